@@ -27,7 +27,8 @@ absl::StatusOr<std::vector<Tensor>> Run(const Op& op, const RunInputs& inputs,
   return Interpret(program, inputs, options);
 }
 
-absl::StatusOr<std::unique_ptr<const jit::Executable>> Compile(const Op& op, const jit::CompileOptions& options) {
+absl::StatusOr<std::unique_ptr<const jit::Executable>> Compile(const Op& op,
+                                                               const jit::CompileOptions& options) {
   return jit::Compile(Lower(op), options);
 }
 
@@ -48,16 +49,20 @@ absl::StatusOr<std::vector<Tensor>> Run(const jit::Executable& executable, const
   std::vector<Scalar> params;
   for (const ParamInfo& param : program.params) params.push_back(binding.params.at(param.name));
   // A workspace knows a call without dimensions again.
-  const auto* dims = UnboundDimensions(signature, {inputs.tensors, {}, {}}).empty() ? nullptr : &inputs.dims;
-  NESTOR_ASSIGN_OR_RETURN(const std::vector<Dims> shapes, executable.OutputShapes(arguments, params, dims));
+  const auto* dims =
+      UnboundDimensions(signature, {inputs.tensors, {}, {}}).empty() ? nullptr : &inputs.dims;
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<Dims> shapes,
+                          executable.OutputShapes(arguments, params, dims));
   std::vector<Tensor> results;
   for (size_t i = 0; i < shapes.size(); ++i) {
-    NESTOR_ASSIGN_OR_RETURN(Tensor result, Tensor::Create(program[program.outputs[i]].type, shapes[i]));
+    NESTOR_ASSIGN_OR_RETURN(Tensor result,
+                            Tensor::Create(program[program.outputs[i]].type, shapes[i]));
     outputs.push_back(result.view());
     results.push_back(std::move(result));
   }
   jit::Workspace own;
-  NESTOR_RETURN_IF_ERROR(executable.Run({arguments, outputs, params, dims}, workspace != nullptr ? workspace : &own));
+  NESTOR_RETURN_IF_ERROR(
+      executable.Run({arguments, outputs, params, dims}, workspace != nullptr ? workspace : &own));
   return results;
 }
 

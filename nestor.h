@@ -68,10 +68,12 @@ absl::StatusOr<std::vector<Tensor>> Run(const Op& op, const RunInputs& inputs,
 // the like, when the first of them comes; Executable::Specialize makes code for given sizes.
 // Unimplemented, naming it, for what cannot be compiled; FailedPrecondition where the CPU
 // lacks the instruction set (see jit/compile.h).
-absl::StatusOr<std::unique_ptr<const jit::Executable>> Compile(const Op& op, const jit::CompileOptions& options = {});
+absl::StatusOr<std::unique_ptr<const jit::Executable>> Compile(
+    const Op& op, const jit::CompileOptions& options = {});
 
-// A file of schedules that `nestor bench --tune` has written, for CompileOptions::schedules. NotFound and the like where
-// the system refuses the file; InvalidArgument, naming the line, where it is malformed.
+// A file of schedules that `nestor bench --tune` has written, for CompileOptions::schedules.
+// NotFound and the like where the system refuses the file; InvalidArgument, naming the line, where
+// it is malformed.
 absl::StatusOr<std::shared_ptr<const jit::Schedules>> LoadSchedules(const std::string& path);
 
 // What Run gives of the op, from its machine code: the same bits in Mode::kStrict,

@@ -12,7 +12,8 @@
 namespace nestor {
 namespace {
 
-constexpr char kOp[] = R"(op f(x: f32[N, 2*M], w: f32[N]; $k: i64 = 1 in [1, 9], $s: f32 = 0.5) -> (y, z) {
+constexpr char kOp[] =
+    R"(op f(x: f32[N, 2*M], w: f32[N]; $k: i64 = 1 in [1, 9], $s: f32 = 0.5) -> (y, z) {
   y[i, j] = x[i, j + $k] * w[i] + $s where j < M
   z[i] = sum[j](exp(x[i, j]))
 })";
@@ -65,7 +66,8 @@ TEST_F(CompiledOp, GivesTheBitsOfTheReference) {
     const auto actual = nestor::Run(*executable, inputs);
     ASSERT_TRUE(actual.ok()) << actual.status();
     ASSERT_EQ(actual->size(), expected->size());
-    for (size_t i = 0; i < actual->size(); ++i) EXPECT_EQ(FirstDifference((*expected)[i], (*actual)[i]), absl::nullopt);
+    for (size_t i = 0; i < actual->size(); ++i)
+      EXPECT_EQ(FirstDifference((*expected)[i], (*actual)[i]), absl::nullopt);
   }
 }
 
@@ -79,7 +81,8 @@ TEST_F(CompiledOp, WorkspaceServesAllSizes) {
   row.shape[0] = 1;
   for (const TensorView& x : {X().view(), X().view(), row, X().view()}) {
     const RunInputs inputs = {{{"x", x}}, {}, {}};
-    const auto expected = nestor::Run(*op, inputs), actual = nestor::Run(*executable, inputs, &workspace);
+    const auto expected = nestor::Run(*op, inputs),
+               actual = nestor::Run(*executable, inputs, &workspace);
     ASSERT_TRUE(expected.ok() && actual.ok()) << actual.status();
     EXPECT_EQ(FirstDifference((*expected)[0], (*actual)[0]), absl::nullopt);
   }

@@ -33,14 +33,16 @@ class ReverseWalk {
   ReverseWalk(Op& op, absl::Span<const Seed> seeds, absl::Span<const NodeId> wrt)
       : op_(op), graph_(op.graph), pool_(op.graph.pool()), seeds_(seeds), wrt_(wrt),
         forward_size_(ForwardSize(seeds, op.graph)), algebra_(op.graph, forward_size_),
-        chain_rule_(op.graph, algebra_), adjoints_(forward_size_), masks_(forward_size_, kUnmasked) {}
+        chain_rule_(op.graph, algebra_), adjoints_(forward_size_),
+        masks_(forward_size_, kUnmasked) {}
 
   absl::StatusOr<std::vector<NodeId>> Run() {
     FindActive();
     FindViews();
     for (const Seed& seed : seeds_) Contribute(seed.result, seed.adjoint, kUnmasked);
     for (int i = forward_size_ - 1; i >= 0; --i) {
-      if (adjoints_[i].valid() || graph_.As<Recurrence>(NodeId{i}) != nullptr) NESTOR_RETURN_IF_ERROR(Visit(NodeId{i}));
+      if (adjoints_[i].valid() || graph_.As<Recurrence>(NodeId{i}) != nullptr)
+        NESTOR_RETURN_IF_ERROR(Visit(NodeId{i}));
     }
     std::vector<NodeId> result;
     for (NodeId id : wrt_) result.push_back(adjoints_[id.value]);
@@ -123,7 +125,8 @@ class ReverseWalk {
   }
   IndexId ValueOf(IndexId e) {
     if (block_ == nullptr) return e;
-    return ReplaceLoads(pool_, e, [&](int64_t node) { return ValueOf(NodeId{static_cast<int32_t>(node)}).value; });
+    return ReplaceLoads(
+        pool_, e, [&](int64_t node) { return ValueOf(NodeId{static_cast<int32_t>(node)}).value; });
   }
   IndexList ValuesOf(const IndexList& list) {
     IndexList values;
@@ -135,13 +138,16 @@ class ReverseWalk {
   absl::Status VisitRecurrence(NodeId id, const Recurrence& n) {
     std::vector<NodeId> views = views_.at(n.carries[0]);
     if (views[0] < id) return absl::OkStatus();
-    views.erase(std::remove_if(views.begin(), views.end(), [&](NodeId view) { return !adjoints_[view.value].valid(); }), views.end());
+    views.erase(std::remove_if(views.begin(), views.end(),
+                               [&](NodeId view) { return !adjoints_[view.value].valid(); }),
+                views.end());
     if (views.empty()) return absl::OkStatus();
     const Steps steps = StepsOf(graph_, n);
     Block block{steps, {}, {}};
     block_ = &block;
     FindValues(n, steps);
-    for (NodeId view : views) Contribute(graph_.As<Recurrence>(view)->x, adjoints_[view.value], masks_[view.value]);
+    for (NodeId view : views)
+      Contribute(graph_.As<Recurrence>(view)->x, adjoints_[view.value], masks_[view.value]);
     const absl::StatusOr<std::vector<Equation>> equations = WalkSteps(n, steps);
     block_ = nullptr;
     NESTOR_RETURN_IF_ERROR(equations.status());
@@ -161,7 +167,8 @@ class ReverseWalk {
       if (block_->values.contains(step)) continue;
       const auto image = [&](NodeId x) { return ValueOf(x); };
       const auto index = [&](IndexId e) { return ValueOf(e); };
-      const NodeId value = Rebuild(graph_, step, graph_, {image, index, [](int64_t tag) { return tag; }});
+      const NodeId value =
+          Rebuild(graph_, step, graph_, {image, index, [](int64_t tag) { return tag; }});
       block_->values[step] = value;
     }
   }
@@ -180,7 +187,8 @@ class ReverseWalk {
     absl::flat_hash_map<NodeId, size_t> reads;  // to which of these each adds
     for (NodeId step : steps.nodes) {
       const Reindex* read = graph_.As<Reindex>(step);
-      if (read == nullptr || graph_.As<Carry>(read->x) == nullptr || !active_[read->x.value]) continue;
+      if (read == nullptr || graph_.As<Carry>(read->x) == nullptr || !active_[read->x.value])
+        continue;
       reads[step] = FindHandedBack(n, Reindex(*read), steps.axes.at(step), handed);
     }
     for (size_t i = steps.nodes.size(); i-- > 0;) {
@@ -192,15 +200,18 @@ class ReverseWalk {
     }
     std::vector<Equation> equations;
     for (const HandedBack& h : handed) {
-      const NodeId zero = algebra_.Splat(0.0, graph_.type(h.equation.carry), Shape(graph_.shape(h.equation.carry)));
+      const NodeId zero =
+          algebra_.Splat(0.0, graph_.type(h.equation.carry), Shape(graph_.shape(h.equation.carry)));
       equations.push_back({h.equation.carry, h.equation.body.valid() ? h.equation.body : zero});
     }
     return equations;
   }
 
-  size_t FindHandedBack(const Recurrence& n, const Reindex& read, int axis, std::vector<HandedBack>& handed) {
+  size_t FindHandedBack(const Recurrence& n, const Reindex& read, int axis,
+                        std::vector<HandedBack>& handed) {
     const Carry from = *graph_.As<Carry>(read.x);
-    const int k = static_cast<int>(std::find(n.carries.begin(), n.carries.end(), read.x) - n.carries.begin());
+    const int k =
+        static_cast<int>(std::find(n.carries.begin(), n.carries.end(), read.x) - n.carries.begin());
     const IndexId lag = *LagOf(pool_, read.place[from.axis], axis, from.backward);
     for (size_t i = 0; i < handed.size(); ++i) {
       // Lags hold no index, so that they are one number where they are one expression.
@@ -211,7 +222,8 @@ class ReverseWalk {
     IndexList later = graph_.IdentityPlace(shape.size());
     IndexId& step = later[from.axis];
     step = from.backward ? pool_.Sub(step, lag) : pool_.Add(step, lag);
-    Contribute(n.bodies[k], graph_.AddReindex(carry, shape, later), kZeroed | (HoldsMulz() ? kUnbridled : kUnmasked));
+    Contribute(n.bodies[k], graph_.AddReindex(carry, shape, later),
+               kZeroed | (HoldsMulz() ? kUnbridled : kUnmasked));
     handed.push_back({k, lag, {carry, NodeId()}});
     return handed.size() - 1;
   }
@@ -223,8 +235,10 @@ class ReverseWalk {
     place[carry_axis] = pool_.Var(axis);
     // An earlier step that is out of bounds is no element of the carry.
     const NodeId g = Masked(adjoints_[step.value], read.conditions);
-    const NodeId pulled = PullBack(graph_, algebra_, g, place, Shape(graph_.shape(read.x)), {axis, carry_axis});
-    sum = sum.valid() && !NESTOR_MUTANT("reads_of_a_step_assigned") ? algebra_.Add(sum, pulled) : pulled;
+    const NodeId pulled =
+        PullBack(graph_, algebra_, g, place, Shape(graph_.shape(read.x)), {axis, carry_axis});
+    sum = sum.valid() && !NESTOR_MUTANT("reads_of_a_step_assigned") ? algebra_.Add(sum, pulled)
+                                                                    : pulled;
   }
 
   bool HoldsMulz() const {
@@ -242,9 +256,12 @@ class ReverseWalk {
     for (size_t i = 0; i < map.args.size(); ++i) {
       if (!active_[map.args[i].value] || row.derivatives[i][0] == '\0') continue;
       const uint8_t mask = masks_[id.value];
-      const Op& derivative = DerivativeOf(map.op, static_cast<int>(i), graph_.type(map.args.back()), graph_.type(id));
+      const Op& derivative =
+          DerivativeOf(map.op, static_cast<int>(i), graph_.type(map.args.back()), graph_.type(id));
       const NodeId d = chain_rule_.Apply(derivative, ValuesOf(map.args), ValueOf(id), g, mask);
-      const uint8_t own = map.op == ScalarOp::kMulz ? kZeroed | kUnbridled : row.traits & kGate ? kZeroed : kUnmasked;
+      const uint8_t own = map.op == ScalarOp::kMulz ? kZeroed | kUnbridled
+                          : row.traits & kGate      ? kZeroed
+                                                    : kUnmasked;
       Contribute(map.args[i], d, mask | own);
     }
     return absl::OkStatus();
@@ -255,21 +272,27 @@ class ReverseWalk {
   StepAxes StepAxesOf(NodeId id, NodeId x) const {
     if (block_ == nullptr) return {};
     const auto stepped = block_->steps.axes.find(x);
-    return stepped == block_->steps.axes.end() ? StepAxes() : StepAxes{block_->steps.axes.at(id), stepped->second};
+    return stepped == block_->steps.axes.end()
+               ? StepAxes()
+               : StepAxes{block_->steps.axes.at(id), stepped->second};
   }
 
   absl::Status VisitReindex(NodeId id, const Reindex& n, NodeId g) {
     if (!active_[n.x.value]) return absl::OkStatus();
     const uint8_t mask = masks_[id.value] | (ReadsAll(id, n) ? kUnmasked : kZeroed);
     const NodeId read = Masked(g, n.conditions);
-    Contribute(n.x, PullBack(graph_, algebra_, read, ValuesOf(n.place), Shape(graph_.shape(n.x)), StepAxesOf(id, n.x)), mask);
+    Contribute(n.x,
+               PullBack(graph_, algebra_, read, ValuesOf(n.place), Shape(graph_.shape(n.x)),
+                        StepAxesOf(id, n.x)),
+               mask);
     return absl::OkStatus();
   }
 
   // The adjoint of a read where its conditions hold, else 0.
   NodeId Masked(NodeId g, const IndexList& conditions) {
     const Shape shape = graph_.shape(g);
-    return graph_.AddReindex(g, shape, graph_.IdentityPlace(shape.size()), NodeId(), ValuesOf(conditions));
+    return graph_.AddReindex(g, shape, graph_.IdentityPlace(shape.size()), NodeId(),
+                             ValuesOf(conditions));
   }
 
   // Every element of x is read, unconditionally, somewhere.
@@ -300,13 +323,14 @@ class ReverseWalk {
   absl::Status VisitReduce(NodeId id, const Reduce& n, NodeId g) {
     const uint8_t mask = masks_[id.value];
     switch (n.op) {
-      case ReduceOp::kSum:
-        Contribute(n.x, Spread(g, n), mask);
-        return absl::OkStatus();
+      case ReduceOp::kSum: Contribute(n.x, Spread(g, n), mask); return absl::OkStatus();
       case ReduceOp::kProd: {
         const NodeList factors = {Spread(g, n), ProductOfOthers(graph_, ValueOf(n.x), n.count)};
         const bool guard = chain_rule_.NeedsMulz(factors, 0, mask);
-        Contribute(n.x, guard ? graph_.AddMap(ScalarOp::kMulz, factors) : algebra_.Mul(factors[0], factors[1]), mask);
+        Contribute(
+            n.x,
+            guard ? graph_.AddMap(ScalarOp::kMulz, factors) : algebra_.Mul(factors[0], factors[1]),
+            mask);
         return absl::OkStatus();
       }
       case ReduceOp::kMax:
@@ -315,7 +339,9 @@ class ReverseWalk {
         std::vector<int> axes(n.count);
         std::iota(axes.begin(), axes.end(), graph_.rank(n.x) - n.count);
         const NodeId count = graph_.AddReduce(ReduceOp::kSum, AsCount(tie), axes);
-        const NodeId share = NESTOR_MUTANT("ties_given_in_full") ? g : algebra_.Div(g, graph_.AddCast(count, graph_.type(id)));
+        const NodeId share = NESTOR_MUTANT("ties_given_in_full")
+                                 ? g
+                                 : algebra_.Div(g, graph_.AddCast(count, graph_.type(id)));
         Contribute(n.x, Where(tie, Spread(share, n)), mask | kZeroed);
         return absl::OkStatus();
       }
@@ -326,8 +352,9 @@ class ReverseWalk {
   // Where x attains the extremum, or both are NaN.
   NodeId Ties(NodeId x, NodeId extremum) {
     const NodeId equal = graph_.AddMap(ScalarOp::kEq, {x, extremum});
-    const NodeId nan = graph_.AddMap(ScalarOp::kAnd, {graph_.AddMap(ScalarOp::kNe, {x, x}),
-                                                      graph_.AddMap(ScalarOp::kNe, {extremum, extremum})});
+    const NodeId nan = graph_.AddMap(
+        ScalarOp::kAnd,
+        {graph_.AddMap(ScalarOp::kNe, {x, x}), graph_.AddMap(ScalarOp::kNe, {extremum, extremum})});
     return graph_.AddMap(ScalarOp::kOr, {equal, nan});
   }
 
@@ -349,7 +376,8 @@ class ReverseWalk {
       return absl::OkStatus();
     }
     if (n.op == ReduceOp::kProd) {
-      return absl::InvalidArgumentError(absl::StrCat("op ", op_.name, ": a scatter by *= has no gradient"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("op ", op_.name, ": a scatter by *= has no gradient"));
     }
     const NodeId tie = Ties(ValueOf(n.x), graph_.AddReindex(ValueOf(id), shape, place));
     const NodeId count = graph_.AddScatter(ReduceOp::kSum, AsCount(tie), graph_.shape(id), place);
@@ -373,19 +401,22 @@ class ReverseWalk {
     for (const Argument& arg : gradient.args) {
       const NodeId node = CustomArgument(call, arg.name);
       if (!node.valid()) {
-        return absl::InvalidArgumentError(absl::StrCat("op ", call.op->name, ": its gradient's argument ", arg.name,
-                                                       " is none of its arguments, results or adjoints"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("op ", call.op->name, ": its gradient's argument ", arg.name,
+                         " is none of its arguments, results or adjoints"));
       }
       args.push_back(node);
     }
     CallBindings bindings;
     for (const auto& [name, value] : call.index_params) bindings.indices[name] = value;
     for (const auto& [name, value] : call.value_params) bindings.values[name] = value;
-    NESTOR_ASSIGN_OR_RETURN(const std::vector<NodeId> results, CallOp(gradient, args, bindings, op_));
+    NESTOR_ASSIGN_OR_RETURN(const std::vector<NodeId> results,
+                            CallOp(gradient, args, bindings, op_));
     for (size_t i = 0; i < call.op->args.size(); ++i) {
       const std::string name = absl::StrCat("g_", call.op->args[i].name);
       for (size_t r = 0; r < gradient.results.size(); ++r) {
-        if (gradient.results[r].name == name) Contribute(call.args[i], results[r], masks_[id.value]);
+        if (gradient.results[r].name == name)
+          Contribute(call.args[i], results[r], masks_[id.value]);
       }
     }
     return absl::OkStatus();
@@ -419,7 +450,8 @@ class ReverseWalk {
   std::vector<NodeId> adjoints_;
   std::vector<uint8_t> masks_;  // by forward node, of its adjoint
   std::vector<bool> active_;    // by forward node
-  absl::flat_hash_map<NodeId, std::vector<NodeId>> views_;  // of each recurrence, the oldest first, by its first carry
+  // Of each recurrence, the oldest first, by its first carry.
+  absl::flat_hash_map<NodeId, std::vector<NodeId>> views_;
   Block* block_ = nullptr;  // while the steps of a recurrence are walked
 };
 

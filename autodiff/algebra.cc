@@ -27,7 +27,8 @@ bool Algebra::Match(NodeId x, ScalarOp op, NodeList& operands) {
   }
   const NodeList inner = map->args;
   operands.clear();
-  for (NodeId arg : inner) operands.push_back(graph_.AddReindex(arg, graph_.shape(x), reindex.place));
+  for (NodeId arg : inner)
+    operands.push_back(graph_.AddReindex(arg, graph_.shape(x), reindex.place));
   return true;
 }
 
@@ -70,7 +71,8 @@ NodeId Algebra::Reused(NodeId quotient, NodeId factor) {
   const NodeId log = graph_.AddMap(ScalarOp::kLog, {parts[1]});
   const NodeId exponent = graph_.AddMap(ScalarOp::kSub, {inner[0], log});
   if (!IsForward(exponent)) return NodeId();
-  return Mul(parts[0], graph_.AddMap(ScalarOp::kExp, {exponent}));  // a/s * exp(z) = a * exp(z - log s)
+  // a/s * exp(z) = a * exp(z - log s).
+  return Mul(parts[0], graph_.AddMap(ScalarOp::kExp, {exponent}));
 }
 
 NodeId Algebra::Mul(NodeId a, NodeId b) {
@@ -115,9 +117,12 @@ NodeId Algebra::SumOut(NodeId x, absl::Span<const int> axes) {
       }
       const Reindex factor = *graph_.As<Reindex>(inner[side]);
       IndexList factor_place, conditions;
-      for (IndexId e : factor.place) factor_place.push_back(SubstituteVars(graph_.pool(), e, place));
-      for (IndexId c : factor.conditions) conditions.push_back(SubstituteVars(graph_.pool(), c, place));
-      const NodeId outside = graph_.AddReindex(factor.x, kept, factor_place, factor.fill, conditions);
+      for (IndexId e : factor.place)
+        factor_place.push_back(SubstituteVars(graph_.pool(), e, place));
+      for (IndexId c : factor.conditions)
+        conditions.push_back(SubstituteVars(graph_.pool(), c, place));
+      const NodeId outside =
+          graph_.AddReindex(factor.x, kept, factor_place, factor.fill, conditions);
       const NodeId sum = SumOut(inner[1 - side], axes);
       return op == ScalarOp::kMul ? Mul(sum, outside) : Div(sum, outside);  // sum(a b) = b sum(a)
     }

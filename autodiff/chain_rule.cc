@@ -40,7 +40,8 @@ Op MakeDerivative(ScalarOp scalar_op, int operand, DType type, DType result) {
 
 const Op& DerivativeOf(ScalarOp scalar_op, int operand, DType type, DType result) {
   static absl::Mutex mutex;
-  static auto* const made = new std::map<std::tuple<ScalarOp, int, DType, DType>, std::unique_ptr<Op>>;
+  static auto* const made =
+      new std::map<std::tuple<ScalarOp, int, DType, DType>, std::unique_ptr<Op>>;
   const auto key = std::make_tuple(scalar_op, operand, type, result);
   absl::MutexLock lock(&mutex);
   std::unique_ptr<Op>& op = (*made)[key];
@@ -90,9 +91,11 @@ bool ChainRule::MayBeNonFinite(NodeId x) {
   while (static_cast<int>(non_finite_.size()) < graph_.size()) {
     const NodeId id{static_cast<int32_t>(non_finite_.size())};
     bool may = false;
-    if (const Constant* constant = graph_.As<Constant>(id)) may = !std::isfinite(constant->value.ToDouble());
+    if (const Constant* constant = graph_.As<Constant>(id))
+      may = !std::isfinite(constant->value.ToDouble());
     if (const Map* map = graph_.As<Map>(id)) may = (Row(map->op).traits & kUnbounded) != 0;
-    if (IsFloat(graph_.type(id))) VisitOperands(graph_, id, [&](NodeId y) { may = may || non_finite_[y.value]; });
+    if (IsFloat(graph_.type(id)))
+      VisitOperands(graph_, id, [&](NodeId y) { may = may || non_finite_[y.value]; });
     non_finite_.push_back(may);
   }
   return non_finite_[x.value];
@@ -109,9 +112,11 @@ bool ChainRule::NeedsMulz(const NodeList& x, int carrier, uint8_t mask) {
 NodeId ChainRule::Carried(const Map& map, const NodeList& x, int carrier, DType type,
                           uint8_t mask) {
   switch (map.op) {
-    case ScalarOp::kNeg: return NESTOR_MUTANT("div_gradient_without_minus") ? x[0] : algebra_.Neg(x[0]);
+    case ScalarOp::kNeg:
+      return NESTOR_MUTANT("div_gradient_without_minus") ? x[0] : algebra_.Neg(x[0]);
     case ScalarOp::kMul:
-      if (NeedsMulz(x, carrier, mask)) return graph_.AddMap(ScalarOp::kMulz, {x[carrier], x[1 - carrier]});
+      if (NeedsMulz(x, carrier, mask))
+        return graph_.AddMap(ScalarOp::kMulz, {x[carrier], x[1 - carrier]});
       return algebra_.Mul(x[carrier], x[1 - carrier]);
     case ScalarOp::kDiv:
       // A quotient is unbounded itself.

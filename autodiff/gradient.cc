@@ -24,7 +24,8 @@ namespace {
 class Differentiator {
  public:
   Differentiator(const Op& op, const GradientRequest& request)
-      : op_(op), request_(request), work_(op), forward_size_(op.graph.size()), used_names_(NamesOfOp()) {}
+      : op_(op), request_(request), work_(op), forward_size_(op.graph.size()),
+        used_names_(NamesOfOp()) {}
 
   absl::StatusOr<GradientResult> Run() {
     NESTOR_RETURN_IF_ERROR(ChooseResults());
@@ -54,7 +55,8 @@ class Differentiator {
       const Result* result = op_.FindResult(name);
       if (result == nullptr) return Unknown("result", name, ResultNames());
       if (!IsFloat(op_.graph.type(result->node))) {
-        return Error(absl::StrCat("result ", name, " is ", Name(op_.graph.type(result->node)), ", not a float"));
+        return Error(absl::StrCat("result ", name, " is ", Name(op_.graph.type(result->node)),
+                                  ", not a float"));
       }
       of_.push_back(result);
     }
@@ -69,7 +71,8 @@ class Differentiator {
     for (const std::string& name : request_.wrt) {
       const Argument* arg = op_.FindArgument(name);
       if (arg == nullptr) return Unknown("argument", name, ArgumentNames());
-      if (!IsFloat(arg->type)) return Error(absl::StrCat("argument ", name, " is ", Name(arg->type), ", not a float"));
+      if (!IsFloat(arg->type))
+        return Error(absl::StrCat("argument ", name, " is ", Name(arg->type), ", not a float"));
       wrt_.push_back(arg);
     }
     if (!request_.wrt.empty()) return absl::OkStatus();
@@ -79,9 +82,10 @@ class Differentiator {
     return wrt_.empty() ? Error("no argument is a float") : absl::OkStatus();
   }
 
-  absl::Status Unknown(absl::string_view what, const std::string& name, const std::vector<std::string>& known) const {
-    return Error(absl::StrCat("no ", what, " is named '", name, "'", DidYouMean(name, known), " (there are ",
-                              absl::StrJoin(known, ", "), ")"));
+  absl::Status Unknown(absl::string_view what, const std::string& name,
+                       const std::vector<std::string>& known) const {
+    return Error(absl::StrCat("no ", what, " is named '", name, "'", DidYouMean(name, known),
+                              " (there are ", absl::StrJoin(known, ", "), ")"));
   }
   std::vector<std::string> ArgumentNames() const {
     std::vector<std::string> names;
@@ -96,7 +100,8 @@ class Differentiator {
 
   // A name that neither the op nor the gradient op uses yet.
   std::string Fresh(const std::string& name) {
-    std::string fresh = FreshName(name, [&](absl::string_view n) { return used_names_.contains(n); });
+    std::string fresh =
+        FreshName(name, [&](absl::string_view n) { return used_names_.contains(n); });
     used_names_.insert(fresh);
     return fresh;
   }
@@ -143,14 +148,17 @@ class Differentiator {
   std::vector<Candidate> Candidates() const {
     std::vector<Candidate> candidates;
     for (const Argument& arg : op_.args) {
-      if (!arg.shape_only) candidates.push_back({arg.name, arg.node, op_.graph.rank(arg.node), false});
+      if (!arg.shape_only)
+        candidates.push_back({arg.name, arg.node, op_.graph.rank(arg.node), false});
     }
     for (const Result& result : op_.results) {
-      const bool plain = op_.graph.As<Input>(result.node) != nullptr || op_.graph.As<Constant>(result.node) != nullptr ||
+      const bool plain = op_.graph.As<Input>(result.node) != nullptr ||
+                         op_.graph.As<Constant>(result.node) != nullptr ||
                          op_.graph.As<Param>(result.node) != nullptr;
       // An op with a gradient of its own hands an argument on as a copy, under the same name.
       const bool is_named_alone = op_.FindArgument(result.name) == nullptr;
-      if (!plain && is_named_alone) candidates.push_back({result.name, result.node, op_.graph.rank(result.node), true});
+      if (!plain && is_named_alone)
+        candidates.push_back({result.name, result.node, op_.graph.rank(result.node), true});
     }
     return candidates;
   }
@@ -168,7 +176,8 @@ class Differentiator {
     std::vector<size_t> order(all.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return all[a].rank != all[b].rank ? all[a].rank > all[b].rank : all[a].is_result < all[b].is_result;
+      return all[a].rank != all[b].rank ? all[a].rank > all[b].rank
+                                        : all[a].is_result < all[b].is_result;
     });
     // One name may stand for two nodes, and two names for one, which is given until both
     // are dropped.
@@ -203,7 +212,8 @@ class Differentiator {
     std::vector<std::string> known, missing;
     for (const Candidate& c : candidates) known.push_back(c.name);
     for (const Argument& adjoint : adjoint_args_) known.push_back(adjoint.name);
-    const absl::flat_hash_set<std::string> sought(names.begin(), names.end()), found(known.begin(), known.end());
+    const absl::flat_hash_set<std::string> sought(names.begin(), names.end()),
+        found(known.begin(), known.end());
     for (const std::string& name : names) {
       if (!found.contains(name)) return Unknown("given value", name, known);
     }
@@ -218,7 +228,8 @@ class Differentiator {
     const Recomputation recomputed(work_.graph, forward_size_, gradients_, CutAt(given_));
     for (const std::string& name : recomputed.Missing()) missing.push_back(name);
     if (missing.empty()) return absl::OkStatus();
-    return Error(absl::StrCat("what is given does not suffice: it also needs ", absl::StrJoin(missing, ", ")));
+    return Error(absl::StrCat("what is given does not suffice: it also needs ",
+                              absl::StrJoin(missing, ", ")));
   }
 
   // ---- Dimensions
@@ -228,7 +239,8 @@ class Differentiator {
     const IndexPool& pool = work_.graph.pool();
     for (IndexId e : shape) {
       VisitIndex(pool, e, [&](IndexId id, const IndexNode& node) {
-        if (node.kind == IndexKind::kSymbol && pool.SymbolName(id)[0] != '$') visit(pool.SymbolName(id));
+        if (node.kind == IndexKind::kSymbol && pool.SymbolName(id)[0] != '$')
+          visit(pool.SymbolName(id));
       });
     }
   }
@@ -246,7 +258,8 @@ class Differentiator {
         VisitSymbols(reindex->place, need);
         VisitSymbols(reindex->conditions, need);
       }
-      if (const Scatter* scatter = absl::get_if<Scatter>(&node.op)) VisitSymbols(scatter->place, need);
+      if (const Scatter* scatter = absl::get_if<Scatter>(&node.op))
+        VisitSymbols(scatter->place, need);
     }
     for (const Argument& arg : adjoint_args_) VisitSymbols(arg.shape, need);
     for (const Candidate& c : given_) VisitSymbols(work_.graph.shape(c.node), need);
@@ -359,11 +372,10 @@ class Differentiator {
       VisitSymbols({e}, [&](const std::string& name) { all &= bound.contains(name); });
       return all;
     };
-    const auto copy = [&](IndexId e) {
-      return CopyIndex(work_.graph.pool(), e, op.graph.pool());
-    };
+    const auto copy = [&](IndexId e) { return CopyIndex(work_.graph.pool(), e, op.graph.pool()); };
     for (const Equality& e : work_.equalities) {
-      if (known(e.left) && known(e.right)) op.equalities.push_back({copy(e.left), copy(e.right), e.message});
+      if (known(e.left) && known(e.right))
+        op.equalities.push_back({copy(e.left), copy(e.right), e.message});
     }
     for (RangeCheck check : work_.range_checks) {
       if (!known(check.value)) continue;

@@ -43,7 +43,8 @@ class Classifier {
  public:
   // Classifies the nodes of `live`, which lead to the results, as far as m is felt; stops
   // where a node depends on it otherwise, and so does whatever is computed from that.
-  Classifier(const Graph& graph, const std::vector<std::vector<NodeId>>& users, const std::vector<bool>& live, NodeId m)
+  Classifier(const Graph& graph, const std::vector<std::vector<NodeId>>& users,
+             const std::vector<bool>& live, NodeId m)
       : graph_(graph), users_(users), live_(live) {
     std::vector<int> axes(graph.rank(m));
     for (size_t j = 0; j < axes.size(); ++j) axes[j] = static_cast<int>(j);
@@ -93,7 +94,8 @@ class Classifier {
   }
 
   Dependence Combine(const Dependence& a, const Dependence& b, Kind kind, int sign) const {
-    const bool fits = (a.kind == kind || a.kind == Kind::kNone) && (b.kind == kind || b.kind == Kind::kNone);
+    const bool fits =
+        (a.kind == kind || a.kind == Kind::kNone) && (b.kind == kind || b.kind == Kind::kNone);
     if (!fits || !SameAxes(a, b)) return kOther;
     return Of(kind, a.power + sign * b.power, a.kind == Kind::kNone ? b.axes : a.axes);
   }
@@ -101,7 +103,8 @@ class Classifier {
   Dependence ClassifyMap(const Map& map) const {
     const Dependence& a = At(map.args[0]);
     const Dependence& b = map.args.size() > 1 ? At(map.args[1]) : a;
-    const bool alike = map.args.size() == 2 && a.kind == b.kind && a.power == b.power && a.axes == b.axes;
+    const bool alike =
+        map.args.size() == 2 && a.kind == b.kind && a.power == b.power && a.axes == b.axes;
     switch (map.op) {
       case ScalarOp::kAdd:
       case ScalarOp::kSub:
@@ -109,8 +112,7 @@ class Classifier {
         return Combine(a, b, Kind::kAdditive, map.op == ScalarOp::kAdd ? 1 : -1);
       case ScalarOp::kMul: return Combine(a, b, Kind::kMultiplicative, 1);
       case ScalarOp::kDiv: return Combine(a, b, Kind::kMultiplicative, -1);
-      case ScalarOp::kNeg:
-        return a.kind == Kind::kAdditive ? Of(a.kind, -a.power, a.axes) : a;
+      case ScalarOp::kNeg: return a.kind == Kind::kAdditive ? Of(a.kind, -a.power, a.axes) : a;
       case ScalarOp::kExp:
         return a.kind == Kind::kAdditive ? Of(Kind::kMultiplicative, a.power, a.axes) : kOther;
       case ScalarOp::kLog:
@@ -125,7 +127,9 @@ class Classifier {
     const Dependence& x = At(reindex.x);
     if (x.kind == Kind::kOther) return kOther;
     bool gathers = false;  // from something that depends on m
-    VisitOperands(graph_, id, [&](NodeId operand) { gathers |= operand != reindex.x && classes_.contains(operand); });
+    VisitOperands(graph_, id, [&](NodeId operand) {
+      gathers |= operand != reindex.x && classes_.contains(operand);
+    });
     if (gathers || !FillKeeps(id, reindex, x.kind)) return kOther;
     std::vector<int> axes;
     for (int axis : x.axes) {
@@ -140,7 +144,8 @@ class Classifier {
   // in every way, 0 as a multiple.
   bool FillKeeps(NodeId id, const Reindex& reindex, Kind kind) const {
     const Constant* fill = graph_.As<Constant>(reindex.fill);
-    if (fill != nullptr && (fill->value.IsNaN() || (kind == Kind::kMultiplicative && fill->value.bits == 0))) {
+    if (fill != nullptr &&
+        (fill->value.IsNaN() || (kind == Kind::kMultiplicative && fill->value.bits == 0))) {
       return true;
     }
     if (!reindex.conditions.empty()) return false;
@@ -166,7 +171,8 @@ class Classifier {
   const std::vector<std::vector<NodeId>>& users_;
   const std::vector<bool>& live_;
   absl::flat_hash_map<NodeId, Dependence> classes_;  // of what depends on m
-  std::set<NodeId> reached_;                         // not classified yet, in the order of the graph
+  // Not classified yet, in the order of the graph.
+  std::set<NodeId> reached_;
   bool dependent_ = false;
 };
 

@@ -1,5 +1,6 @@
-// Along one axis the others are those before and those after: two recurrences, one forward, one backward. Of several axes
-// the last is done so for each row, and each row's product is a factor beside those of the other rows.
+// Along one axis the others are those before and those after: two recurrences, one forward, one
+// backward. Of several axes the last is done so for each row, and each row's product is a factor
+// beside those of the other rows.
 #include "autodiff/product_of_others.h"
 
 #include "uops/invariant.h"
@@ -27,10 +28,12 @@ NodeId ProductOnOneSide(Graph& graph, NodeId x, bool after) {
 NodeId OfOneType(Graph& graph, NodeId x, int count) {
   const NodeId after = ProductOnOneSide(graph, x, true);
   const NodeId before = ProductOnOneSide(graph, x, false);
-  const NodeId in_row = NESTOR_MUTANT("factors_before_left_out") ? after : Times(graph, before, after);
+  const NodeId in_row =
+      NESTOR_MUTANT("factors_before_left_out") ? after : Times(graph, before, after);
   if (count == 1) return in_row;
   const int last = graph.rank(x) - 1;
-  const NodeId other_rows = OfOneType(graph, graph.AddReduce(ReduceOp::kProd, x, {last}), count - 1);
+  const NodeId other_rows =
+      OfOneType(graph, graph.AddReduce(ReduceOp::kProd, x, {last}), count - 1);
   const Shape shape = graph.shape(x);
   const NodeId spread = graph.AddReindex(other_rows, shape, graph.IdentityPlace(last));
   return Times(graph, spread, in_row);

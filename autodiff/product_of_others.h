@@ -6,9 +6,10 @@
 
 namespace nestor {
 
-// For each element of x the product of all others that differ from it along the last `count` axes alone: of
-// x's type and shape, right for any number of zeros, in time linear in the elements. Narrow floats are multiplied in f32
-// and rounded once. REQUIRES: 1 <= count <= rank of x, whose type is a float.
+// For each element of x the product of all others that differ from it along the last `count` axes
+// alone: of x's type and shape, right for any number of zeros, in time linear in the elements.
+// Narrow floats are multiplied in f32 and rounded once. REQUIRES: 1 <= count <= rank of x, whose
+// type is a float.
 NodeId ProductOfOthers(Graph& graph, NodeId x, int count);
 
 }  // namespace nestor

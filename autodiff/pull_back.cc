@@ -15,7 +15,7 @@ namespace {
 
 // x[place], a shift or a reflection of distinct axes, or constants.
 struct Inverse {
-  std::vector<int> axes;    // of the result, by axis of x; -1 for a constant
+  std::vector<int> axes;  // of the result, by axis of x; -1 for a constant
   std::vector<int> signs;
   IndexList offsets;
 };
@@ -52,7 +52,8 @@ class Puller {
       }
       if (vars.size() != 1 || !pool_.IsAffine(e)) return absl::nullopt;
       const int axis = static_cast<int>(vars[0]);
-      if (std::find(inverse.axes.begin(), inverse.axes.end(), axis) != inverse.axes.end()) return absl::nullopt;
+      if (std::find(inverse.axes.begin(), inverse.axes.end(), axis) != inverse.axes.end())
+        return absl::nullopt;
       // e = sign * var + offset, where taking the variable out leaves no variable.
       const IndexId var = pool_.Var(axis);
       const IndexId minus = pool_.Sub(e, var), plus = pool_.Add(e, var);
@@ -70,7 +71,8 @@ class Puller {
     std::vector<int> position(graph_.rank(g), -1);  // of an axis of g, once summed
     int kept = 0;
     for (int axis = 0; axis < graph_.rank(g); ++axis) {
-      const bool used = std::find(inverse.axes.begin(), inverse.axes.end(), axis) != inverse.axes.end();
+      const bool used =
+          std::find(inverse.axes.begin(), inverse.axes.end(), axis) != inverse.axes.end();
       if (used) position[axis] = kept++;
       else unused.push_back(axis);
     }
@@ -108,7 +110,8 @@ class Puller {
       place[j] = own;
       shape.push_back(x_shape[j]);
     }
-    if (shape.size() > rank) g = graph_.AddReindex(g, shape, graph_.IdentityPlace(rank), NodeId(), conditions);
+    if (shape.size() > rank)
+      g = graph_.AddReindex(g, shape, graph_.IdentityPlace(rank), NodeId(), conditions);
     return graph_.AddScatter(ReduceOp::kSum, g, x_shape, std::move(place));
   }
 
@@ -120,7 +123,8 @@ class Puller {
 
 }  // namespace
 
-NodeId PullBack(Graph& graph, Algebra& algebra, NodeId g, const IndexList& place, const Shape& x_shape, const StepAxes& step) {
+NodeId PullBack(Graph& graph, Algebra& algebra, NodeId g, const IndexList& place,
+                const Shape& x_shape, const StepAxes& step) {
   return Puller(graph, algebra, step).Run(g, place, x_shape);
 }
 

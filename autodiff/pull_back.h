@@ -15,7 +15,8 @@ struct StepAxes {
 
 // The adjoint of x, of the shape `x_shape`, where g is that of x[place], read without conditions.
 // In a recurrence it is stepped along the same axis of x.
-NodeId PullBack(Graph& graph, Algebra& algebra, NodeId g, const IndexList& place, const Shape& x_shape, const StepAxes& step);
+NodeId PullBack(Graph& graph, Algebra& algebra, NodeId g, const IndexList& place,
+                const Shape& x_shape, const StepAxes& step);
 
 }  // namespace nestor
 

@@ -8,12 +8,8 @@ namespace nestor {
 
 Recomputation::Recomputation(const Graph& graph, int forward_size, absl::Span<const NodeId> results,
                              absl::Span<const NodeId> given)
-    : graph_(graph),
-      forward_size_(forward_size),
-      live_(Reachable(graph, results, given)),
-      given_(graph.size(), false),
-      hopeless_(graph.size(), false),
-      user_(graph.size()) {
+    : graph_(graph), forward_size_(forward_size), live_(Reachable(graph, results, given)),
+      given_(graph.size(), false), hopeless_(graph.size(), false), user_(graph.size()) {
   for (NodeId id : given) given_[id.value] = true;
 }
 
@@ -29,8 +25,8 @@ std::vector<std::string> Recomputation::Missing() const {
 bool Recomputation::Costs(NodeId id) const {
   if (hopeless_[id.value]) return true;
   if (id.value >= forward_size_) return false;
-  return graph_.As<Input>(id) != nullptr || graph_.As<Reduce>(id) != nullptr || graph_.As<Scatter>(id) != nullptr ||
-         graph_.As<Recurrence>(id) != nullptr;
+  return graph_.As<Input>(id) != nullptr || graph_.As<Reduce>(id) != nullptr ||
+         graph_.As<Scatter>(id) != nullptr || graph_.As<Recurrence>(id) != nullptr;
 }
 
 bool Recomputation::Drop(absl::Span<const NodeId> nodes) {
@@ -63,7 +59,8 @@ void Recomputation::Compute(NodeId id, Attempt& attempt) {
 
 void Recomputation::Undo(const Attempt& attempt, absl::Span<const NodeId> nodes) {
   // Of several nodes each may be given while another is dropped: nothing is for good.
-  for (NodeId id = attempt.obstacle; nodes.size() == 1 && id.valid(); id = user_[id.value]) hopeless_[id.value] = true;
+  for (NodeId id = attempt.obstacle; nodes.size() == 1 && id.valid(); id = user_[id.value])
+    hopeless_[id.value] = true;
   for (NodeId id : attempt.reached) live_[id.value] = false;
   for (NodeId id : nodes) given_[id.value] = true;
 }

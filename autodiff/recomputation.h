@@ -37,7 +37,7 @@ class Recomputation {
 
   const Graph& graph_;
   const int forward_size_;
-  std::vector<bool> live_;      // reached from the results; what is given ends the walk
+  std::vector<bool> live_;  // reached from the results; what is given ends the walk
   std::vector<bool> given_;
   std::vector<bool> hopeless_;  // cannot be computed without an obstacle, ever again
   std::vector<NodeId> user_;    // of what the last attempt reached: by which node

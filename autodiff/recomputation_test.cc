@@ -16,21 +16,25 @@ namespace {
 using Random = std::mt19937;
 
 bool Chance(Random& random, unsigned percent) { return random() % 100 < percent; }
-NodeId Pick(Random& random, const std::vector<NodeId>& nodes) { return nodes[random() % nodes.size()]; }
+NodeId Pick(Random& random, const std::vector<NodeId>& nodes) {
+  return nodes[random() % nodes.size()];
+}
 
 // What is live, and not given, of the forward program.
 struct Cost {
   int inputs = 0, reductions = 0;
 };
 
-Cost CostOf(const Graph& graph, int forward_size, const std::vector<NodeId>& results, const std::vector<NodeId>& given) {
+Cost CostOf(const Graph& graph, int forward_size, const std::vector<NodeId>& results,
+            const std::vector<NodeId>& given) {
   const std::vector<bool> live = Reachable(graph, results, given);
   Cost cost;
   for (int i = 0; i < forward_size; ++i) {
     const NodeId id{i};
     if (!live[i] || std::find(given.begin(), given.end(), id) != given.end()) continue;
     cost.inputs += graph.As<Input>(id) != nullptr;
-    cost.reductions += graph.As<Reduce>(id) != nullptr || graph.As<Scatter>(id) != nullptr || graph.As<Recurrence>(id) != nullptr;
+    cost.reductions += graph.As<Reduce>(id) != nullptr || graph.As<Scatter>(id) != nullptr ||
+                       graph.As<Recurrence>(id) != nullptr;
   }
   return cost;
 }
@@ -41,9 +45,15 @@ void Grow(Graph& graph, Random& random, int steps, std::vector<NodeId>& nodes) {
   for (int i = 0; i < steps; ++i) {
     const NodeId a = Pick(random, nodes), b = Pick(random, nodes);
     switch (random() % 8) {
-      case 0: nodes.push_back(graph.AddInput(absl::StrCat("x", nodes.size()), DType::kF32, shape)); break;
-      case 1: nodes.push_back(graph.AddSplat(graph.AddReduce(ReduceOp::kSum, a, {0}), shape)); break;
-      case 2: nodes.push_back(graph.AddScatter(ReduceOp::kSum, a, shape, {graph.pool().Var(0)})); break;
+      case 0:
+        nodes.push_back(graph.AddInput(absl::StrCat("x", nodes.size()), DType::kF32, shape));
+        break;
+      case 1:
+        nodes.push_back(graph.AddSplat(graph.AddReduce(ReduceOp::kSum, a, {0}), shape));
+        break;
+      case 2:
+        nodes.push_back(graph.AddScatter(ReduceOp::kSum, a, shape, {graph.pool().Var(0)}));
+        break;
       default: nodes.push_back(graph.AddMap(ScalarOp::kAdd, {a, b})); break;
     }
   }
@@ -63,7 +73,8 @@ void CheckOne(unsigned seed) {
   given.erase(std::unique(given.begin(), given.end()), given.end());
   std::vector<NodeId> all = nodes;
   Grow(graph, random, 10, all);
-  for (int i = 0; i < 2; ++i) results.push_back(Chance(random, 50) ? all.back() : Pick(random, all));
+  for (int i = 0; i < 2; ++i)
+    results.push_back(Chance(random, 50) ? all.back() : Pick(random, all));
 
   Recomputation recomputed(graph, forward_size, results, given);
   const int least = CostOf(graph, forward_size, results, given).reductions;
@@ -71,7 +82,8 @@ void CheckOne(unsigned seed) {
   std::shuffle(order.begin(), order.end(), random);
   for (size_t i = 0; i < order.size();) {
     const size_t count = std::min<size_t>(order.size() - i, Chance(random, 80) ? 1 : 2);
-    const std::vector<NodeId> nodes_now(order.begin() + static_cast<int64_t>(i), order.begin() + static_cast<int64_t>(i + count));
+    const std::vector<NodeId> nodes_now(order.begin() + static_cast<int64_t>(i),
+                                        order.begin() + static_cast<int64_t>(i + count));
     i += count;
     std::vector<NodeId> fewer;
     for (NodeId id : given) {

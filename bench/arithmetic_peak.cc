@@ -21,7 +21,8 @@ __attribute__((target("avx2,fma"))) void RunAvx2(int64_t steps) {
 #pragma GCC unroll 12
     for (int c = 0; c < kChains; ++c) {
       if (kKind == Arithmetic::kQuotients) chains[c] = _mm256_div_ps(chains[c], addend);
-      else if (kKind == Arithmetic::kAny && c % 2 == 1) chains[c] = _mm256_add_ps(chains[c], addend);
+      else if (kKind == Arithmetic::kAny && c % 2 == 1)
+        chains[c] = _mm256_add_ps(chains[c], addend);
       else chains[c] = _mm256_fmadd_ps(chains[c], factor, addend);
     }
   }
@@ -37,7 +38,8 @@ __attribute__((target("avx512f"))) void RunAvx512(int64_t steps) {
 #pragma GCC unroll 12
     for (int c = 0; c < kChains; ++c) {
       if (kKind == Arithmetic::kQuotients) chains[c] = _mm512_div_ps(chains[c], addend);
-      else if (kKind == Arithmetic::kAny && c % 2 == 1) chains[c] = _mm512_add_ps(chains[c], addend);
+      else if (kKind == Arithmetic::kAny && c % 2 == 1)
+        chains[c] = _mm512_add_ps(chains[c], addend);
       else chains[c] = _mm512_fmadd_ps(chains[c], factor, addend);
     }
   }
@@ -47,7 +49,8 @@ __attribute__((target("avx512f"))) void RunAvx512(int64_t steps) {
 template <Arithmetic kKind>
 std::vector<PeakVariant> VariantsOf() {
   std::vector<PeakVariant> variants;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) variants.push_back({RunAvx2<kKind>, 8 * kChains});
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    variants.push_back({RunAvx2<kKind>, 8 * kChains});
   if (__builtin_cpu_supports("avx512f")) variants.push_back({RunAvx512<kKind>, 16 * kChains});
   return variants;
 }

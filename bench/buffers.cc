@@ -39,7 +39,8 @@ T Uniform(uint64_t random, const BufferSpec& spec) {
   if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) {
     return T::Round(Uniform<float>(random, spec));
   } else if constexpr (std::is_floating_point_v<T>) {
-    return static_cast<T>(static_cast<int32_t>(random >> 40) - (1 << 23)) / (1 << 23) * static_cast<T>(spec.scale);
+    return static_cast<T>(static_cast<int32_t>(random >> 40) - (1 << 23)) / (1 << 23) *
+           static_cast<T>(spec.scale);
   } else {
     return static_cast<T>(random % static_cast<uint64_t>(spec.below));
   }
@@ -48,7 +49,8 @@ T Uniform(uint64_t random, const BufferSpec& spec) {
 void FillUniform(const BufferSpec& spec, Tensor& tensor) {
   Stream stream(spec.name);
   VisitType(tensor.type(), [&](auto zero) {
-    for (auto& value : tensor.values<decltype(zero)>()) value = Uniform<decltype(zero)>(stream.Next(), spec);
+    for (auto& value : tensor.values<decltype(zero)>())
+      value = Uniform<decltype(zero)>(stream.Next(), spec);
   });
 }
 
@@ -84,7 +86,8 @@ double MaxDifference(absl::Span<const T> want, absl::Span<const T> got) {
   for (const T value : want) squares += ToDouble(value) * ToDouble(value);
   const double scale = std::sqrt(squares / std::max<double>(1, want.size()));
   double max = 0;
-  for (size_t i = 0; i < want.size(); ++i) max = std::max(max, Difference(ToDouble(want[i]), ToDouble(got[i]), scale));
+  for (size_t i = 0; i < want.size(); ++i)
+    max = std::max(max, Difference(ToDouble(want[i]), ToDouble(got[i]), scale));
   return max;
 }
 
@@ -127,7 +130,8 @@ void Buffers::PoisonOutputs() {
 
 absl::StatusOr<double> MaxRelativeDifference(const Tensor& want, const Tensor& got) {
   if (want.type() != got.type() || want.shape() != got.shape()) {
-    return absl::InvalidArgumentError(absl::StrCat("expected ", Name(want.type()), ShapeText(want.shape()), ", got ",
+    return absl::InvalidArgumentError(absl::StrCat("expected ", Name(want.type()),
+                                                   ShapeText(want.shape()), ", got ",
                                                    Name(got.type()), ShapeText(got.shape())));
   }
   return VisitType(want.type(), [&](auto zero) {

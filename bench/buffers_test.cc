@@ -10,14 +10,15 @@ namespace nestor::bench {
 namespace {
 
 TEST(BuffersTest, FillsByKind) {
-  absl::StatusOr<Buffers> made = Buffers::Create({{"x", DType::kF32, {3, 100}},
-                                                  {"again", DType::kF32, {3, 100}},
-                                                  {"n", DType::kU8, {200}},
-                                                  {"h", DType::kBF16, {200}},
-                                                  {"s", DType::kF32, {200}, Fill::kUniform, /*scale=*/0.25},
-                                                  {.name = "labels", .type = DType::kI64, .shape = {200}, .below = 10},
-                                                  {"ids", DType::kI64, {50}, Fill::kPermutation},
-                                                  {"y", DType::kF64, {7}, Fill::kOutput}});
+  absl::StatusOr<Buffers> made =
+      Buffers::Create({{"x", DType::kF32, {3, 100}},
+                       {"again", DType::kF32, {3, 100}},
+                       {"n", DType::kU8, {200}},
+                       {"h", DType::kBF16, {200}},
+                       {"s", DType::kF32, {200}, Fill::kUniform, /*scale=*/0.25},
+                       {.name = "labels", .type = DType::kI64, .shape = {200}, .below = 10},
+                       {"ids", DType::kI64, {50}, Fill::kPermutation},
+                       {"y", DType::kF64, {7}, Fill::kOutput}});
   ASSERT_TRUE(made.ok()) << made.status();
   Buffers buffers = *std::move(made);
   const auto x = buffers["x"].values<float>();
@@ -70,8 +71,8 @@ TEST(BuffersTest, MaxRelativeDifference) {
   };
   for (const auto& c : kCases) {
     const Dims shape = {static_cast<int64_t>(c.want.size())};
-    const absl::StatusOr<double> difference = MaxRelativeDifference(Tensor::Of<double>(shape, c.want),
-                                                                    Tensor::Of<double>(shape, c.got));
+    const absl::StatusOr<double> difference =
+        MaxRelativeDifference(Tensor::Of<double>(shape, c.want), Tensor::Of<double>(shape, c.got));
     ASSERT_TRUE(difference.ok());
     if (std::isinf(c.difference)) {
       EXPECT_EQ(*difference, c.difference) << testing::PrintToString(c.got);
@@ -79,8 +80,10 @@ TEST(BuffersTest, MaxRelativeDifference) {
       EXPECT_NEAR(*difference, c.difference, 1e-12) << testing::PrintToString(c.got);
     }
   }
-  EXPECT_FALSE(MaxRelativeDifference(Tensor::Of<float>({1}, {1.f}), Tensor::Of<float>({1, 1}, {1.f})).ok());
-  EXPECT_FALSE(MaxRelativeDifference(Tensor::Of<float>({1}, {1.f}), Tensor::Of<double>({1}, {1.0})).ok());
+  EXPECT_FALSE(
+      MaxRelativeDifference(Tensor::Of<float>({1}, {1.f}), Tensor::Of<float>({1, 1}, {1.f})).ok());
+  EXPECT_FALSE(
+      MaxRelativeDifference(Tensor::Of<float>({1}, {1.f}), Tensor::Of<double>({1}, {1.0})).ok());
 }
 
 }  // namespace

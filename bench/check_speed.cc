@@ -32,7 +32,8 @@ class CompiledKernel {
     std::vector<Scalar> params;
     for (const ParamInfo& param : call.op().params) params.push_back(call.scalar(param.name));
     const absl::Time start = absl::Now();
-    const absl::Status status = executable_->Run({call.inputs(), call.outputs(), params, nullptr}, &workspace_);
+    const absl::Status status =
+        executable_->Run({call.inputs(), call.outputs(), params, nullptr}, &workspace_);
     calls_.push_back(absl::ToDoubleMicroseconds(absl::Now() - start));
     return status;
   }
@@ -62,13 +63,16 @@ void Measure(const Row& row) {
   CheckOptions options;
   options.conditions = row.sizes;
   options.Sizes(row.limits).Sample(row.sample).Trials(row.trials);
-  const auto report = Check(op, [&](const KernelCall& call) { return kernel(call); }, options);
+  const auto report = Check(
+      op, [&](const KernelCall& call) { return kernel(call); }, options);
   NESTOR_CHECK(report.ok(), report.status().ToString());
   NESTOR_CHECK(report->IsRight(), report->ToString());
   const double seconds = absl::ToDoubleSeconds(report->time) / static_cast<double>(report->trials);
   std::string sizes;
-  for (const std::string& size : row.sizes) absl::StrAppendFormat(&sizes, "%s%s", sizes.empty() ? "" : ", ", size);
-  const double by_bounds = static_cast<double>(report->by_bounds) / static_cast<double>(report->histogram.Total());
+  for (const std::string& size : row.sizes)
+    absl::StrAppendFormat(&sizes, "%s%s", sizes.empty() ? "" : ", ", size);
+  const double by_bounds =
+      static_cast<double>(report->by_bounds) / static_cast<double>(report->histogram.Total());
   absl::PrintF("%-10s %-34s %9s %12.0f %14.1f %14.1f %11.2f%%\n", row.op, sizes,
                row.sample > 0 ? absl::StrCat(row.sample) : "all", 1 / seconds, 1e6 * seconds,
                kernel.MedianMicroseconds(), 100 * by_bounds);
@@ -87,8 +91,8 @@ int Main(int argc, char** argv) {
       {"matmul", {"M == 577", "K == 577", "N == 577"}, large, 4096, 100},
       {"matmul", {"M == 2000", "K == 2000", "N == 2000"}, large, 4096, 4},
   };
-  absl::PrintF("%-10s %-34s %9s %12s %14s %14s %12s\n", "op", "sizes", "judged", "trials/s", "us a trial",
-               "us the kernel", "by bounds");
+  absl::PrintF("%-10s %-34s %9s %12s %14s %14s %12s\n", "op", "sizes", "judged", "trials/s",
+               "us a trial", "us the kernel", "by bounds");
   for (size_t i = 0; i < std::size(rows); ++i) {
     if (argc < 2 || absl::StrCat(i) == argv[1]) Measure(rows[i]);
   }

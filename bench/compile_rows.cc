@@ -23,8 +23,9 @@ struct Compilation {
 absl::StatusOr<Compilation> CompileOnce(absl::Span<const Step> steps, int threads) {
   Compilation compilation;
   for (const Step& step : steps) {
-    NESTOR_ASSIGN_OR_RETURN(const std::unique_ptr<NestorKernel> kernel,
-                            NestorKernel::Compile(step.notation, {.threads = threads, .gradient = step.gradient}));
+    NESTOR_ASSIGN_OR_RETURN(
+        const std::unique_ptr<NestorKernel> kernel,
+        NestorKernel::Compile(step.notation, {.threads = threads, .gradient = step.gradient}));
     compilation.ms += kernel->compile_ms();
     const absl::optional<int64_t> bytes = kernel->code_bytes();
     if (bytes) compilation.code_bytes = std::max(*bytes, compilation.code_bytes.value_or(0));
@@ -60,13 +61,17 @@ std::vector<CompileRow> CompileRows() {
       {"softmax with gradient", {{Softmax()}, {Softmax(), /*gradient=*/true}}, 2},
       {"layer_norm with gradient", {{LayerNorm()}, {LayerNorm(), /*gradient=*/true}}, 2},
       {"matmul", {{MatrixProduct()}}, 3, absl::nullopt},
-      {"conv with gradients", {{Convolution(1, 1)}, {Convolution(1, 1), /*gradient=*/true}}, 8, absl::nullopt},
+      {"conv with gradients",
+       {{Convolution(1, 1)}, {Convolution(1, 1), /*gradient=*/true}},
+       8,
+       absl::nullopt},
   };
 }
 
 std::vector<RowResult> MeasureCompiling(const CompileRow& row, int threads) {
   RowResult time = WithBudget(absl::StrCat("compile ", row.name), threads, "ms", row.most_ms);
-  RowResult size = WithBudget(absl::StrCat("code of ", row.name), threads, "bytes", row.most_code_bytes.value_or(0));
+  RowResult size = WithBudget(absl::StrCat("code of ", row.name), threads, "bytes",
+                              row.most_code_bytes.value_or(0));
   const absl::Status status = AddReadings(row, time, size);
   if (!status.ok()) time.failure = size.failure = std::string(status.message());
   if (!row.most_code_bytes) return {time};
@@ -78,7 +83,8 @@ RowResult MeasureCall(int threads) {
   result.row = kCallRow;
   result.threads = threads;
   result.unit = "ns";
-  const auto kernel = NestorKernel::Compile("op f(x: f32[N]) -> (y) { y[i] = x[i] }", {.threads = threads});
+  const auto kernel =
+      NestorKernel::Compile("op f(x: f32[N]) -> (y) { y[i] = x[i] }", {.threads = threads});
   if (!kernel.ok()) {
     result.failure = std::string(kernel.status().message());
     return result;

@@ -17,7 +17,8 @@ struct CompileRow {
   std::string name;
   std::vector<Step> steps;  // compiled one after the other
   double most_ms = 0;
-  absl::optional<int64_t> most_code_bytes = 16 << 10;  // of the largest kernel; none: they are not measured
+  // Of the largest kernel; none: they are not measured.
+  absl::optional<int64_t> most_code_bytes = 16 << 10;
 };
 std::vector<CompileRow> CompileRows();
 

@@ -52,7 +52,8 @@ RowResult WithBudget(std::string row, int threads, std::string unit, double budg
 void NameBestPeer(absl::Span<const std::string> peers, RowResult& result) {
   const Reading* best = nullptr;
   for (const Reading& reading : result.readings) {
-    if (absl::c_linear_search(peers, reading.engine) && (!best || reading.cost < best->cost)) best = &reading;
+    if (absl::c_linear_search(peers, reading.engine) && (!best || reading.cost < best->cost))
+      best = &reading;
   }
   if (!best) return;
   for (GoalTerm& term : result.goal) {

@@ -51,7 +51,8 @@ struct RowResult {
   absl::optional<double> CostOf(absl::string_view engine) const;
 };
 
-// A result whose goal is to need no more than `budget` of that unit: it has a reading of an engine of that cost.
+// A result whose goal is to need no more than `budget` of that unit: it has a reading of an
+// engine of that cost.
 RowResult WithBudget(std::string row, int threads, std::string unit, double budget);
 
 // Puts the fastest of `peers` for kBestPeer in the goal; leaves it if none has a reading.

@@ -29,11 +29,14 @@
 #include "bench/growth_stages.h"
 #include "nestor.h"
 
-ABSL_FLAG(std::vector<std::string>, kinds, std::vector<std::string>(), "kinds of programs; empty: all");
-ABSL_FLAG(std::vector<std::string>, sizes, std::vector<std::string>({"300", "1000", "3000", "10000"}),
-          "numbers of statements");
-ABSL_FLAG(std::vector<std::string>, without, std::vector<std::string>(), "passes that are left out, by name");
-ABSL_FLAG(bool, peaks, false, "the most megabytes until the end of each stage instead of its seconds");
+ABSL_FLAG(std::vector<std::string>, kinds, std::vector<std::string>(),
+          "kinds of programs; empty: all");
+ABSL_FLAG(std::vector<std::string>, sizes,
+          std::vector<std::string>({"300", "1000", "3000", "10000"}), "numbers of statements");
+ABSL_FLAG(std::vector<std::string>, without, std::vector<std::string>(),
+          "passes that are left out, by name");
+ABSL_FLAG(bool, peaks, false,
+          "the most megabytes until the end of each stage instead of its seconds");
 ABSL_FLAG(int, seconds, 60, "processor time that one program may take");
 ABSL_FLAG(int, megabytes, 4000, "address space that one program may take");
 
@@ -75,7 +78,9 @@ rusage Usage() {
 
 double ProcessorSeconds() {
   const rusage usage = Usage();
-  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
@@ -102,14 +107,16 @@ void RunStages(const std::vector<GrowthStage>& stages, std::FILE* out) {
 std::string ReadAll(int file) {
   std::string text;
   char buffer[4096];
-  for (ssize_t count; (count = read(file, buffer, sizeof(buffer))) > 0;) text.append(buffer, static_cast<size_t>(count));
+  for (ssize_t count; (count = read(file, buffer, sizeof(buffer))) > 0;)
+    text.append(buffer, static_cast<size_t>(count));
   return text;
 }
 
 std::string FailureOf(int wait_status) {
   if (!WIFSIGNALED(wait_status)) return "";
   const int signal = WTERMSIG(wait_status);
-  if (signal == SIGXCPU || signal == SIGKILL) return absl::StrCat("> ", absl::GetFlag(FLAGS_seconds));
+  if (signal == SIGXCPU || signal == SIGKILL)
+    return absl::StrCat("> ", absl::GetFlag(FLAGS_seconds));
   if (signal == SIGABRT) return absl::StrCat("> ", absl::GetFlag(FLAGS_megabytes), " MB");
   return absl::StrCat("signal ", signal);
 }
@@ -181,8 +188,8 @@ void PrintCells(const std::vector<std::string>& cells) {
 }
 
 void PrintHead() {
-  PrintCells({"kind", "n", "parse", "lower", "fusion", "schedule", "codegen", "run", "total", "MB", "asm", "gradient",
-              "MB"});
+  PrintCells({"kind", "n", "parse", "lower", "fusion", "schedule", "codegen", "run", "total", "MB",
+              "asm", "gradient", "MB"});
 }
 
 absl::optional<Reading> LastReading(const Outcome& outcome, const std::string& stage) {
@@ -224,7 +231,8 @@ void PrintExponents(const std::string& kind, const std::vector<std::pair<int, Re
     seconds.emplace_back(std::log(n), std::log(total.seconds));
     megabytes.emplace_back(std::log(n), std::log(total.megabytes));
   }
-  std::printf("%9s time ~ n^%.2f, memory ~ n^%.2f\n\n", kind.c_str(), Slope(seconds), Slope(megabytes));
+  std::printf("%9s time ~ n^%.2f, memory ~ n^%.2f\n\n", kind.c_str(), Slope(seconds),
+              Slope(megabytes));
 }
 
 void MeasureKind(const GrowthKind& kind, const std::vector<int>& sizes) {

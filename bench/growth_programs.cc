@@ -9,7 +9,8 @@ namespace {
 
 std::string Chain(int n) {
   std::string text = "op chain(x: f32[N]) -> (y) {\n  t0[i] = x[i]\n";
-  for (int k = 1; k <= n; ++k) absl::StrAppend(&text, "  t", k, "[i] = t", k - 1, "[i] * 0.5 + x[i]\n");
+  for (int k = 1; k <= n; ++k)
+    absl::StrAppend(&text, "  t", k, "[i] = t", k - 1, "[i] * 0.5 + x[i]\n");
   return absl::StrCat(text, "  y[i] = t", n, "[i]\n}\n");
 }
 
@@ -17,7 +18,8 @@ std::string Stencil(int n) {
   std::string text = "op stencil(x: f32[N]) -> (y) {\n  t0[i] = x[i]\n";
   for (int k = 1; k <= n; ++k) {
     const std::string from = absl::StrCat("t", k - 1);
-    absl::StrAppend(&text, "  t", k, "[i] = ", from, "[i - 1] + ", from, "[i] + ", from, "[i + 1]\n");
+    absl::StrAppend(&text, "  t", k, "[i] = ", from, "[i - 1] + ", from, "[i] + ", from,
+                    "[i + 1]\n");
   }
   return absl::StrCat(text, "  y[i] = t", n, "[i]\n}\n");
 }
@@ -32,7 +34,8 @@ std::string Matmul(int n) {
   std::string text = "op layers(t0: f32[M, N]";
   for (int k = 1; k <= n; ++k) absl::StrAppend(&text, ", w", k, ": f32[N, N]");
   absl::StrAppend(&text, ") -> (y) {\n");
-  for (int k = 1; k <= n; ++k) absl::StrAppend(&text, "  t", k, " = matmul(t", k - 1, ", w", k, ")\n");
+  for (int k = 1; k <= n; ++k)
+    absl::StrAppend(&text, "  t", k, " = matmul(t", k - 1, ", w", k, ")\n");
   return absl::StrCat(text, "  y[i, j] = t", n, "[i, j]\n}\n");
 }
 

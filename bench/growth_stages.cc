@@ -43,7 +43,8 @@ class Way {
   absl::Status RunCode() {
     NESTOR_ASSIGN_OR_RETURN(const std::vector<Tensor> tensors, MakeInputs());
     RunInputs inputs;
-    for (size_t i = 0; i < tensors.size(); ++i) inputs.tensors.emplace(op_->args[i].name, tensors[i].view());
+    for (size_t i = 0; i < tensors.size(); ++i)
+      inputs.tensors.emplace(op_->args[i].name, tensors[i].view());
     return Run(*executable_, inputs).status();
   }
   absl::Status List() {
@@ -64,7 +65,8 @@ class Way {
   absl::StatusOr<std::vector<Tensor>> MakeInputs() const {
     std::vector<Tensor> tensors;
     for (const Argument& argument : op_->args) {
-      NESTOR_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(argument.type, Dims(argument.shape.size(), kExtent)));
+      NESTOR_ASSIGN_OR_RETURN(Tensor tensor,
+                              Tensor::Create(argument.type, Dims(argument.shape.size(), kExtent)));
       tensors.push_back(std::move(tensor));
     }
     return tensors;
@@ -87,9 +89,12 @@ GrowthStage StageOf(const std::shared_ptr<Way>& way, std::string name, absl::Sta
 std::vector<GrowthStage> StagesToResults(const std::string& text, const GrowthOptions& options) {
   const auto way = std::make_shared<Way>(text, options);
   return {
-      StageOf(way, "parse", &Way::ParseText),   StageOf(way, "lower", &Way::LowerOp),
-      StageOf(way, "fusion", &Way::Fuse),       StageOf(way, "schedule", &Way::Schedule),
-      StageOf(way, "codegen", &Way::GenerateCode), StageOf(way, "run", &Way::RunCode),
+      StageOf(way, "parse", &Way::ParseText),
+      StageOf(way, "lower", &Way::LowerOp),
+      StageOf(way, "fusion", &Way::Fuse),
+      StageOf(way, "schedule", &Way::Schedule),
+      StageOf(way, "codegen", &Way::GenerateCode),
+      StageOf(way, "run", &Way::RunCode),
       StageOf(way, "asm", &Way::List),
   };
 }

@@ -23,7 +23,8 @@ struct GrowthOptions {
 
 // parse, lower, fusion, schedule, codegen, run (all dimensions are 8), asm (the listing of
 // the code).
-std::vector<GrowthStage> StagesToResults(const std::string& text, const GrowthOptions& options = {});
+std::vector<GrowthStage> StagesToResults(const std::string& text,
+                                         const GrowthOptions& options = {});
 // parse, gradient.
 std::vector<GrowthStage> StagesToGradient(const std::string& text);
 

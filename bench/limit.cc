@@ -33,8 +33,10 @@ char* BytesOf(Tensor& tensor, size_t bytes) {
 Streams StreamsOf(const Traffic& traffic, Buffers& buffers) {
   Streams streams;
   streams.bytes = buffers[traffic.reads[0]].num_bytes();
-  for (const std::string& name : traffic.reads) streams.reads.push_back(BytesOf(buffers[name], streams.bytes));
-  for (const std::string& name : traffic.writes) streams.writes.push_back(BytesOf(buffers[name], streams.bytes));
+  for (const std::string& name : traffic.reads)
+    streams.reads.push_back(BytesOf(buffers[name], streams.bytes));
+  for (const std::string& name : traffic.writes)
+    streams.writes.push_back(BytesOf(buffers[name], streams.bytes));
   return streams;
 }
 
@@ -42,8 +44,10 @@ Streams StreamsOf(const Traffic& traffic, Buffers& buffers) {
 std::vector<Kind> KindsOf(absl::Span<const Traffic> all, Buffers& buffers) {
   std::vector<Kind> kinds;
   for (const Traffic& traffic : all) {
-    const std::vector<SweepVariant> variants = SweepVariants(traffic.reads.size(), traffic.writes.size());
-    NESTOR_CHECK(kinds.empty() || kinds.size() == variants.size(), "traffic with and without writes");
+    const std::vector<SweepVariant> variants =
+        SweepVariants(traffic.reads.size(), traffic.writes.size());
+    NESTOR_CHECK(kinds.empty() || kinds.size() == variants.size(),
+                 "traffic with and without writes");
     kinds.resize(variants.size());
     for (size_t i = 0; i < variants.size(); ++i) {
       kinds[i].engine = std::string(variants[i].parts == 1 ? kLimit : kLimitInParts);
@@ -63,10 +67,11 @@ void Run(absl::Span<const BoundSweep> sweeps, int member, int team_size) {
 // Of one thread: some ten milliseconds.
 constexpr double kMostOperations = 4e8;
 
-Contender Computing(absl::string_view engine, const PeakVariant& variant, double operations, int threads,
-                    ThreadTeam& team) {
+Contender Computing(absl::string_view engine, const PeakVariant& variant, double operations,
+                    int threads, ThreadTeam& team) {
   const double share = std::min(operations / threads, kMostOperations);
-  const auto steps = static_cast<int64_t>(std::ceil(share / static_cast<double>(variant.operations)));
+  const auto steps =
+      static_cast<int64_t>(std::ceil(share / static_cast<double>(variant.operations)));
   const double part = static_cast<double>(steps * variant.operations * threads) / operations;
   const auto run = [run = variant.run, steps](int) { run(steps); };
   if (threads == 1) return {std::string(engine), [run] { run(0); }, part};
@@ -78,16 +83,18 @@ void AddComputing(absl::string_view engine, Arithmetic kind, double operations, 
   if (operations <= 0) return;
   for (const PeakVariant& variant : PeakVariants(kind)) {
     contenders.push_back(Computing(engine, variant, operations, 1, team));
-    if (team.size() > 1) contenders.push_back(Computing(engine, variant, operations, team.size(), team));
+    if (team.size() > 1)
+      contenders.push_back(Computing(engine, variant, operations, team.size(), team));
   }
 }
 
-constexpr absl::string_view kOfOperations = "limit of operations", kOfProducts = "limit of products",
-                            kOfQuotients = "limit of quotients";
+constexpr absl::string_view kOfOperations = "limit of operations",
+                            kOfProducts = "limit of products", kOfQuotients = "limit of quotients";
 
 }  // namespace
 
-std::vector<Contender> LimitContenders(absl::Span<const Traffic> traffic, Buffers& buffers, ThreadTeam& team) {
+std::vector<Contender> LimitContenders(absl::Span<const Traffic> traffic, Buffers& buffers,
+                                       ThreadTeam& team) {
   std::vector<Contender> contenders;
   for (const auto& [engine, sweeps] : KindsOf(traffic, buffers)) {
     contenders.push_back({engine, [sweeps = sweeps] { Run(sweeps, 0, 1); }});

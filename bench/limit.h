@@ -21,9 +21,10 @@ struct Traffic {
 };
 
 // Contenders of the engines kLimit and kLimitInParts that walk all of `traffic`, in
-// order: one for each way to do it. What they write is of no meaning. `buffers` and `team` must outlive
-// them. Empty where the traffic is, or where this CPU has no sweeps.
-std::vector<Contender> LimitContenders(absl::Span<const Traffic> traffic, Buffers& buffers, ThreadTeam& team);
+// order: one for each way to do it. What they write is of no meaning. `buffers` and `team` must
+// outlive them. Empty where the traffic is, or where this CPU has no sweeps.
+std::vector<Contender> LimitContenders(absl::Span<const Traffic> traffic, Buffers& buffers,
+                                       ThreadTeam& team);
 
 // Vector operations, by the number of f32 results.
 struct Operations {
@@ -32,8 +33,9 @@ struct Operations {
   double quotients = 0;  // of these, also roots
 };
 
-// Contenders of an engine for each kind of operations, that do as many of it in registers and nothing else. `team` must
-// outlive them. A kernel cannot be faster than any of these engines, nor than its traffic.
+// Contenders of an engine for each kind of operations, that do as many of it in registers and
+// nothing else. `team` must outlive them. A kernel cannot be faster than any of these engines, nor
+// than its traffic.
 std::vector<Contender> OperationContenders(const Operations& operations, ThreadTeam& team);
 
 // Makes kLimit the slowest of the limits of the traffic and of operations.

@@ -33,15 +33,18 @@ TEST(LimitTest, ArithmeticIsDoneAsAWholeOrInPart) {
 
 TEST(LimitTest, EachKindOfOperationsHasALimit) {
   ThreadTeam team(1);
-  const std::vector<Contender> contenders = OperationContenders({.all = 1e6, .products = 1e5, .quotients = 0}, team);
+  const std::vector<Contender> contenders =
+      OperationContenders({.all = 1e6, .products = 1e5, .quotients = 0}, team);
   ASSERT_EQ(contenders.size(), 2 * PeakVariants().size());
   for (const Contender& contender : contenders) contender.run();
-  EXPECT_EQ(OperationContenders({.all = 3, .products = 2, .quotients = 1}, team).size(), 3 * PeakVariants().size());
+  EXPECT_EQ(OperationContenders({.all = 3, .products = 2, .quotients = 1}, team).size(),
+            3 * PeakVariants().size());
 }
 
 TEST(LimitTest, TheSlowestLimitCounts) {
   RowResult result;
-  result.readings = {{"Nestor", 9}, {"limit", 2}, {"limit of products", 3}, {"limit of operations", 1}};
+  result.readings = {
+      {"Nestor", 9}, {"limit", 2}, {"limit of products", 3}, {"limit of operations", 1}};
   JoinLimits(result);
   EXPECT_EQ(result.CostOf(kLimit), absl::optional<double>(3));
   EXPECT_EQ(result.CostOf(kNestor), absl::optional<double>(9));

@@ -29,7 +29,8 @@ constexpr double kWarmUp = 0.1;
 // A call of so many batches is not warmed up.
 constexpr double kLongCall = 10;
 
-double SecondsPerCall(const Contender& contender, int chunk, double least_seconds, const MeasureOptions& options) {
+double SecondsPerCall(const Contender& contender, int chunk, double least_seconds,
+                      const MeasureOptions& options) {
   const double start = options.now();
   double elapsed = 0;
   int64_t calls = 0;
@@ -58,7 +59,9 @@ int RunningThreads() {
 int ChunkFor(const Contender& contender, const MeasureOptions& options) {
   constexpr int kLooksPerBatch = 16;
   int chunk = 1;
-  while (SecondsPerCall(contender, chunk, 0, options) * chunk < options.batch_seconds / kLooksPerBatch) chunk *= 2;
+  while (SecondsPerCall(contender, chunk, 0, options) * chunk <
+         options.batch_seconds / kLooksPerBatch)
+    chunk *= 2;
   return chunk;
 }
 
@@ -88,7 +91,8 @@ void TakeTurn(int round, Player& player, const MeasureOptions& options) {
   const Contender& contender = *player.contender;
   if (player.seconds.size() > static_cast<size_t>(round)) return;  // it had its turn
   options.rest();
-  if (player.warms_up) SecondsPerCall(contender, player.chunk, options.batch_seconds * kWarmUp, options);
+  if (player.warms_up)
+    SecondsPerCall(contender, player.chunk, options.batch_seconds * kWarmUp, options);
   player.seconds.push_back(SecondsPerCall(contender, player.chunk, options.batch_seconds, options));
 }
 
@@ -119,7 +123,8 @@ double Median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-std::vector<Reading> MeasureAlternating(absl::Span<const Contender> contenders, const MeasureOptions& options) {
+std::vector<Reading> MeasureAlternating(absl::Span<const Contender> contenders,
+                                        const MeasureOptions& options) {
   const double start = options.now();
   std::vector<Player> players;
   for (const Contender& contender : contenders) players.push_back(Enter(contender, options));

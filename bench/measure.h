@@ -44,7 +44,8 @@ struct MeasureOptions {
 // The seconds that the work takes each engine, in the order in which engines first appear:
 // the median of the rounds, in each of which every contender has a turn.
 // REQUIRES: rounds > 0.
-std::vector<Reading> MeasureAlternating(absl::Span<const Contender> contenders, const MeasureOptions& options = {});
+std::vector<Reading> MeasureAlternating(absl::Span<const Contender> contenders,
+                                        const MeasureOptions& options = {});
 
 // The middle value; of an even number, the mean of the two in the middle.
 // REQUIRES: not empty.

@@ -12,7 +12,8 @@ namespace {
 struct FakeClock {
   double seconds = 0;
   MeasureOptions Options(int rounds = 5) {
-    return {.rounds = rounds, .batch_seconds = 0.02, .now = [this] { return seconds; }, .rest = [] {}};
+    return {
+        .rounds = rounds, .batch_seconds = 0.02, .now = [this] { return seconds; }, .rest = [] {}};
   }
   Contender Taking(std::string engine, double cost) {
     return {engine, [this, cost] { seconds += cost; }};
@@ -23,14 +24,17 @@ TEST(MedianTest, Table) {
   const struct {
     std::vector<double> values;
     double want;
-  } kCases[] = {{{3}, 3}, {{1, 2}, 1.5}, {{9, 1, 5}, 5}, {{4, 1, 3, 2}, 2.5}, {{7, 7, 1, 100, 8}, 7}};
-  for (const auto& c : kCases) EXPECT_EQ(Median(c.values), c.want) << testing::PrintToString(c.values);
+  } kCases[] = {
+      {{3}, 3}, {{1, 2}, 1.5}, {{9, 1, 5}, 5}, {{4, 1, 3, 2}, 2.5}, {{7, 7, 1, 100, 8}, 7}};
+  for (const auto& c : kCases)
+    EXPECT_EQ(Median(c.values), c.want) << testing::PrintToString(c.values);
 }
 
 TEST(MeasureTest, GivesSecondsPerCallInOrderOfAppearance) {
   FakeClock clock;
   const std::vector<Reading> readings = MeasureAlternating(
-      {clock.Taking("slow", 0.5), clock.Taking("fast", 1e-6), clock.Taking("middle", 1e-3)}, clock.Options());
+      {clock.Taking("slow", 0.5), clock.Taking("fast", 1e-6), clock.Taking("middle", 1e-3)},
+      clock.Options());
   ASSERT_EQ(readings.size(), 3);
   EXPECT_EQ(readings[0].engine, "slow");
   EXPECT_NEAR(readings[0].cost, 0.5, 1e-9);
@@ -43,7 +47,8 @@ TEST(MeasureTest, GivesSecondsPerCallInOrderOfAppearance) {
 TEST(MeasureTest, OfVariantsTheBestCounts) {
   FakeClock clock;
   const std::vector<Reading> readings = MeasureAlternating(
-      {clock.Taking("limit", 0.3), clock.Taking("other", 0.1), clock.Taking("limit", 0.2)}, clock.Options());
+      {clock.Taking("limit", 0.3), clock.Taking("other", 0.1), clock.Taking("limit", 0.2)},
+      clock.Options());
   ASSERT_EQ(readings.size(), 2);
   EXPECT_EQ(readings[0].engine, "limit");
   EXPECT_NEAR(readings[0].cost, 0.2, 1e-9);
@@ -103,7 +108,8 @@ TEST(MeasureTest, DriftHitsAllAlike) {
                        if (clock.seconds > 1) slowness = 4;
                      }};
   };
-  const std::vector<Reading> readings = MeasureAlternating({drifting("a", 0.1), drifting("b", 0.05)}, clock.Options());
+  const std::vector<Reading> readings =
+      MeasureAlternating({drifting("a", 0.1), drifting("b", 0.05)}, clock.Options());
   EXPECT_NEAR(readings[0].cost / readings[1].cost, 2, 0.01);
 }
 
@@ -119,7 +125,10 @@ TEST(MeasureTest, EnginesTakeTurnsAndEachLeadsARound) {
                       .now = [&] { return seconds; },
                       .rest = [&] { turns += ' '; }});
   // Two calls each to warm up and size the batch; then per turn one untimed and one timed.
-  EXPECT_EQ(turns, " aa bb cc" " aa bb cc" " bb cc aa" " cc aa bb");
+  EXPECT_EQ(turns, " aa bb cc"
+                   " aa bb cc"
+                   " bb cc aa"
+                   " cc aa bb");
 }
 
 TEST(MeasureTest, WaitsForIdleThreads) {

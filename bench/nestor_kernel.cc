@@ -18,7 +18,8 @@ absl::StatusOr<std::unique_ptr<NestorKernel>> NestorKernel::Compile(absl::string
   const double start = SteadySeconds();
   NESTOR_ASSIGN_OR_RETURN(Op op, Parse(notation));
   if (options.gradient) {
-    NESTOR_ASSIGN_OR_RETURN(GradientResult gradient, Gradient(op, {.of = {}, .wrt = options.wrt, .given = {}}));
+    NESTOR_ASSIGN_OR_RETURN(GradientResult gradient,
+                            Gradient(op, {.of = {}, .wrt = options.wrt, .given = {}}));
     op = std::move(gradient.op);
   }
   for (const Argument& argument : op.args) kernel->arguments_.push_back(argument.name);
@@ -37,7 +38,8 @@ absl::Status NestorKernel::Bind(const std::string& name, const TensorView& tenso
   return absl::OkStatus();
 }
 
-absl::Status NestorKernel::Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) {
+absl::Status NestorKernel::Run(absl::Span<const TensorView> inputs,
+                               absl::Span<const TensorView> outputs) {
   return executable_->Run({inputs, outputs}, &workspace_);
 }
 

@@ -33,7 +33,8 @@ class NestorKernel {
 
   // The last op of `notation`, which may call macro ops. Its dimensions stay symbols:
   // one kernel serves all sizes. Each call compiles anew; there is no cache behind it.
-  static absl::StatusOr<std::unique_ptr<NestorKernel>> Compile(absl::string_view notation, const Options& options);
+  static absl::StatusOr<std::unique_ptr<NestorKernel>> Compile(absl::string_view notation,
+                                                               const Options& options);
 
   NestorKernel(const NestorKernel&) = delete;
   NestorKernel& operator=(const NestorKernel&) = delete;
@@ -50,7 +51,8 @@ class NestorKernel {
   // gives to its results; they do not overlap. For one thread at a time.
   absl::Status Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs);
 
-  // What the op computes, fused, for arguments of these shapes. Of a kernel without bound arguments.
+  // What the op computes, fused, for arguments of these shapes. Of a kernel without
+  // bound arguments.
   absl::StatusOr<loop::Statistics> Count(absl::Span<const TensorView> inputs) const;
 
   // From the text to the callable.

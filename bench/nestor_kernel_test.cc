@@ -6,7 +6,8 @@ namespace nestor::bench {
 namespace {
 
 TEST(NestorKernelTest, RunsAnOpAtEverySize) {
-  const auto kernel = NestorKernel::Compile("op f(x: f32[N], y: f32[N]) -> (z) { z[i] = x[i] * y[i] }", {});
+  const auto kernel =
+      NestorKernel::Compile("op f(x: f32[N], y: f32[N]) -> (z) { z[i] = x[i] * y[i] }", {});
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   EXPECT_EQ((*kernel)->arguments(), (std::vector<std::string>{"x", "y"}));
   EXPECT_EQ((*kernel)->results(), std::vector<std::string>{"z"});
@@ -14,28 +15,31 @@ TEST(NestorKernelTest, RunsAnOpAtEverySize) {
   for (const int64_t n : {0, 1, 100}) {
     const std::vector<float> x(n, 3), y(n, 0.5);
     std::vector<float> z(n, -1);
-    const absl::Status status = (*kernel)->Run({ViewOf(x.data(), {n}), ViewOf(y.data(), {n})}, {ViewOf(z.data(), {n})});
+    const absl::Status status =
+        (*kernel)->Run({ViewOf(x.data(), {n}), ViewOf(y.data(), {n})}, {ViewOf(z.data(), {n})});
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_EQ(z, std::vector<float>(n, 1.5));
   }
 }
 
 TEST(NestorKernelTest, RunsAGradient) {
-  const auto kernel = NestorKernel::Compile("op f(x: f32[N]) -> (y) { y[i] = x[i] * x[i] }", {.gradient = true});
+  const auto kernel =
+      NestorKernel::Compile("op f(x: f32[N]) -> (y) { y[i] = x[i] * x[i] }", {.gradient = true});
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   EXPECT_EQ((*kernel)->arguments(), (std::vector<std::string>{"g_y", "x"}));
   EXPECT_EQ((*kernel)->results(), std::vector<std::string>{"g_x"});
   const float g_y[] = {1, 10}, x[] = {3, 4};
   float g_x[2];
-  const absl::Status status = (*kernel)->Run({ViewOf(g_y, {2}), ViewOf(x, {2})}, {ViewOf(g_x, {2})});
+  const absl::Status status =
+      (*kernel)->Run({ViewOf(g_y, {2}), ViewOf(x, {2})}, {ViewOf(g_x, {2})});
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(g_x[0], 6);
   EXPECT_EQ(g_x[1], 80);
 }
 
 TEST(NestorKernelTest, RunsAGradientBySomeArguments) {
-  const auto kernel = NestorKernel::Compile("op f(x: f32[N], y: f32[N]) -> (z) { z[i] = x[i] * y[i] }",
-                                            {.gradient = true, .wrt = {"y"}});
+  const auto kernel = NestorKernel::Compile(
+      "op f(x: f32[N], y: f32[N]) -> (z) { z[i] = x[i] * y[i] }", {.gradient = true, .wrt = {"y"}});
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   EXPECT_EQ((*kernel)->arguments(), (std::vector<std::string>{"g_z", "x"}));
   EXPECT_EQ((*kernel)->results(), std::vector<std::string>{"g_y"});
@@ -43,7 +47,9 @@ TEST(NestorKernelTest, RunsAGradientBySomeArguments) {
 
 TEST(NestorKernelTest, SaysWhatIsWrong) {
   EXPECT_FALSE(NestorKernel::Compile("op f(x: f32[N]) -> (y) { y[i] = nothing(x[i]) }", {}).ok());
-  EXPECT_FALSE(NestorKernel::Compile("op f(x: f32[N]) -> (y) { y[i] = x[i] }", {.gradient = true, .wrt = {"z"}}).ok());
+  EXPECT_FALSE(NestorKernel::Compile("op f(x: f32[N]) -> (y) { y[i] = x[i] }",
+                                     {.gradient = true, .wrt = {"z"}})
+                   .ok());
   const auto kernel = NestorKernel::Compile("op f(x: f32[N]) -> (y) { y[i] = x[i] }", {});
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   const float x[2] = {};

@@ -21,7 +21,8 @@ const dnnl::engine& OneDnnEngine() {
   return engine;
 }
 
-OneDnnCall::OneDnnCall(const dnnl::primitive& primitive, const dnnl::primitive_desc_base& description,
+OneDnnCall::OneDnnCall(const dnnl::primitive& primitive,
+                       const dnnl::primitive_desc_base& description,
                        const std::vector<OneDnnArgument>& arguments)
     : stream_(OneDnnEngine()), primitive_(primitive) {
   for (const OneDnnArgument& a : arguments) {

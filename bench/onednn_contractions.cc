@@ -33,9 +33,11 @@ std::vector<OneDnnOperand> OperandsOf(const Product& product) {
           {DNNL_ARG_DST, "c", product.c, /*result=*/true}};
 }
 
-Peer MatmulPeer(absl::string_view engine, const Product& product, const memory::desc& weights, Buffers& buffers) {
+Peer MatmulPeer(absl::string_view engine, const Product& product, const memory::desc& weights,
+                Buffers& buffers) {
   const dnnl::matmul::primitive_desc description({product.a, weights, product.c}, OneDnnEngine());
-  return PrimitivePeer(engine, dnnl::matmul(description), description, OperandsOf(product), buffers);
+  return PrimitivePeer(engine, dnnl::matmul(description), description, OperandsOf(product),
+                       buffers);
 }
 
 absl::StatusOr<Peer> PlainMatmul(Buffers& buffers, int) {
@@ -60,8 +62,8 @@ absl::StatusOr<Peer> OwnInnerProduct(Buffers& buffers, int) {
     const dnnl::inner_product_forward::desc operation(dnnl::prop_kind::forward_inference, product.a,
                                                       AnyLayout(product.b), product.c);
     const dnnl::inner_product_forward::primitive_desc description(operation, OneDnnEngine());
-    return PrimitivePeer(kOneDnnOwn, dnnl::inner_product_forward(description), description, OperandsOf(product),
-                         buffers);
+    return PrimitivePeer(kOneDnnOwn, dnnl::inner_product_forward(description), description,
+                         OperandsOf(product), buffers);
   });
 }
 
@@ -88,36 +90,40 @@ using Forward = dnnl::convolution_forward;
 
 // Also the hint from which the gradients are made.
 Forward::primitive_desc ForwardDescription(const Convolution& c, dnnl::prop_kind kind) {
-  return Forward::primitive_desc(Forward::desc(kind, kDirect, c.x, c.w, c.y, c.strides, c.pads, c.pads),
-                                 OneDnnEngine());
+  return Forward::primitive_desc(
+      Forward::desc(kind, kDirect, c.x, c.w, c.y, c.strides, c.pads, c.pads), OneDnnEngine());
 }
 
-Peer ForwardPeer(absl::string_view engine, const Convolution& asked, const std::vector<OneDnnOperand>& operands,
-                 Buffers& buffers) {
+Peer ForwardPeer(absl::string_view engine, const Convolution& asked,
+                 const std::vector<OneDnnOperand>& operands, Buffers& buffers) {
   const auto description = ForwardDescription(asked, dnnl::prop_kind::forward_inference);
   return PrimitivePeer(engine, Forward(description), description, operands, buffers);
 }
 
 template <class Gradient>
-Peer GradientPeer(absl::string_view engine, const Convolution& asked, const std::vector<OneDnnOperand>& operands,
-                  Buffers& buffers) {
-  const typename Gradient::desc operation(kDirect, asked.x, asked.w, asked.y, asked.strides, asked.pads, asked.pads);
-  const typename Gradient::primitive_desc description(operation, OneDnnEngine(),
-                                                      ForwardDescription(asked, dnnl::prop_kind::forward_training));
+Peer GradientPeer(absl::string_view engine, const Convolution& asked,
+                  const std::vector<OneDnnOperand>& operands, Buffers& buffers) {
+  const typename Gradient::desc operation(kDirect, asked.x, asked.w, asked.y, asked.strides,
+                                          asked.pads, asked.pads);
+  const typename Gradient::primitive_desc description(
+      operation, OneDnnEngine(), ForwardDescription(asked, dnnl::prop_kind::forward_training));
   return PrimitivePeer(engine, Gradient(description), description, operands, buffers);
 }
 
 // A kind of convolution, as oneDNN and the rows name what it reads and writes.
 struct Kind {
   OneDnnOperand x, w, y;
-  Peer (*make)(absl::string_view engine, const Convolution& asked, const std::vector<OneDnnOperand>& operands,
-               Buffers& buffers);
+  Peer (*make)(absl::string_view engine, const Convolution& asked,
+               const std::vector<OneDnnOperand>& operands, Buffers& buffers);
 };
 
 Kind KindOf(ConvolutionResult result) {
   switch (result) {
     case ConvolutionResult::kForward:
-      return {{DNNL_ARG_SRC, "x"}, {DNNL_ARG_WEIGHTS, "w"}, {DNNL_ARG_DST, "y", {}, /*result=*/true}, ForwardPeer};
+      return {{DNNL_ARG_SRC, "x"},
+              {DNNL_ARG_WEIGHTS, "w"},
+              {DNNL_ARG_DST, "y", {}, /*result=*/true},
+              ForwardPeer};
     case ConvolutionResult::kByData:
       return {{DNNL_ARG_DIFF_SRC, "g_x", {}, /*result=*/true},
               {DNNL_ARG_WEIGHTS, "w"},
@@ -144,7 +150,11 @@ Convolution ConvolutionOf(ConvolutionStep step, Kind& kind, Buffers& buffers) {
   kind.x.layout = ImagesDescriptor(buffers[kind.x.buffer], step.channels_last);
   kind.w.layout = WeightsDescriptor(w, /*groups=*/kind.x.layout.dims()[1] / w.shape()[1]);
   kind.y.layout = ImagesDescriptor(buffers[kind.y.buffer], step.channels_last);
-  return {kind.x.layout, kind.w.layout, kind.y.layout, {step.stride, step.stride}, {step.pad, step.pad}};
+  return {kind.x.layout,
+          kind.w.layout,
+          kind.y.layout,
+          {step.stride, step.stride},
+          {step.pad, step.pad}};
 }
 
 PeerMaker ConvolutionMaker(ConvolutionResult result, ConvolutionStep step, bool own_layouts) {
@@ -155,7 +165,8 @@ PeerMaker ConvolutionMaker(ConvolutionResult result, ConvolutionStep step, bool 
       if (own_layouts) {
         for (memory::desc* layout : {&asked.x, &asked.w, &asked.y}) *layout = AnyLayout(*layout);
       }
-      return kind.make(own_layouts ? kOneDnnOwn : kOneDnn, asked, {kind.x, kind.w, kind.y}, buffers);
+      return kind.make(own_layouts ? kOneDnnOwn : kOneDnn, asked, {kind.x, kind.w, kind.y},
+                       buffers);
     });
   };
 }
@@ -165,7 +176,8 @@ PeerMaker ConvolutionMaker(ConvolutionResult result, ConvolutionStep step, bool 
 std::vector<PeerMaker> OneDnnProducts() { return {PlainMatmul, OwnMatmul, OwnInnerProduct}; }
 
 std::vector<PeerMaker> OneDnnConvolutions(ConvolutionResult result, ConvolutionStep step) {
-  return {ConvolutionMaker(result, step, /*own_layouts=*/false), ConvolutionMaker(result, step, /*own_layouts=*/true)};
+  return {ConvolutionMaker(result, step, /*own_layouts=*/false),
+          ConvolutionMaker(result, step, /*own_layouts=*/true)};
 }
 
 }  // namespace nestor::bench

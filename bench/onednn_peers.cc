@@ -15,7 +15,8 @@ std::vector<OneDnnOperand> FromXToY(Buffers& buffers) {
 
 // From the operation's description.
 template <class Primitive>
-Peer PeerOf(const typename Primitive::desc& operation, const std::vector<OneDnnOperand>& operands, Buffers& buffers) {
+Peer PeerOf(const typename Primitive::desc& operation, const std::vector<OneDnnOperand>& operands,
+            Buffers& buffers) {
   const typename Primitive::primitive_desc description(operation, OneDnnEngine());
   return PrimitivePeer(kOneDnn, Primitive(description), description, operands, buffers);
 }
@@ -24,14 +25,16 @@ Peer PeerOf(const typename Primitive::desc& operation, const std::vector<OneDnnO
 
 absl::StatusOr<Peer> OneDnnSoftmax(Buffers& buffers, int) {
   return GuardedFromOneDnn([&] {
-    const dnnl::softmax_forward::desc operation(dnnl::prop_kind::forward_inference, DescriptorOf(buffers["x"]), 1);
+    const dnnl::softmax_forward::desc operation(dnnl::prop_kind::forward_inference,
+                                                DescriptorOf(buffers["x"]), 1);
     return PeerOf<dnnl::softmax_forward>(operation, FromXToY(buffers), buffers);
   });
 }
 
 absl::StatusOr<Peer> OneDnnGelu(Buffers& buffers, int) {
   return GuardedFromOneDnn([&] {
-    const dnnl::eltwise_forward::desc operation(dnnl::prop_kind::forward_inference, dnnl::algorithm::eltwise_gelu_erf,
+    const dnnl::eltwise_forward::desc operation(dnnl::prop_kind::forward_inference,
+                                                dnnl::algorithm::eltwise_gelu_erf,
                                                 DescriptorOf(buffers["x"]));
     return PeerOf<dnnl::eltwise_forward>(operation, FromXToY(buffers), buffers);
   });
@@ -40,8 +43,8 @@ absl::StatusOr<Peer> OneDnnGelu(Buffers& buffers, int) {
 absl::StatusOr<Peer> OneDnnLayerNorm(Buffers& buffers, int) {
   return GuardedFromOneDnn([&] {
     const auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
-    const dnnl::layer_normalization_forward::desc operation(dnnl::prop_kind::forward_inference,
-                                                            DescriptorOf(buffers["x"]), 1e-5f, flags);
+    const dnnl::layer_normalization_forward::desc operation(
+        dnnl::prop_kind::forward_inference, DescriptorOf(buffers["x"]), 1e-5f, flags);
     std::vector<OneDnnOperand> operands = FromXToY(buffers);
     operands.push_back({DNNL_ARG_SCALE, "scale", DescriptorOf(buffers["scale"])});
     operands.push_back({DNNL_ARG_SHIFT, "bias", DescriptorOf(buffers["bias"])});

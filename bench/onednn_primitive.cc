@@ -20,8 +20,8 @@ memory::desc DescriptorOf(const Tensor& tensor) {
 }
 
 Peer PrimitivePeer(absl::string_view engine, const dnnl::primitive& primitive,
-                   const dnnl::primitive_desc_base& description, const std::vector<OneDnnOperand>& operands,
-                   Buffers& buffers) {
+                   const dnnl::primitive_desc_base& description,
+                   const std::vector<OneDnnOperand>& operands, Buffers& buffers) {
   std::vector<OneDnnArgument> arguments;
   for (const OneDnnOperand& operand : operands) {
     const memory given(operand.layout, OneDnnEngine(), buffers[operand.buffer].data());

@@ -1,4 +1,5 @@
-// What every peer that is one primitive of oneDNN shares: views of buffers, errors, and the way from a primitive to a peer.
+// What every peer that is one primitive of oneDNN shares: views of buffers, errors, and the way
+// from a primitive to a peer.
 #ifndef NESTOR_BENCH_ONEDNN_PRIMITIVE_H_
 #define NESTOR_BENCH_ONEDNN_PRIMITIVE_H_
 
@@ -31,8 +32,8 @@ struct OneDnnOperand {
 // another layout than the buffer's, the operand has memory of its own: inputs are brought
 // there now, results are brought back when they are delivered. Throws dnnl::error.
 Peer PrimitivePeer(absl::string_view engine, const dnnl::primitive& primitive,
-                   const dnnl::primitive_desc_base& description, const std::vector<OneDnnOperand>& operands,
-                   Buffers& buffers);
+                   const dnnl::primitive_desc_base& description,
+                   const std::vector<OneDnnOperand>& operands, Buffers& buffers);
 
 // What `make` gives; oneDNN reports by exceptions, which end here.
 template <class Make>

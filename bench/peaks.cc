@@ -31,7 +31,8 @@ double Gigabytes(const Traffic& traffic, int64_t count, ThreadTeam& team) {
   const std::vector<Contender> contenders = LimitContenders({traffic}, *buffers, team);
   if (contenders.empty()) return 0;
   double seconds = std::numeric_limits<double>::infinity();
-  for (const Reading& reading : MeasureAlternating(contenders)) seconds = std::min(seconds, reading.cost);
+  for (const Reading& reading : MeasureAlternating(contenders))
+    seconds = std::min(seconds, reading.cost);
   const size_t streams = traffic.reads.size() + traffic.writes.size();
   return 4.0 * static_cast<double>(count * static_cast<int64_t>(streams)) / seconds * 1e-9;
 }
@@ -43,7 +44,8 @@ Peaks MeasurePeaks(ThreadTeam& team) {
           Gigabytes({{"x"}, {"y"}}, kBeyondCaches, team)};
 }
 
-// Of each cache, half is read: what the one before it has of that is little, where it is much smaller.
+// Of each cache, half is read: what the one before it has of that is little, where it
+// is much smaller.
 std::vector<CacheRate> MeasureCacheRates(absl::Span<const int64_t> bytes) {
   constexpr absl::string_view kNames[] = {"first cache", "second cache", "last cache"};
   ThreadTeam team(1);
@@ -51,7 +53,8 @@ std::vector<CacheRate> MeasureCacheRates(absl::Span<const int64_t> bytes) {
   for (size_t level = 0; level < std::min(bytes.size(), std::size(kNames)); ++level) {
     if (bytes[level] <= (rates.empty() ? 0 : rates.back().bytes)) continue;
     const int64_t count = std::min(bytes[level] / 8, kBeyondCaches);
-    rates.push_back({std::string(kNames[level]), bytes[level], Gigabytes({{"x"}, {}}, count, team)});
+    rates.push_back(
+        {std::string(kNames[level]), bytes[level], Gigabytes({{"x"}, {}}, count, team)});
   }
   return rates;
 }

@@ -22,13 +22,13 @@ struct Peaks {
 Peaks MeasurePeaks(ThreadTeam& team);
 
 struct CacheRate {
-  std::string name;         // "first cache", "second cache", "last cache"
-  int64_t bytes;            // of it
-  double gigabytes;         // a second, that one thread reads where they lie in it
+  std::string name;  // "first cache", "second cache", "last cache"
+  int64_t bytes;     // of it
+  double gigabytes;  // a second, that one thread reads where they lie in it
 };
 
-// Of the caches that the processor tells of, the nearest first, but for those that are no larger than the one before:
-// `bytes` has that of each level.
+// Of the caches that the processor tells of, the nearest first, but for those that are no larger
+// than the one before: `bytes` has that of each level.
 std::vector<CacheRate> MeasureCacheRates(absl::Span<const int64_t> bytes);
 
 }  // namespace nestor::bench

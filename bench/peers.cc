@@ -31,7 +31,8 @@ ABSL_FLAG(std::string, svg, "", "a file for a chart");
 namespace nestor::bench {
 namespace {
 
-constexpr char kUsage[] = R"(measures Nestor beside oneDNN, OpenBLAS, PyTorch and the limits of this machine.
+constexpr char kUsage[] =
+    R"(measures Nestor beside oneDNN, OpenBLAS, PyTorch and the limits of this machine.
 
 A line a row: Nestor's time, the engine that the row's goal refers to and its time,
 how many times as fast Nestor was (ratio) and is to be (goal), its part of the
@@ -131,7 +132,8 @@ int Main() {
   for (const int threads : *counts) MeasureRows(threads, report);
   MeasureOwnRows(report);
   if (report.results().empty()) {
-    std::fprintf(stderr, "peers: no row's name contains '%s'\n", absl::GetFlag(FLAGS_filter).c_str());
+    std::fprintf(stderr, "peers: no row's name contains '%s'\n",
+                 absl::GetFlag(FLAGS_filter).c_str());
     return 2;
   }
   const bool written = WriteFile(absl::GetFlag(FLAGS_csv), Csv(report.results())) &&

@@ -1,5 +1,5 @@
-// Whatever is in the macro library is called by its name. A training step is made of ops and written
-// back as text, which says the same op.
+// Whatever is in the macro library is called by its name. A training step is made of ops and
+// written back as text, which says the same op.
 #include "bench/programs.h"
 
 #include "absl/strings/str_cat.h"
@@ -10,20 +10,22 @@
 namespace nestor::bench {
 
 std::string SigmoidChain(DType type) {
-  return absl::Substitute("op chain(x: $0[N], y: $0[N]) -> (z) { z[i] = sigmoid(x[i] * y[i] + x[i]) * y[i] }",
-                          Name(type));
+  return absl::Substitute(
+      "op chain(x: $0[N], y: $0[N]) -> (z) { z[i] = sigmoid(x[i] * y[i] + x[i]) * y[i] }",
+      Name(type));
 }
 
 std::string MultiplyAdd(DType type) {
-  return absl::Substitute("op chain(x: $0[N], y: $0[N]) -> (z) { z[i] = x[i] * y[i] + x[i] }", Name(type));
+  return absl::Substitute("op chain(x: $0[N], y: $0[N]) -> (z) { z[i] = x[i] * y[i] + x[i] }",
+                          Name(type));
 }
 
 std::string SumOver(int axis, DType type) {
   constexpr const char* kAxes[] = {"i", "j", "k"};
   constexpr const char* kKept[] = {"j, k", "i, k", "i, j"};
   const std::string element = IsInteger(type) ? "i32(x[i, j, k])" : "x[i, j, k]";
-  return absl::Substitute("op sum_over(x: $0[A, B, C]) -> (y) { y[$1] = sum[$2]($3) }", Name(type), kKept[axis],
-                          kAxes[axis], element);
+  return absl::Substitute("op sum_over(x: $0[A, B, C]) -> (y) { y[$1] = sum[$2]($3) }", Name(type),
+                          kKept[axis], kAxes[axis], element);
 }
 
 std::string Softmax() { return "op f(x: f32[N, C]) -> (y) { y = softmax(x) }"; }
@@ -44,19 +46,25 @@ std::string Concat() {
          "  y[i, j] = where(j < A, a[i, j], b[i, j - A]) where i < M, j < A + B\n"
          "}";
 }
-std::string GatherRows() { return "op gather(x: f32[V, D], ids: i64[N]) -> (y) { y[n, d] = x[ids[n], d] }"; }
+std::string GatherRows() {
+  return "op gather(x: f32[V, D], ids: i64[N]) -> (y) { y[n, d] = x[ids[n], d] }";
+}
 
 std::string MatrixProduct(DType type) {
   const std::string product = IsInteger(type) ? "i32(a[i, k]) * i32(b[k, j])" : "a[i, k] * b[k, j]";
-  return absl::Substitute("op f(a: $0[M, K], b: $0[K, N]) -> (c) { c[i, j] = sum[k]($1) }", Name(type), product);
+  return absl::Substitute("op f(a: $0[M, K], b: $0[K, N]) -> (c) { c[i, j] = sum[k]($1) }",
+                          Name(type), product);
 }
-std::string MatrixProduct() { return "op f(a: f32[M, K], b: f32[K, N]) -> (c) { c = matmul(a, b) }"; }
+std::string MatrixProduct() {
+  return "op f(a: f32[M, K], b: f32[K, N]) -> (c) { c = matmul(a, b) }";
+}
 std::string BatchedMatrixProduct() {
   return "op f(a: f32[B, M, K], b: f32[B, K, N]) -> (c) { c = batch_matmul(a, b) }";
 }
 std::string Convolution(int64_t stride, int64_t pad) {
   return absl::Substitute(
-      "op f(x: f32[N, C, H, W], w: f32[O, C, R, S]) -> (y) { y = conv2d(x, w; stride=$0, pad=$1) }", stride, pad);
+      "op f(x: f32[N, C, H, W], w: f32[O, C, R, S]) -> (y) { y = conv2d(x, w; stride=$0, pad=$1) }",
+      stride, pad);
 }
 std::string ConvolutionChannelsLast(int64_t stride, int64_t pad) {
   return absl::Substitute(
@@ -66,12 +74,13 @@ std::string ConvolutionChannelsLast(int64_t stride, int64_t pad) {
 }
 std::string DepthwiseConvolution(int64_t stride, int64_t pad) {
   return absl::Substitute(
-      "op f(x: f32[N, C, H, W], w: f32[C, 1, R, S]) -> (y) { y = conv2d(x, w; stride=$0, pad=$1, groups=C) }", stride,
-      pad);
+      "op f(x: f32[N, C, H, W], w: f32[C, 1, R, S]) -> (y) { y = conv2d(x, w; stride=$0, pad=$1, groups=C) }",
+      stride, pad);
 }
 std::string Attention(bool causal) {
-  return absl::Substitute("op f(q: f32[B, L, D], k: f32[B, S, D], v: f32[B, S, E]) -> (y) { y = $0(q, k, v) }",
-                          causal ? "causal_attention" : "attention");
+  return absl::Substitute(
+      "op f(q: f32[B, L, D], k: f32[B, S, D], v: f32[B, S, E]) -> (y) { y = $0(q, k, v) }",
+      causal ? "causal_attention" : "attention");
 }
 
 std::string RunningSum() { return "op f(x: f32[N]) -> (y) { y = cumsum(x) }"; }
@@ -103,13 +112,15 @@ op block(x: f32[B, L, D], scale1: f32[D], bias1: f32[D], wq: f32[H, E, D], bq: f
 }
 
 std::vector<std::string> TransformerParameters() {
-  return {"scale1", "bias1", "wq", "bq", "wk", "wv", "bv", "wo", "bo", "scale2", "bias2", "w1", "b1", "w2", "b2"};
+  return {"scale1", "bias1",  "wq",    "bq", "wk", "wv", "bv", "wo",
+          "bo",     "scale2", "bias2", "w1", "b1", "w2", "b2"};
 }
 
 std::string TrainingStep(const std::string& notation, const std::vector<std::string>& wrt) {
   const absl::StatusOr<Op> forward = Parse(notation);
   NESTOR_CHECK(forward.ok(), forward.status().ToString());
-  const absl::StatusOr<GradientResult> gradient = Gradient(*forward, {.of = {}, .wrt = wrt, .given = {}});
+  const absl::StatusOr<GradientResult> gradient =
+      Gradient(*forward, {.of = {}, .wrt = wrt, .given = {}});
   NESTOR_CHECK(gradient.ok(), gradient.status().ToString());
   const absl::StatusOr<Op> step = Combine("training_step", {*forward, gradient->op});
   NESTOR_CHECK(step.ok(), step.status().ToString());

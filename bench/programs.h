@@ -45,7 +45,8 @@ std::string Attention(bool causal);
 
 // x: f32[N] -> y, the sum of what stands up to each place.
 std::string RunningSum();
-// x: f32[L, N, I], h0, c0: f32[N, H], wx: f32[4, H, I], wh: f32[4, H, H], bx, bh: f32[4, H] -> y: f32[L, N, H].
+// x: f32[L, N, I], h0, c0: f32[N, H], wx: f32[4, H, I], wh: f32[4, H, H], bx, bh: f32[4, H] ->
+// y: f32[L, N, H].
 std::string Lstm();
 
 // A block of a transformer, norms first: x: f32[B, L, D], and the parameters in the order of

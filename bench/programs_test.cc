@@ -13,7 +13,8 @@ namespace {
 using ::testing::FloatNear;
 using ::testing::Pointwise;
 
-Tensor Evaluate(const std::string& notation, const absl::flat_hash_map<std::string, TensorView>& inputs) {
+Tensor Evaluate(const std::string& notation,
+                const absl::flat_hash_map<std::string, TensorView>& inputs) {
   const absl::StatusOr<Op> op = Parse(notation);
   EXPECT_TRUE(op.ok()) << op.status() << "\n" << notation;
   RunInputs given;
@@ -37,14 +38,17 @@ TEST(ProgramsTest, OfFloats) {
   const Tensor window = Tensor::Of<float>({1, 2, 2, 2}, {1, 0, 0, 1, 0, 1, 0, 0});
   const Tensor windows = Tensor::Of<float>({2, 1, 2, 2}, {1, 0, 0, 1, 0, 1, 0, 0});
   // Scores of 0, so that attention is the mean of the values.
-  const Tensor zero = Tensor::Of<float>({1, 2, 1}, {0, 0}), value = Tensor::Of<float>({1, 2, 1}, {1, 4});
+  const Tensor zero = Tensor::Of<float>({1, 2, 1}, {0, 0}),
+               value = Tensor::Of<float>({1, 2, 1}, {1, 4});
   const auto gelu = [](float v) { return v / 2 * (1 + std::erf(v / std::sqrt(2.f))); };
   const struct {
     std::string notation;
     absl::flat_hash_map<std::string, TensorView> inputs;
     std::vector<float> want;
   } kCases[] = {
-      {SigmoidChain(DType::kF32), {{"x", row}, {"y", row}}, {1 / (1 + std::exp(-2.f)), 0.5f / (1 + std::exp(-0.75f))}},
+      {SigmoidChain(DType::kF32),
+       {{"x", row}, {"y", row}},
+       {1 / (1 + std::exp(-2.f)), 0.5f / (1 + std::exp(-0.75f))}},
       {Softmax(), {{"x", x}}, {small, 1 - small, smaller, 1 - smaller}},
       {Gelu(), {{"x", x}}, {gelu(1), gelu(2), gelu(-1), gelu(3)}},
       // Two values are a unit below and above their mean, whatever they are.
@@ -62,13 +66,15 @@ TEST(ProgramsTest, OfFloats) {
       {Attention(/*causal=*/true), {{"q", zero}, {"k", zero}, {"v", value}}, {1, 2.5}},
   };
   for (const auto& c : kCases) {
-    EXPECT_THAT(Floats(Evaluate(c.notation, c.inputs)), Pointwise(FloatNear(1e-4f), c.want)) << c.notation;
+    EXPECT_THAT(Floats(Evaluate(c.notation, c.inputs)), Pointwise(FloatNear(1e-4f), c.want))
+        << c.notation;
   }
 }
 
 // Of x^2: the square, and 2 x times what comes in.
 TEST(ProgramsTest, TrainingStep) {
-  const std::string step = TrainingStep("op f(x: f32[N], z: f32[N]) -> (y) { y[i] = x[i] * x[i] + z[i] }", {"x"});
+  const std::string step =
+      TrainingStep("op f(x: f32[N], z: f32[N]) -> (y) { y[i] = x[i] * x[i] + z[i] }", {"x"});
   const absl::StatusOr<Op> op = Parse(step);
   ASSERT_TRUE(op.ok()) << op.status() << "\n" << step;
   const Tensor x = Tensor::Of<float>({2}, {3, -1}), z = Tensor::Of<float>({2}, {1, 2});
@@ -84,13 +90,17 @@ TEST(ProgramsTest, TrainingStep) {
 TEST(ProgramsTest, SumsOverEachAxis) {
   const Tensor x = Tensor::Of<float>({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
   const std::vector<float> want[] = {{6, 8, 10, 12}, {4, 6, 12, 14}, {3, 7, 11, 15}};
-  for (const int axis : {0, 1, 2}) EXPECT_EQ(Floats(Evaluate(SumOver(axis, DType::kF32), {{"x", x}})), want[axis]);
+  for (const int axis : {0, 1, 2})
+    EXPECT_EQ(Floats(Evaluate(SumOver(axis, DType::kF32), {{"x", x}})), want[axis]);
 }
 
 TEST(ProgramsTest, OfIntegers) {
-  const Tensor x = Tensor::Of<uint8_t>({2}, {3, 15}), cube = Tensor::Of<uint8_t>({1, 1, 2}, {200, 100});
-  EXPECT_TRUE(BitEqual(Evaluate(MultiplyAdd(DType::kU8), {{"x", x}, {"y", x}}), Tensor::Of<uint8_t>({2}, {12, 240})));
-  EXPECT_TRUE(BitEqual(Evaluate(SumOver(2, DType::kU8), {{"x", cube}}), Tensor::Of<int32_t>({1, 1}, {300})));
+  const Tensor x = Tensor::Of<uint8_t>({2}, {3, 15}),
+               cube = Tensor::Of<uint8_t>({1, 1, 2}, {200, 100});
+  EXPECT_TRUE(BitEqual(Evaluate(MultiplyAdd(DType::kU8), {{"x", x}, {"y", x}}),
+                       Tensor::Of<uint8_t>({2}, {12, 240})));
+  EXPECT_TRUE(BitEqual(Evaluate(SumOver(2, DType::kU8), {{"x", cube}}),
+                       Tensor::Of<int32_t>({1, 1}, {300})));
 }
 
 }  // namespace

@@ -17,22 +17,27 @@ std::string Field(absl::string_view text) {
 }
 
 std::string Line(absl::Span<const std::string> fields) {
-  return absl::StrCat(absl::StrJoin(fields, ",", [](std::string* out, const std::string& f) { *out += Field(f); }),
-                      "\n");
+  return absl::StrCat(
+      absl::StrJoin(fields, ",", [](std::string* out, const std::string& f) { *out += Field(f); }),
+      "\n");
 }
 
 // What is known of Nestor's reading only.
 std::vector<std::string> VerdictFields(const RowResult& result) {
   const Verdict verdict = Judge(result);
   return {verdict.allowed ? absl::StrFormat("%.6g", *verdict.allowed) : "",
-          result.goal.empty() && verdict.met ? "" : verdict.met ? "yes" : "no",
-          result.max_difference ? absl::StrFormat("%.3g", *result.max_difference) : "", result.failure};
+          result.goal.empty() && verdict.met ? ""
+          : verdict.met                      ? "yes"
+                                             : "no",
+          result.max_difference ? absl::StrFormat("%.3g", *result.max_difference) : "",
+          result.failure};
 }
 
 }  // namespace
 
 std::string Csv(absl::Span<const RowResult> results) {
-  std::string text = Line({"row", "threads", "engine", "cost", "unit", "allowed", "met", "difference", "failure"});
+  std::string text =
+      Line({"row", "threads", "engine", "cost", "unit", "allowed", "met", "difference", "failure"});
   for (const RowResult& result : results) {
     // A row that Nestor could not run has its line, too.
     std::vector<Reading> readings = result.readings;
@@ -41,8 +46,10 @@ std::string Csv(absl::Span<const RowResult> results) {
     for (const Reading& reading : readings) {
       const bool own = reading.engine == kNestor;
       std::vector<std::string> fields = {result.row, absl::StrCat(result.threads), reading.engine,
-                                         own && !ran ? "" : absl::StrFormat("%.6g", reading.cost), result.unit};
-      const std::vector<std::string> verdict = own ? VerdictFields(result) : std::vector<std::string>(4);
+                                         own && !ran ? "" : absl::StrFormat("%.6g", reading.cost),
+                                         result.unit};
+      const std::vector<std::string> verdict =
+          own ? VerdictFields(result) : std::vector<std::string>(4);
       fields.insert(fields.end(), verdict.begin(), verdict.end());
       text += Line(fields);
     }

@@ -29,19 +29,26 @@ absl::string_view VerdictText(const RowResult& result, const Verdict& verdict) {
 }  // namespace
 
 std::string TableHead() {
-  return absl::StrFormat(kLayout, "row", "threads", "Nestor", "against", "ratio", "goal", "of limit", "differs", "");
+  return absl::StrFormat(kLayout, "row", "threads", "Nestor", "against", "ratio", "goal",
+                         "of limit", "differs", "");
 }
 
 std::string TableLine(const RowResult& result) {
   const Verdict verdict = Judge(result);
   // Where the cap decides, the engine of the row's own goal tells the reader more.
-  const bool capped = !result.goal.empty() && verdict.engine == kLimit && result.goal[0].engine != kLimit;
+  const bool capped =
+      !result.goal.empty() && verdict.engine == kLimit && result.goal[0].engine != kLimit;
   const GoalTerm* first = result.goal.empty() ? nullptr : &result.goal[0];
-  const std::string against = capped || verdict.engine.empty() ? (first ? first->engine : "") : verdict.engine;
-  const double asked = capped ? (result.threads == 1 ? first->on_one_thread : first->on_more_threads) : verdict.ratio;
+  const std::string against =
+      capped || verdict.engine.empty() ? (first ? first->engine : "") : verdict.engine;
+  const double asked = capped
+                           ? (result.threads == 1 ? first->on_one_thread : first->on_more_threads)
+                           : verdict.ratio;
   std::string text = absl::StrFormat(
-      kLayout, result.row, absl::StrCat(result.threads), CostText(result.CostOf(kNestor), result.unit),
-      against.empty() ? "" : absl::StrCat(against, " ", CostText(result.CostOf(against), result.unit)),
+      kLayout, result.row, absl::StrCat(result.threads),
+      CostText(result.CostOf(kNestor), result.unit),
+      against.empty() ? ""
+                      : absl::StrCat(against, " ", CostText(result.CostOf(against), result.unit)),
       Number("%.2f", SpeedAgainst(result, against)),
       verdict.allowed ? absl::StrFormat("%.2f%s", asked, capped ? "*" : "") : "-",
       Number("%.2f", SpeedAgainst(result, kLimit)), Number("%.1g", result.max_difference),

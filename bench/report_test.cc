@@ -20,7 +20,9 @@ RowResult Softmax() {
 
 // Runs of blanks count as one.
 std::string Squeezed(std::string text) {
-  text.erase(std::unique(text.begin(), text.end(), [](char a, char b) { return a == ' ' && b == ' '; }), text.end());
+  text.erase(
+      std::unique(text.begin(), text.end(), [](char a, char b) { return a == ' ' && b == ' '; }),
+      text.end());
   return text;
 }
 

@@ -27,7 +27,8 @@ class LayerList {
     const int64_t channels = layers_[input].kernels;
     const int narrow = Add({channels, width, 1, 1, input});
     const int middle = Add({width, width, 3, stride, narrow});
-    const int kept = projects ? Add({channels, width * kWidening, 1, stride, input, -1, /*relu=*/false}) : input;
+    const int kept =
+        projects ? Add({channels, width * kWidening, 1, stride, input, -1, /*relu=*/false}) : input;
     return Add({width, width * kWidening, 1, 1, middle, kept});
   }
 
@@ -42,8 +43,8 @@ std::string Kernels(int layer) { return layer < 0 ? "C" : absl::StrCat("K", laye
 std::string Activation(int layer) { return layer < 0 ? "x" : absl::StrCat("a", layer); }
 
 std::string Arguments(const ResidualLayer& layer, int number) {
-  return absl::Substitute("w$0: f32[$1, $2, $3, $3], b$0: f32[$1]", number, Kernels(number), Kernels(layer.input),
-                          layer.window);
+  return absl::Substitute("w$0: f32[$1, $2, $3, $3], b$0: f32[$1]", number, Kernels(number),
+                          Kernels(layer.input), layer.window);
 }
 
 std::string Statements(const ResidualLayer& layer, int number) {
@@ -51,9 +52,10 @@ std::string Statements(const ResidualLayer& layer, int number) {
   if (layer.addend >= 0) absl::StrAppend(&value, " + ", Activation(layer.addend), "[n, k, h, v]");
   if (layer.relu) value = absl::StrCat("relu(", value, ")");
   const bool pooled = number == 0;
-  return absl::Substitute("  c$0 = conv2d($1, w$0; stride=$2, pad=$3)\n  $4[n, k, h, v] = $5\n$6", number,
-                          Activation(layer.input), layer.stride, layer.pad(), pooled ? "wide" : Activation(number),
-                          value, pooled ? "  a0 = max_pool2d(wide; k=3, stride=2, pad=1)\n" : "");
+  return absl::Substitute("  c$0 = conv2d($1, w$0; stride=$2, pad=$3)\n  $4[n, k, h, v] = $5\n$6",
+                          number, Activation(layer.input), layer.stride, layer.pad(),
+                          pooled ? "wide" : Activation(number), value,
+                          pooled ? "  a0 = max_pool2d(wide; k=3, stride=2, pad=1)\n" : "");
 }
 
 }  // namespace
@@ -65,7 +67,8 @@ std::vector<ResidualLayer> ResidualLayers(absl::Span<const int> blocks) {
   for (size_t stage = 0; stage < blocks.size(); ++stage, width *= 2) {
     for (int block = 0; block < blocks[stage]; ++block) {
       const bool first = block == 0;
-      activation = layers.AddBottleneck(activation, width, /*stride=*/first && stage > 0 ? 2 : 1, /*projects=*/first);
+      activation = layers.AddBottleneck(activation, width, /*stride=*/first && stage > 0 ? 2 : 1,
+                                        /*projects=*/first);
     }
   }
   return layers.Take();
@@ -80,7 +83,8 @@ std::string ResidualNetwork(absl::Span<const ResidualLayer> layers) {
     body += Statements(layers[i], i);
   }
   arguments.push_back(absl::Substitute("w_last: f32[Z, $0], b_last: f32[Z]", Kernels(last)));
-  absl::StrAppend(&body, "  means = global_avg_pool(", Activation(last), ")\n  y = linear(means, w_last, b_last)\n");
+  absl::StrAppend(&body, "  means = global_avg_pool(", Activation(last),
+                  ")\n  y = linear(means, w_last, b_last)\n");
   return absl::Substitute("op resnet($0) -> (y) {\n$1}", absl::StrJoin(arguments, ",\n  "), body);
 }
 

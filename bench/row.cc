@@ -24,26 +24,31 @@ struct BoundKernel {
 // Shared, as std::function copies what it holds.
 using BoundKernels = std::shared_ptr<std::vector<BoundKernel>>;
 
-absl::StatusOr<std::vector<TensorView>> ViewsOf(absl::Span<const std::string> names, Buffers& buffers) {
+absl::StatusOr<std::vector<TensorView>> ViewsOf(absl::Span<const std::string> names,
+                                                Buffers& buffers) {
   std::vector<TensorView> views;
   for (const std::string& name : names) {
-    if (!buffers.Has(name)) return absl::InvalidArgumentError(absl::StrCat("the row has no buffer ", name));
+    if (!buffers.Has(name))
+      return absl::InvalidArgumentError(absl::StrCat("the row has no buffer ", name));
     views.push_back(buffers[name]);
   }
   return views;
 }
 
 absl::Status RunAll(std::vector<BoundKernel>& kernels) {
-  for (BoundKernel& bound : kernels) NESTOR_RETURN_IF_ERROR(bound.kernel->Run(bound.inputs, bound.outputs));
+  for (BoundKernel& bound : kernels)
+    NESTOR_RETURN_IF_ERROR(bound.kernel->Run(bound.inputs, bound.outputs));
   return absl::OkStatus();
 }
 
 // Compiles the steps and binds them to the buffers.
-absl::StatusOr<BoundKernels> CompileAll(absl::Span<const Step> steps, Buffers& buffers, int threads) {
+absl::StatusOr<BoundKernels> CompileAll(absl::Span<const Step> steps, Buffers& buffers,
+                                        int threads) {
   auto kernels = std::make_shared<std::vector<BoundKernel>>();
   for (const Step& step : steps) {
     BoundKernel bound;
-    const NestorKernel::Options options = {.threads = threads, .gradient = step.gradient, .wrt = step.wrt};
+    const NestorKernel::Options options = {
+        .threads = threads, .gradient = step.gradient, .wrt = step.wrt};
     NESTOR_ASSIGN_OR_RETURN(bound.kernel, NestorKernel::Compile(step.notation, options));
     for (const std::string& name : step.bound) {
       NESTOR_RETURN_IF_ERROR(bound.kernel->Bind(name, buffers[name]));
@@ -56,7 +61,8 @@ absl::StatusOr<BoundKernels> CompileAll(absl::Span<const Step> steps, Buffers& b
 }
 
 // Runs the steps once, too.
-absl::StatusOr<Peer> Prepare(absl::string_view engine, absl::Span<const Step> steps, Buffers& buffers, int threads) {
+absl::StatusOr<Peer> Prepare(absl::string_view engine, absl::Span<const Step> steps,
+                             Buffers& buffers, int threads) {
   NESTOR_ASSIGN_OR_RETURN(const BoundKernels kernels, CompileAll(steps, buffers, threads));
   NESTOR_RETURN_IF_ERROR(RunAll(*kernels));
   const auto run = [kernels] {
@@ -68,7 +74,8 @@ absl::StatusOr<Peer> Prepare(absl::string_view engine, absl::Span<const Step> st
 
 // ---- Comparison ----
 
-absl::StatusOr<double> LargestDifference(absl::Span<const Tensor> want, absl::Span<const Tensor> got) {
+absl::StatusOr<double> LargestDifference(absl::Span<const Tensor> want,
+                                         absl::Span<const Tensor> got) {
   double largest = 0;
   for (size_t i = 0; i < want.size(); ++i) {
     NESTOR_ASSIGN_OR_RETURN(const double difference, MaxRelativeDifference(want[i], got[i]));
@@ -77,7 +84,8 @@ absl::StatusOr<double> LargestDifference(absl::Span<const Tensor> want, absl::Sp
   return largest;
 }
 
-absl::StatusOr<double> Compare(const Peer& peer, absl::Span<const Tensor> nestor, Buffers& buffers) {
+absl::StatusOr<double> Compare(const Peer& peer, absl::Span<const Tensor> nestor,
+                               Buffers& buffers) {
   buffers.PoisonOutputs();
   peer.run();
   if (peer.deliver) peer.deliver();
@@ -85,14 +93,16 @@ absl::StatusOr<double> Compare(const Peer& peer, absl::Span<const Tensor> nestor
   return LargestDifference(want, nestor);
 }
 
-absl::Status CompareAll(const Row& row, absl::Span<const Peer> peers, Buffers& buffers, RowResult& result) {
+absl::Status CompareAll(const Row& row, absl::Span<const Peer> peers, Buffers& buffers,
+                        RowResult& result) {
   NESTOR_ASSIGN_OR_RETURN(const std::vector<Tensor> nestor, buffers.CopyOutputs());
   for (const Peer& peer : peers) {
     if (!peer.compared) continue;
     NESTOR_ASSIGN_OR_RETURN(const double difference, Compare(peer, nestor, buffers));
     result.max_difference = std::max(result.max_difference.value_or(0), difference);
     if (!(difference <= row.tolerance)) {
-      return absl::InternalError(absl::StrFormat("differs from %s by %.2g", peer.engine, difference));
+      return absl::InternalError(
+          absl::StrFormat("differs from %s by %.2g", peer.engine, difference));
     }
   }
   return absl::OkStatus();
@@ -103,7 +113,8 @@ absl::Status CompareAll(const Row& row, absl::Span<const Peer> peers, Buffers& b
 // The status joins what failed before.
 void Fail(const absl::Status& status, absl::string_view engine, RowResult& result) {
   if (status.ok()) return;
-  absl::StrAppend(&result.failure, result.failure.empty() ? "" : "; ", engine, ": ", status.message());
+  absl::StrAppend(&result.failure, result.failure.empty() ? "" : "; ", engine, ": ",
+                  status.message());
 }
 
 std::vector<Peer> MakePeers(const Row& row, Buffers& buffers, int threads, RowResult& result) {
@@ -127,7 +138,8 @@ std::vector<std::string> NamesOf(absl::Span<const Peer> peers) {
 
 // f32 results of vector operations. A wider type's count for more.
 absl::StatusOr<Operations> OperationsOf(const Row& row, Buffers& buffers) {
-  NESTOR_ASSIGN_OR_RETURN(const BoundKernels kernels, CompileAll(row.steps, buffers, /*threads=*/1));
+  NESTOR_ASSIGN_OR_RETURN(const BoundKernels kernels,
+                          CompileAll(row.steps, buffers, /*threads=*/1));
   Operations sum;
   for (const BoundKernel& bound : *kernels) {
     NESTOR_ASSIGN_OR_RETURN(const loop::Statistics statistics, bound.kernel->Count(bound.inputs));
@@ -138,14 +150,17 @@ absl::StatusOr<Operations> OperationsOf(const Row& row, Buffers& buffers) {
   return sum;
 }
 
-std::vector<Contender> LimitsOf(const Row& row, Buffers& buffers, ThreadTeam& team, RowResult& result) {
-  NESTOR_CHECK(row.traffic.empty() || row.multiply_adds == 0, "a row is bound by bytes or by arithmetic");
+std::vector<Contender> LimitsOf(const Row& row, Buffers& buffers, ThreadTeam& team,
+                                RowResult& result) {
+  NESTOR_CHECK(row.traffic.empty() || row.multiply_adds == 0,
+               "a row is bound by bytes or by arithmetic");
   if (row.traffic.empty()) return ArithmeticContenders(row.multiply_adds, team);
   std::vector<Contender> contenders = LimitContenders(row.traffic, buffers, team);
   if (!row.counts_operations) return contenders;
   const absl::StatusOr<Operations> operations = OperationsOf(row, buffers);
   Fail(operations.status(), "the count of operations", result);
-  if (operations.ok()) absl::c_move(OperationContenders(*operations, team), std::back_inserter(contenders));
+  if (operations.ok())
+    absl::c_move(OperationContenders(*operations, team), std::back_inserter(contenders));
   return contenders;
 }
 
@@ -176,7 +191,8 @@ RowResult RunRow(const Row& row, ThreadTeam& team, const MeasureOptions& options
     Fail(CompareAll(row, peers, *buffers, result), kNestor, result);
   }
   for (const Peer& peer : peers) contenders.push_back({peer.engine, peer.run});
-  for (Contender& limit : LimitsOf(row, *buffers, team, result)) contenders.push_back(std::move(limit));
+  for (Contender& limit : LimitsOf(row, *buffers, team, result))
+    contenders.push_back(std::move(limit));
 
   result.readings = MeasureAlternating(contenders, options);
   for (Reading& reading : result.readings) reading.cost *= 1e3;

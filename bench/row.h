@@ -42,7 +42,7 @@ using PeerMaker = std::function<absl::StatusOr<Peer>(Buffers& buffers, int threa
 struct Row {
   std::string name;
   std::vector<BufferSpec> buffers;
-  std::vector<Step> steps;       // run in order
+  std::vector<Step> steps;  // run in order
   // The limit: what is walked, in order, or else how many f32 multiply-adds the work needs.
   // Neither: there is none.
   std::vector<Traffic> traffic;

@@ -13,7 +13,8 @@ const MeasureOptions kQuick = {.rounds = 1, .batch_seconds = 1e-4};
 PeerMaker Scaler(std::string engine, float factor) {
   return [=](Buffers& buffers, int) -> absl::StatusOr<Peer> {
     const auto run = [&buffers, factor] {
-      for (int i = 0; i < 100; ++i) buffers["y"].values<float>()[i] = factor * buffers["x"].values<float>()[i];
+      for (int i = 0; i < 100; ++i)
+        buffers["y"].values<float>()[i] = factor * buffers["x"].values<float>()[i];
     };
     return Peer{engine, run, nullptr};
   };
@@ -89,7 +90,8 @@ TEST(RowTest, AnEngineThatFailsLeavesTheOthers) {
   ThreadTeam team(1);
   Row row = Doubling();
   row.steps = {{"op f(x: f32[N]) -> (z) { z[i] = x[i] }"}};
-  row.peers.push_back([](Buffers&, int) -> absl::StatusOr<Peer> { return absl::UnimplementedError("not built"); });
+  row.peers.push_back(
+      [](Buffers&, int) -> absl::StatusOr<Peer> { return absl::UnimplementedError("not built"); });
   const RowResult result = RunRow(row, team, kQuick);
   EXPECT_EQ(result.failure, "a peer: not built; Nestor: the row has no buffer z");
   EXPECT_FALSE(result.CostOf(kNestor));
@@ -102,7 +104,8 @@ TEST(RowTest, WhatAPeerKeepsIsDelivered) {
   Row row = Doubling();
   row.peers = {[](Buffers& buffers, int) -> absl::StatusOr<Peer> {
     const auto deliver = [&buffers] {
-      for (int i = 0; i < 100; ++i) buffers["y"].values<float>()[i] = 2 * buffers["x"].values<float>()[i];
+      for (int i = 0; i < 100; ++i)
+        buffers["y"].values<float>()[i] = 2 * buffers["x"].values<float>()[i];
     };
     return Peer{"peer", [] {}, deliver};
   }};
@@ -112,7 +115,8 @@ TEST(RowTest, WhatAPeerKeepsIsDelivered) {
 TEST(RowTest, AYardstickRunsOnItsOwnBuffers) {
   ThreadTeam team(1);
   Row row = Doubling();
-  row.peers = {NestorPeer("Nestor f64", {{"x", DType::kF64, {10}}, {"y", DType::kF64, {10}, Fill::kOutput}},
+  row.peers = {NestorPeer("Nestor f64",
+                          {{"x", DType::kF64, {10}}, {"y", DType::kF64, {10}, Fill::kOutput}},
                           {{"op f(x: f64[N]) -> (y) { y[i] = x[i] * x[i] }"}})};
   row.goal = {TimesPeer(kBestPeer, 1e-6)};
   const RowResult result = RunRow(row, team, kQuick);

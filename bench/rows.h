@@ -12,8 +12,8 @@ std::vector<Row> ChainRows();
 std::vector<Row> NormalizationRows();  // softmax, gelu, layer_norm
 std::vector<Row> GradientRows();
 std::vector<Row> ReductionRows();
-std::vector<Row> MovementRows();  // transpose, concat, gather
-std::vector<Row> TypeRows();      // chains and reductions of other types than f32
+std::vector<Row> MovementRows();     // transpose, concat, gather
+std::vector<Row> TypeRows();         // chains and reductions of other types than f32
 std::vector<Row> ContractionRows();  // products of matrices
 std::vector<Row> ConvolutionRows();  // and their gradients
 std::vector<Row> AttentionRows();

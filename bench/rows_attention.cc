@@ -26,13 +26,15 @@ BufferSpec Buffer(std::string name, const Size& size, Fill fill = Fill::kUniform
 }
 
 std::string Name(const Size& size, bool causal) {
-  return absl::StrCat(causal ? "causal " : "", "attention f32 ", size.heads, "x", size.places, "x", size.features);
+  return absl::StrCat(causal ? "causal " : "", "attention f32 ", size.heads, "x", size.places, "x",
+                      size.features);
 }
 
 Row ForwardRow(const Size& size, bool causal, double times) {
   Row row;
   row.name = Name(size, causal);
-  row.buffers = {Buffer("q", size), Buffer("k", size), Buffer("v", size), Buffer("y", size, Fill::kOutput)};
+  row.buffers = {Buffer("q", size), Buffer("k", size), Buffer("v", size),
+                 Buffer("y", size, Fill::kOutput)};
   row.steps = {{Attention(causal)}};
   row.multiply_adds = 2 * MultiplyAdds(size, causal);
   row.peers = {TorchAttention(causal)};
@@ -45,7 +47,8 @@ Row GradientRow(bool causal, double times) {
   Row row = ForwardRow(kLayer, causal, times);
   row.name += ", fwd + bwd";
   row.buffers.push_back(Buffer("g_y", kLayer));
-  for (const char* name : {"g_q", "g_k", "g_v"}) row.buffers.push_back(Buffer(name, kLayer, Fill::kOutput));
+  for (const char* name : {"g_q", "g_k", "g_v"})
+    row.buffers.push_back(Buffer(name, kLayer, Fill::kOutput));
   row.steps.push_back({Attention(causal), /*gradient=*/true});
   row.multiply_adds = 6 * MultiplyAdds(kLayer, causal);
   row.peers = {TorchAttentionGradient(causal)};
@@ -55,8 +58,8 @@ Row GradientRow(bool causal, double times) {
 }  // namespace
 
 std::vector<Row> AttentionRows() {
-  return {ForwardRow(kLayer, /*causal=*/false, 3.5), ForwardRow(kLayer, /*causal=*/true, 6),
-          GradientRow(/*causal=*/false, 2.5), GradientRow(/*causal=*/true, 4),
+  return {ForwardRow(kLayer, /*causal=*/false, 3.5),   ForwardRow(kLayer, /*causal=*/true, 6),
+          GradientRow(/*causal=*/false, 2.5),          GradientRow(/*causal=*/true, 4),
           ForwardRow(kOneHead, /*causal=*/false, 3.5), ForwardRow(kOneHead, /*causal=*/true, 6)};
 }
 

@@ -1,5 +1,5 @@
-// A chain of elementwise operations: fused, it reads two arrays and writes one. Its exponentials and quotients
-// may take longer than that.
+// A chain of elementwise operations: fused, it reads two arrays and writes one. Its exponentials
+// and quotients may take longer than that.
 #include "bench/programs.h"
 #include "bench/rows.h"
 #include "bench/torch_peers.h"

@@ -1,6 +1,6 @@
 // Products of matrices: squares from the first cache to memory, few rows, one row, few
-// columns, many small ones. Their multiply-adds bound them, but for the product with one row, which uses each
-// element of the matrix once and so is bound by reading it.
+// columns, many small ones. Their multiply-adds bound them, but for the product with one row, which
+// uses each element of the matrix once and so is bound by reading it.
 #include "absl/strings/str_cat.h"
 #include "bench/onednn_contractions.h"
 #include "bench/openblas_peers.h"
@@ -14,7 +14,9 @@ namespace {
 Row ProductRow(int64_t m, int64_t k, int64_t n) {
   Row row;
   row.name = absl::StrCat("matmul f32 ", m, "x", k, "x", n);
-  row.buffers = {{"a", DType::kF32, {m, k}}, {"b", DType::kF32, {k, n}}, {"c", DType::kF32, {m, n}, Fill::kOutput}};
+  row.buffers = {{"a", DType::kF32, {m, k}},
+                 {"b", DType::kF32, {k, n}},
+                 {"c", DType::kF32, {m, n}, Fill::kOutput}};
   row.steps = {{.notation = MatrixProduct(), .bound = {"b"}}};
   row.multiply_adds = static_cast<double>(m * k * n);
   row.peers = OneDnnProducts();
@@ -35,7 +37,9 @@ Row BatchRow(int64_t count, int64_t side) {
   const Dims shape = {count, side, side};
   Row row;
   row.name = absl::StrCat("batched matmul f32 ", count, " of ", side, "x", side);
-  row.buffers = {{"a", DType::kF32, shape}, {"b", DType::kF32, shape}, {"c", DType::kF32, shape, Fill::kOutput}};
+  row.buffers = {{"a", DType::kF32, shape},
+                 {"b", DType::kF32, shape},
+                 {"c", DType::kF32, shape, Fill::kOutput}};
   row.steps = {{BatchedMatrixProduct()}};
   row.traffic = {{{"a", "b"}, {"c"}}};
   row.peers = {TorchMatrixProduct()};

@@ -30,12 +30,13 @@ constexpr Layer kDepthwise = {1, 128, 28, 128, 3, {.stride = 1, .pad = 1}, 15, 0
 
 // `channels` that each kernel reads.
 ConvolutionWork WorkOf(const Layer& layer, int64_t channels) {
-  return {layer.images, channels, layer.size, layer.kernels, layer.window, layer.step.stride, layer.step.pad};
+  return {layer.images, channels,          layer.size,    layer.kernels,
+          layer.window, layer.step.stride, layer.step.pad};
 }
 
 std::string Text(const Layer& layer) {
-  return absl::StrCat(layer.window, "x", layer.window, layer.step.stride == 1 ? "" : " s2", " n", layer.images, " c",
-                      layer.channels, " ", layer.size, "^2 k", layer.kernels,
+  return absl::StrCat(layer.window, "x", layer.window, layer.step.stride == 1 ? "" : " s2", " n",
+                      layer.images, " c", layer.channels, " ", layer.size, "^2 k", layer.kernels,
                       layer.step.channels_last ? " channels last" : "");
 }
 
@@ -57,7 +58,8 @@ Row ForwardRow(const Layer& layer) {
   const auto& [x, w, y] = ShapesOf(layer, layer.channels);
   Row row;
   row.name = absl::StrCat("conv f32 ", Text(layer));
-  row.buffers = {{"x", DType::kF32, x}, {"w", DType::kF32, w}, {"y", DType::kF32, y, Fill::kOutput}};
+  row.buffers = {
+      {"x", DType::kF32, x}, {"w", DType::kF32, w}, {"y", DType::kF32, y, Fill::kOutput}};
   const auto notation = layer.step.channels_last ? ConvolutionChannelsLast : Convolution;
   row.steps = {{.notation = notation(layer.step.stride, layer.step.pad), .bound = {"w"}}};
   row.multiply_adds = MultiplyAdds(WorkOf(layer, layer.channels));

@@ -26,9 +26,12 @@ int64_t Product(const Dims& shape) {
 }
 
 BufferSpec Input(const std::string& name, const Dims& shape) { return {name, DType::kF32, shape}; }
-BufferSpec Output(const std::string& name, const Dims& shape) { return {name, DType::kF32, shape, Fill::kOutput}; }
+BufferSpec Output(const std::string& name, const Dims& shape) {
+  return {name, DType::kF32, shape, Fill::kOutput};
+}
 
-// A layer's weights keep the size of what goes through (K. He et al., "Delving deep into rectifiers", 2015).
+// A layer's weights keep the size of what goes through (K. He et al., "Delving deep into
+// rectifiers", 2015).
 BufferSpec Weights(const std::string& name, const Dims& shape, int64_t fan_in) {
   BufferSpec spec = Input(name, shape);
   spec.scale = std::sqrt(6 / static_cast<double>(fan_in));
@@ -65,18 +68,21 @@ int64_t FanIn(absl::string_view parameter) { return parameter == "w2" ? kInner :
 // Forward: four projections, two layers, the scores and what they weigh. Twice as much backward.
 double TransformerMultiplyAdds() {
   constexpr int64_t kTokens = kBatch * kPlaces;
-  return 3.0 * kTokens * (4 * kFeatures * kFeatures + 2 * kFeatures * kInner + 2 * kPlaces * kFeatures);
+  return 3.0 * kTokens *
+         (4 * kFeatures * kFeatures + 2 * kFeatures * kInner + 2 * kPlaces * kFeatures);
 }
 
 Row TransformerRow() {
   const Dims shape = {kBatch, kPlaces, kFeatures};
   Row row;
-  row.name = absl::StrCat("transformer training step f32 ", kBatch, "x", kPlaces, ", D = ", kFeatures);
+  row.name =
+      absl::StrCat("transformer training step f32 ", kBatch, "x", kPlaces, ", D = ", kFeatures);
   row.buffers = {Input("x", shape), Input("g_y", shape), Output("y", shape), Output("g_x", shape)};
   for (const std::string& name : TransformerParameters()) {
     const Dims parameter = TransformerShape(name);
     if (name[0] == 'w') row.buffers.push_back(Weights(name, parameter, FanIn(name)));
-    else if (name[0] == 's') row.buffers.push_back(Input(name, parameter));  // scales are of the order of 1
+    else if (name[0] == 's')
+      row.buffers.push_back(Input(name, parameter));  // scales are of the order of 1
     else row.buffers.push_back(Bias(name, parameter));
     row.buffers.push_back(Output(absl::StrCat("g_", name), parameter));
   }
@@ -99,7 +105,8 @@ struct Residual {
     std::vector<BufferSpec> specs;
     for (size_t i = 0; i < layers.size(); ++i) {
       const ResidualLayer& layer = layers[i];
-      specs.push_back(Parameter(absl::StrCat("w", i), {layer.kernels, layer.channels, layer.window, layer.window}));
+      specs.push_back(Parameter(absl::StrCat("w", i),
+                                {layer.kernels, layer.channels, layer.window, layer.window}));
       specs.push_back(Parameter(absl::StrCat("b", i), {layer.kernels}));
     }
     specs.push_back(Parameter("w_last", {kClasses, layers.back().kernels}));
@@ -113,8 +120,8 @@ struct Residual {
     double sum = static_cast<double>(images * layers.back().kernels * kClasses);
     for (size_t i = first; i < layers.size(); ++i) {
       const ResidualLayer& layer = layers[i];
-      sum += MultiplyAdds({images, layer.channels, sizes[i] * layer.stride, layer.kernels, layer.window, layer.stride,
-                           layer.pad()});
+      sum += MultiplyAdds({images, layer.channels, sizes[i] * layer.stride, layer.kernels,
+                           layer.window, layer.stride, layer.pad()});
     }
     return sum;
   }
@@ -126,7 +133,8 @@ Row ResidualRow(const Residual& network) {
   row.buffers = network.Parameters();
   row.buffers.push_back(Input("x", {network.images, 3, kImage, kImage}));
   row.buffers.push_back(Output("y", {network.images, kClasses}));
-  row.steps = {{.notation = ResidualNetwork(network.layers), .bound = ResidualParameters(network.layers)}};
+  row.steps = {
+      {.notation = ResidualNetwork(network.layers), .bound = ResidualParameters(network.layers)}};
   row.multiply_adds = network.MultiplyAddsFrom(0);
   row.peers = {OneDnnResidualNetwork(network.layers), TorchResidualNetwork(network.layers)};
   row.goal = {TimesPeer(kBestPeer, 1.0)};
@@ -196,7 +204,8 @@ Row DigitsRow() {
 }  // namespace
 
 std::vector<Row> ModelRows() {
-  return {TransformerRow(), ResidualRow({.images = 1}), ResidualStepRow({.images = 8}), DigitsRow()};
+  return {TransformerRow(), ResidualRow({.images = 1}), ResidualStepRow({.images = 8}),
+          DigitsRow()};
 }
 
 }  // namespace nestor::bench

@@ -35,7 +35,8 @@ void AddRows(const Row& prototype, absl::Span<const double> times, std::vector<R
 
 // The first of the last rows has a second goal.
 void AddOperations(std::vector<Row>& rows) {
-  rows.insert(rows.end() - std::size(kSizes) + 1, OfOperations(*(rows.end() - std::size(kSizes)), 0.8));
+  rows.insert(rows.end() - std::size(kSizes) + 1,
+              OfOperations(*(rows.end() - std::size(kSizes)), 0.8));
 }
 
 Row Prototype(std::string name, std::string notation, std::vector<PeerMaker> peers) {
@@ -54,7 +55,8 @@ std::vector<Row> NormalizationRows() {
   AddOperations(rows);
   AddRows(Prototype("gelu", Gelu(), {OneDnnGelu, TorchGelu()}), {1.4, 1.0, 1.0}, rows);
   AddOperations(rows);
-  AddRows(Prototype("layer_norm", LayerNorm(), {OneDnnLayerNorm, TorchLayerNorm()}), {1.3, 1.1, 1.2}, rows);
+  AddRows(Prototype("layer_norm", LayerNorm(), {OneDnnLayerNorm, TorchLayerNorm()}),
+          {1.3, 1.1, 1.2}, rows);
   return rows;
 }
 

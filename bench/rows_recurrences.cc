@@ -48,7 +48,8 @@ Row LstmRow() {
                  Parameter("bh", {kGates, kHidden}),
                  {"y", DType::kF32, {kSteps, kBatch, kHidden}, Fill::kOutput}};
   row.steps = {{.notation = Lstm(), .bound = {"wx", "wh", "bx", "bh"}}};
-  row.multiply_adds = static_cast<double>(kSteps * kBatch * kGates * kHidden * (kFeatures + kHidden));
+  row.multiply_adds =
+      static_cast<double>(kSteps * kBatch * kGates * kHidden * (kFeatures + kHidden));
   row.peers = {TorchLstm()};
   row.goal = {TimesPeer(kTorch, 1.0)};
   return row;
@@ -62,7 +63,8 @@ Row LstmStepRow() {
   row.buffers.push_back({"g_y", DType::kF32, {kSteps, kBatch, kHidden}});
   for (const BufferSpec& spec : std::vector<BufferSpec>(row.buffers)) {
     for (const std::string& name : wrt) {
-      if (spec.name == name) row.buffers.push_back({"g_" + name, DType::kF32, spec.shape, Fill::kOutput});
+      if (spec.name == name)
+        row.buffers.push_back({"g_" + name, DType::kF32, spec.shape, Fill::kOutput});
     }
   }
   row.steps = {{TrainingStep(Lstm(), wrt)}};

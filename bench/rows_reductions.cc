@@ -17,7 +17,8 @@ std::vector<Row> ReductionRows() {
   for (const auto& [name, axis] : kAxes) {
     Row row;
     row.name = absl::StrCat("sum over the ", name, " axis f32 256^3");
-    row.buffers = {{"x", DType::kF32, {256, 256, 256}}, {"y", DType::kF32, {256, 256}, Fill::kOutput}};
+    row.buffers = {{"x", DType::kF32, {256, 256, 256}},
+                   {"y", DType::kF32, {256, 256}, Fill::kOutput}};
     row.steps = {{SumOver(axis, DType::kF32)}};
     row.traffic = {{{"x"}, {}}};
     row.peers = {TorchSum(axis)};

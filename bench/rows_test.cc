@@ -32,7 +32,8 @@ TEST(RowsTest, EveryRowAtSmallSizes) {
       ASSERT_TRUE(result.max_difference) << row.name;
       // A row may allow more at its own sizes, where a sum has many terms, but none does here.
       EXPECT_LE(*result.max_difference, 3e-2) << row.name;
-      for (const GoalTerm& term : result.goal) EXPECT_TRUE(result.CostOf(term.engine)) << row.name << term.engine;
+      for (const GoalTerm& term : result.goal)
+        EXPECT_TRUE(result.CostOf(term.engine)) << row.name << term.engine;
     }
   }
 }

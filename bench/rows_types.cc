@@ -28,7 +28,9 @@ std::vector<BufferSpec> SumBuffers(DType type) {
 
 std::vector<BufferSpec> ProductBuffers(DType type) {
   const DType result = IsInteger(type) ? DType::kI32 : type;
-  return {{"a", type, {kSide, kSide}}, {"b", type, {kSide, kSide}}, {"c", result, {kSide, kSide}, Fill::kOutput}};
+  return {{"a", type, {kSide, kSide}},
+          {"b", type, {kSide, kSide}},
+          {"c", result, {kSide, kSide}, Fill::kOutput}};
 }
 
 // The limit's part; for floats also the part of f32's speed.
@@ -49,7 +51,8 @@ Row Chain(DType type) {
   row.steps = {{is_float ? SigmoidChain(type) : MultiplyAdd(type)}};
   row.traffic = {{{"x", "y"}, {"z"}}};
   row.peers = {is_float ? TorchSigmoidChain() : TorchMultiplyAdd()};
-  SetGoal(type, 0.92, NestorPeer(kNestorF32, ChainBuffers(DType::kF32), {{SigmoidChain(DType::kF32)}}), row);
+  SetGoal(type, 0.92,
+          NestorPeer(kNestorF32, ChainBuffers(DType::kF32), {{SigmoidChain(DType::kF32)}}), row);
   return row;
 }
 
@@ -60,7 +63,8 @@ Row Sum(DType type) {
   row.steps = {{SumOver(2, type)}};
   row.traffic = {{{"x"}, {}}};
   row.peers = {TorchSum(2)};
-  SetGoal(type, 0.9, NestorPeer(kNestorF32, SumBuffers(DType::kF32), {{SumOver(2, DType::kF32)}}), row);
+  SetGoal(type, 0.9, NestorPeer(kNestorF32, SumBuffers(DType::kF32), {{SumOver(2, DType::kF32)}}),
+          row);
   return row;
 }
 
@@ -70,7 +74,8 @@ Row Product(DType type) {
   row.name = absl::StrCat("matmul ", Name(type), " ", kSide);
   row.buffers = ProductBuffers(type);
   row.steps = {{MatrixProduct(type)}};
-  row.peers = {TorchMatrixProduct(), NestorPeer(kNestorF32, ProductBuffers(DType::kF32), {{MatrixProduct(DType::kF32)}})};
+  row.peers = {TorchMatrixProduct(),
+               NestorPeer(kNestorF32, ProductBuffers(DType::kF32), {{MatrixProduct(DType::kF32)}})};
   row.tolerance = ToleranceOf(type);
   const double of_f32 = type == DType::kF64 ? 0.5 : IsInteger(type) ? 2.0 : 1.0;
   row.goal = {{kNestorF32, of_f32, of_f32}};

@@ -1,12 +1,15 @@
-// The errors of the transcendental scalar ops: //bench:scalar_accuracy [OP ..] [--stride=N] [--f64=N]
+// The errors of the transcendental scalar ops: //bench:scalar_accuracy [OP ..]
+// [--stride=N] [--f64=N]
 //
-// Prints docs/scalar_accuracy.md's table: of each row the worst error found and where, in f32 on every one of the 2^32
-// arguments (every N-th with --stride; of two operands on as many structured random pairs as in f64), in f64 on ten
-// million structured random arguments (--f64). The row runs as machine code, bit for bit what its body says.
+// Prints docs/scalar_accuracy.md's table: of each row the worst error found and where, in f32 on
+// every one of the 2^32 arguments (every N-th with --stride; of two operands on as many structured
+// random pairs as in f64), in f64 on ten million structured random arguments (--f64). The row runs
+// as machine code, bit for bit what its body says.
 //
-// Judging each result by MPFR would take weeks. So each is screened by the C library, f32 by its functions of double,
-// f64 by those of long double, both good to a thousandth of an ulp; MPFR settles the worst few of each block, and whatever
-// the screen finds near or above the row's stated error. A result above it ends with exit code 1.
+// Judging each result by MPFR would take weeks. So each is screened by the C library, f32 by its
+// functions of double, f64 by those of long double, both good to a thousandth of an ulp; MPFR
+// settles the worst few of each block, and whatever the screen finds near or above the row's stated
+// error. A result above it ends with exit code 1.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -53,8 +56,8 @@ class CompiledRow {
     double screened = 0;
     int64_t suspect = -1;
     for (int64_t i = 0; i < n; ++i) {
-      const double error = ScreenedError(screen_, type_, Element(args[0], i), args.size() == 2 ? Element(args[1], i) : 0,
-                                         Element(y, i));
+      const double error = ScreenedError(screen_, type_, Element(args[0], i),
+                                         args.size() == 2 ? Element(args[1], i) : 0, Element(y, i));
       if (error > 0.99 * Stated()) Settle(args, y, i, worst);
       else if (error > screened) screened = error, suspect = i;
     }
@@ -65,7 +68,8 @@ class CompiledRow {
 
  private:
   static double Element(const Tensor& tensor, int64_t i) {
-    return tensor.type() == DType::kF32 ? static_cast<double>(tensor.values<float>()[i]) : tensor.values<double>()[i];
+    return tensor.type() == DType::kF32 ? static_cast<double>(tensor.values<float>()[i])
+                                        : tensor.values<double>()[i];
   }
 
   void Settle(const std::vector<Tensor>& args, const Tensor& y, int64_t i, Worst& worst) const {
@@ -106,7 +110,8 @@ Worst OnStructured(const ScalarOpRow& row, DType type, int64_t count) {
       const std::pair<double, double> pair = draw.Next();
       const double values[] = {pair.first, pair.second};
       for (size_t j = 0; j < args.size(); ++j) {
-        Store(Scalar::Float(type, values[j]), static_cast<char*>(args[j].data()) + i * ByteSize(type));
+        Store(Scalar::Float(type, values[j]),
+              static_cast<char*>(args[j].data()) + i * ByteSize(type));
       }
     }
     compiled.Judge(args, worst);
@@ -117,16 +122,19 @@ Worst OnStructured(const ScalarOpRow& row, DType type, int64_t count) {
 std::string PlaceText(const Worst& worst, DType type) {
   if (worst.at.empty()) return "-";
   std::string text;
-  for (double x : worst.at) absl::StrAppend(&text, text.empty() ? "" : ", ", LiteralText(Scalar::Float(type, x)));
+  for (double x : worst.at)
+    absl::StrAppend(&text, text.empty() ? "" : ", ", LiteralText(Scalar::Float(type, x)));
   return text;
 }
 
 // A line of the table; whether both errors are as stated.
 bool Report(const ScalarOpRow& row, int64_t stride, int64_t count) {
-  const Worst narrow = row.arity == 1 ? OnEveryF32(row, stride) : OnStructured(row, DType::kF32, count);
+  const Worst narrow =
+      row.arity == 1 ? OnEveryF32(row, stride) : OnStructured(row, DType::kF32, count);
   const Worst wide = OnStructured(row, DType::kF64, count);
   std::printf("| %s | %d | %.3f | %s | %d | %.3f | %s |\n", row.name, row.ulp32, narrow.error,
-              PlaceText(narrow, DType::kF32).c_str(), row.ulp64, wide.error, PlaceText(wide, DType::kF64).c_str());
+              PlaceText(narrow, DType::kF32).c_str(), row.ulp64, wide.error,
+              PlaceText(wide, DType::kF64).c_str());
   std::fflush(stdout);
   return narrow.error <= row.ulp32 && wide.error <= row.ulp64;
 }
@@ -140,7 +148,8 @@ int Main(int argc, char** argv) {
     else if (absl::ConsumePrefix(&arg, "--f64=")) count = std::atoll(arg.data());
     else names.emplace_back(arg);
   }
-  std::printf("| op | f32 stated | worst | at | f64 stated | worst | at |\n|---|---|---|---|---|---|---|\n");
+  std::printf(
+      "| op | f32 stated | worst | at | f64 stated | worst | at |\n|---|---|---|---|---|---|---|\n");
   bool good = true;
   for (const ScalarOpRow& row : AllScalarOps()) {
     const bool asked = names.empty() || std::count(names.begin(), names.end(), row.name) != 0;

@@ -18,23 +18,27 @@ namespace {
 constexpr double kMost = 1.2;
 
 absl::StatusOr<std::shared_ptr<Buffers>> Matrices(int64_t n) {
-  NESTOR_ASSIGN_OR_RETURN(
-      Buffers buffers,
-      Buffers::Create({{"a", DType::kF32, {n, n}}, {"b", DType::kF32, {n, n}}, {"c", DType::kF32, {n, n}, Fill::kOutput}}));
+  NESTOR_ASSIGN_OR_RETURN(Buffers buffers,
+                          Buffers::Create({{"a", DType::kF32, {n, n}},
+                                           {"b", DType::kF32, {n, n}},
+                                           {"c", DType::kF32, {n, n}, Fill::kOutput}}));
   return std::make_shared<Buffers>(std::move(buffers));
 }
 
 absl::StatusOr<Contender> Product(NestorKernel& kernel, int64_t n) {
   NESTOR_ASSIGN_OR_RETURN(const std::shared_ptr<Buffers> matrices, Matrices(n));
   const auto run = [&kernel, matrices] {
-    const absl::Status status = kernel.Run({(*matrices)["a"], (*matrices)["b"]}, {(*matrices)["c"]});
+    const absl::Status status =
+        kernel.Run({(*matrices)["a"], (*matrices)["b"]}, {(*matrices)["c"]});
     NESTOR_CHECK(status.ok(), status.ToString());
   };
   return Contender{absl::StrCat(n), run};
 }
 
-absl::StatusOr<double> SlowestToFastest(absl::Span<const int64_t> sizes, const MeasureOptions& options) {
-  NESTOR_ASSIGN_OR_RETURN(const std::unique_ptr<NestorKernel> kernel, NestorKernel::Compile(MatrixProduct(), {}));
+absl::StatusOr<double> SlowestToFastest(absl::Span<const int64_t> sizes,
+                                        const MeasureOptions& options) {
+  NESTOR_ASSIGN_OR_RETURN(const std::unique_ptr<NestorKernel> kernel,
+                          NestorKernel::Compile(MatrixProduct(), {}));
   std::vector<Contender> contenders;
   for (const int64_t n : sizes) {
     NESTOR_ASSIGN_OR_RETURN(Contender contender, Product(*kernel, n));
@@ -52,7 +56,9 @@ absl::StatusOr<double> SlowestToFastest(absl::Span<const int64_t> sizes, const M
 
 }  // namespace
 
-std::vector<int64_t> ScalingSizes() { return {64, 100, 128, 256, 500, 512, 1000, 1024, 2048, 4096}; }
+std::vector<int64_t> ScalingSizes() {
+  return {64, 100, 128, 256, 500, 512, 1000, 1024, 2048, 4096};
+}
 
 RowResult MeasureScaling(absl::Span<const int64_t> sizes, const MeasureOptions& options) {
   RowResult result = WithBudget(kScalingRow, /*threads=*/1, "times", kMost);

@@ -15,8 +15,8 @@ inline constexpr char kScalingRow[] = "matmul f32 64..4096, slowest to fastest";
 // From the first cache to memory, and what no tile divides.
 std::vector<int64_t> ScalingSizes();
 
-// Products n x n x n of one kernel on one thread, in turns: the most time for each multiply-add over the
-// least, which is to be at most 1.2.
+// Products n x n x n of one kernel on one thread, in turns: the most time for each multiply-add
+// over the least, which is to be at most 1.2.
 RowResult MeasureScaling(absl::Span<const int64_t> sizes, const MeasureOptions& options = {});
 
 }  // namespace nestor::bench

@@ -14,7 +14,8 @@ using jit::ChosenValues;
 using jit::ScheduleChoice;
 
 ChosenValues Without(ChosenValues values, absl::string_view name) {
-  values.erase(std::remove_if(values.begin(), values.end(), [&](const auto& value) { return value.first == name; }),
+  values.erase(std::remove_if(values.begin(), values.end(),
+                              [&](const auto& value) { return value.first == name; }),
                values.end());
   return values;
 }
@@ -28,7 +29,8 @@ ChosenValues With(ChosenValues values, absl::string_view name, int64_t value) {
 class Search {
  public:
   Search(absl::Span<const ScheduleChoice> choices, TimeRatio ratio, const SearchOptions& options)
-      : choices_(choices), ratio_(ratio), options_(options), end_(options.now() + options.seconds) {}
+      : choices_(choices), ratio_(ratio), options_(options), end_(options.now() + options.seconds) {
+  }
 
   absl::StatusOr<ChosenValues> Run() {
     bool improves = true;
@@ -79,8 +81,8 @@ class Search {
 
 }  // namespace
 
-absl::StatusOr<ChosenValues> SearchSchedule(absl::Span<const ScheduleChoice> choices, TimeRatio ratio,
-                                            const SearchOptions& options) {
+absl::StatusOr<ChosenValues> SearchSchedule(absl::Span<const ScheduleChoice> choices,
+                                            TimeRatio ratio, const SearchOptions& options) {
   return Search(choices, ratio, options).Run();
 }
 

@@ -13,19 +13,21 @@
 namespace nestor::bench {
 
 struct SearchOptions {
-  double seconds = 30;        // no candidate is looked at later than so long after the start
-  double least_gain = 0.03;   // of the time, for which another schedule is taken
+  double seconds = 30;       // no candidate is looked at later than so long after the start
+  double least_gain = 0.03;  // of the time, for which another schedule is taken
   std::function<double()> now = SteadySeconds;
 };
 
-// The time of a call by `candidate` over that by `best`; 1, without measuring, where both are the same program.
-using TimeRatio =
-    absl::FunctionRef<absl::StatusOr<double>(const jit::ChosenValues& best, const jit::ChosenValues& candidate)>;
+// The time of a call by `candidate` over that by `best`; 1, without measuring, where both are
+// the same program.
+using TimeRatio = absl::FunctionRef<absl::StatusOr<double>(const jit::ChosenValues& best,
+                                                           const jit::ChosenValues& candidate)>;
 
-// Goes along one choice after the other, takes what is quicker than the best so far, and begins again until nothing
-// is: coordinate descent, from the default on. At last, what brings nothing any more is left out. Empty where the
-// default is as quick as any. A Status of `ratio` ends it.
-absl::StatusOr<jit::ChosenValues> SearchSchedule(absl::Span<const jit::ScheduleChoice> choices, TimeRatio ratio,
+// Goes along one choice after the other, takes what is quicker than the best so far, and begins
+// again until nothing is: coordinate descent, from the default on. At last, what brings nothing any
+// more is left out. Empty where the default is as quick as any. A Status of `ratio` ends it.
+absl::StatusOr<jit::ChosenValues> SearchSchedule(absl::Span<const jit::ScheduleChoice> choices,
+                                                 TimeRatio ratio,
                                                  const SearchOptions& options = {});
 
 }  // namespace nestor::bench

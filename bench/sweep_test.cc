@@ -24,7 +24,8 @@ TEST(SweepTest, EveryVariantWritesTheSumOfItsReads) {
       std::iota(a.values, a.values + kCount, 1);
       std::iota(b.values, b.values + kCount, 1000);
       std::memset(&sum, 0, sizeof(sum));
-      Streams streams{{reinterpret_cast<char*>(&a)}, {reinterpret_cast<char*>(&sum)}, sizeof(Array)};
+      Streams streams{
+          {reinterpret_cast<char*>(&a)}, {reinterpret_cast<char*>(&sum)}, sizeof(Array)};
       if (reads == 2) streams.reads.push_back(reinterpret_cast<char*>(&b));
       variant.sweep(streams, kSweepStep, 7 * kSweepStep);
       for (size_t i = 0; i < kCount; ++i) {
@@ -46,7 +47,8 @@ TEST(SweepTest, VariantsDifferInStoresOnlyWhereThereAreAny) {
 }
 
 TEST(SweepTest, SlicesMeetAndCoverAllButARest) {
-  for (const size_t bytes : {size_t{0}, size_t{255}, size_t{256}, size_t{4000000}, size_t{1000 * 256 + 7}}) {
+  for (const size_t bytes :
+       {size_t{0}, size_t{255}, size_t{256}, size_t{4000000}, size_t{1000 * 256 + 7}}) {
     for (const int size : {1, 2, 3}) {
       size_t at = 0;
       for (int member = 0; member < size; ++member) {

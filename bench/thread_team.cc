@@ -6,7 +6,8 @@
 namespace nestor::bench {
 
 ThreadTeam::ThreadTeam(int size) {
-  for (int member = 1; member < size; ++member) members_.emplace_back([this, member] { Serve(member); });
+  for (int member = 1; member < size; ++member)
+    members_.emplace_back([this, member] { Serve(member); });
 }
 
 ThreadTeam::~ThreadTeam() {

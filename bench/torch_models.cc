@@ -24,7 +24,8 @@ at::Tensor JoinHeads(const at::Tensor& x) { return x.transpose(1, 2).flatten(2);
 at::Tensor TransformerBlockOf(const TorchTensors& in) {
   const at::Tensor& x = in[0];
   const at::Tensor n1 = TorchLayerNormOf(x, in[1], in[2]);
-  const at::Tensor q = Project(n1, in[3], in[4]), k = Project(n1, in[5], {}), v = Project(n1, in[6], in[7]);
+  const at::Tensor q = Project(n1, in[3], in[4]), k = Project(n1, in[5], {}),
+                   v = Project(n1, in[6], in[7]);
   const at::Tensor attended = JoinHeads(TorchAttentionOf(q, k, v, /*causal=*/false));
   const at::Tensor r = x + at::linear(attended, in[8].flatten(1), in[9]);
   const at::Tensor n2 = TorchLayerNormOf(r, in[10], in[11]);
@@ -63,8 +64,10 @@ at::Tensor DigitsLoss(const at::Tensor& x, const at::Tensor& labels, const Torch
 // h0, c0, x, then the parameters.
 at::Tensor LstmOf(const TorchTensors& in) {
   const TorchTensors state = {in[0].unsqueeze(0), in[1].unsqueeze(0)};
-  const TorchTensors parameters = {in[3].flatten(0, 1), in[4].flatten(0, 1), in[5].flatten(), in[6].flatten()};
-  return std::get<0>(at::lstm(in[2], state, parameters, /*has_biases=*/true, /*num_layers=*/1, /*dropout=*/0,
+  const TorchTensors parameters = {in[3].flatten(0, 1), in[4].flatten(0, 1), in[5].flatten(),
+                                   in[6].flatten()};
+  return std::get<0>(at::lstm(in[2], state, parameters, /*has_biases=*/true, /*num_layers=*/1,
+                              /*dropout=*/0,
                               /*train=*/false, /*bidirectional=*/false, /*batch_first=*/false));
 }
 const std::vector<std::string>& LstmParameters() {
@@ -77,7 +80,8 @@ const std::vector<std::string>& LstmParameters() {
 PeerMaker TorchLstm() {
   std::vector<std::string> names = {"h0", "c0"};
   names.insert(names.end(), LstmParameters().begin(), LstmParameters().end());
-  return TorchPeer(std::move(names), [](const TorchTensors& in) { return TorchTensors{LstmOf(in)}; });
+  return TorchPeer(std::move(names),
+                   [](const TorchTensors& in) { return TorchTensors{LstmOf(in)}; });
 }
 
 PeerMaker TorchLstmStep() { return TorchGradientPeer({"h0", "c0"}, LstmParameters(), LstmOf); }
@@ -90,20 +94,23 @@ PeerMaker TorchTransformerStep(std::vector<std::string> parameters) {
 PeerMaker TorchResidualNetwork(std::vector<ResidualLayer> layers) {
   std::vector<std::string> names = ResidualParameters(layers);
   names.insert(names.begin(), "x");
-  return TorchPeer(std::move(names),
-                   [layers](const TorchTensors& in) { return TorchTensors{ResidualNetworkOf(layers, in)}; });
+  return TorchPeer(std::move(names), [layers](const TorchTensors& in) {
+    return TorchTensors{ResidualNetworkOf(layers, in)};
+  });
 }
 
 PeerMaker TorchResidualNetworkStep(std::vector<ResidualLayer> layers) {
-  return TorchGradientPeer({"x"}, ResidualParameters(layers),
-                           [layers](const TorchTensors& in) { return ResidualNetworkOf(layers, in); });
+  return TorchGradientPeer({"x"}, ResidualParameters(layers), [layers](const TorchTensors& in) {
+    return ResidualNetworkOf(layers, in);
+  });
 }
 
 PeerMaker TorchDigitsStep(std::vector<std::string> parameters, SgdStep step) {
   std::vector<std::string> names = {"x", "labels", "g_loss"};
   names.insert(names.end(), parameters.begin(), parameters.end());
   for (const std::string& name : parameters) names.push_back("m_" + name);
-  return TorchPeer(names, [step, count = static_cast<std::ptrdiff_t>(parameters.size())](const TorchTensors& in) {
+  return TorchPeer(names, [step, count = static_cast<std::ptrdiff_t>(parameters.size())](
+                              const TorchTensors& in) {
     TorchTensors leaves;
     for (auto p = in.begin() + 3; p != in.begin() + 3 + count; ++p) {
       leaves.push_back(p->detach().set_requires_grad(true));

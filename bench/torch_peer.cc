@@ -52,7 +52,8 @@ void Deliver(const TorchTensors& results, Buffers& buffers) {
     Tensor& output = buffers[buffers.outputs()[i]];
     NESTOR_CHECK(results[i].scalar_type() == TypeOf(output.type()), "PyTorch gave another type");
     const at::Tensor compact = results[i].detach().contiguous();
-    NESTOR_CHECK(static_cast<int64_t>(compact.nbytes()) == output.num_bytes(), "PyTorch gave another size");
+    NESTOR_CHECK(static_cast<int64_t>(compact.nbytes()) == output.num_bytes(),
+                 "PyTorch gave another size");
     std::memcpy(output.data(), compact.data_ptr(), output.num_bytes());
   }
 }
@@ -65,7 +66,8 @@ Peer PeerOf(Buffers& buffers, const std::function<TorchTensors()>& compute) {
 
 }  // namespace
 
-PeerMaker TorchPeer(std::vector<std::string> names, std::function<TorchTensors(const TorchTensors&)> compute) {
+PeerMaker TorchPeer(std::vector<std::string> names,
+                    std::function<TorchTensors(const TorchTensors&)> compute) {
   return [=](Buffers& buffers, int) -> absl::StatusOr<Peer> {
     return PeerOf(buffers, [inputs = Views(names, buffers), compute] {
       const at::NoGradGuard no_gradient;
@@ -95,7 +97,8 @@ at::Tensor TorchLayerNormOf(const at::Tensor& x, const at::Tensor& scale, const 
   return at::layer_norm(x, {x.size(-1)}, scale, bias, 1e-5);
 }
 
-at::Tensor TorchAttentionOf(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, bool causal) {
+at::Tensor TorchAttentionOf(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                            bool causal) {
   return std::get<0>(at::_scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0,
                                                        /*need_attn_weights=*/false, causal));
 }

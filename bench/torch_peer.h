@@ -17,7 +17,8 @@ using TorchTensors = std::vector<at::Tensor>;
 
 // Gets the buffers `names`, gives the row's outputs, in order; it is run without recording
 // for a gradient, unless it asks for that itself.
-PeerMaker TorchPeer(std::vector<std::string> names, std::function<TorchTensors(const TorchTensors&)> compute);
+PeerMaker TorchPeer(std::vector<std::string> names,
+                    std::function<TorchTensors(const TorchTensors&)> compute);
 
 // Gets the buffers `given`, then `wrt`, gives y. The peer gives y and its gradients by `wrt`,
 // from the buffer g_y.
@@ -26,7 +27,8 @@ PeerMaker TorchGradientPeer(std::vector<std::string> given, std::vector<std::str
 
 // PyTorch's functions with the defaults of the macro library's ops.
 at::Tensor TorchLayerNormOf(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& bias);
-at::Tensor TorchAttentionOf(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, bool causal);
+at::Tensor TorchAttentionOf(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                            bool causal);
 
 }  // namespace nestor::bench
 

@@ -54,16 +54,19 @@ class Acceptor {
   bool IsNarrow(double low, double high) const {
     if constexpr (!kIsFloat) return true;
     const uint64_t largest = absl::bit_cast<uint64_t>(std::max(std::abs(low), std::abs(high)));
-    const int64_t exponent = std::max<int64_t>(static_cast<int64_t>(largest >> 52) - 1023, least_exponent_);
-    return (high - low) * units_ <= absl::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
+    const int64_t exponent =
+        std::max<int64_t>(static_cast<int64_t>(largest >> 52) - 1023, least_exponent_);
+    return (high - low) * units_ <=
+           absl::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
   }
 
   // In tenths of the half width from the middle.
   void Count(double low, double high, double value) {
     const double half = (high - low) / 2, distance = std::abs(value - (low + half));
     const double in_half_widths = std::min(distance / half, 1.0);
-    ++histogram_.counts[std::min<size_t>(static_cast<size_t>(in_half_widths * ErrorHistogram::kTenths),
-                                         ErrorHistogram::kTenths - 1)];
+    ++histogram_
+          .counts[std::min<size_t>(static_cast<size_t>(in_half_widths * ErrorHistogram::kTenths),
+                                   ErrorHistogram::kTenths - 1)];
     histogram_.largest = std::max(histogram_.largest, in_half_widths);
   }
 
@@ -77,14 +80,16 @@ class Acceptor {
 
 }  // namespace
 
-std::vector<int64_t> AcceptElements(const TensorView& got, const ElementBounds& bounds, bool signed_zeros,
-                                    Verdict& verdict) {
+std::vector<int64_t> AcceptElements(const TensorView& got, const ElementBounds& bounds,
+                                    bool signed_zeros, Verdict& verdict) {
   std::vector<int64_t> open;
   VisitType(got.type, [&](auto zero) {
     Acceptor<decltype(zero)> acceptor(got, signed_zeros);
     for (size_t p = 0; p < bounds.low.size(); ++p) {
-      const int64_t number = bounds.numbers != nullptr ? bounds.numbers[p] : static_cast<int64_t>(p);
-      if (number >= 0 && !acceptor.Accept(number, bounds.low[p], bounds.high[p])) open.push_back(number);
+      const int64_t number =
+          bounds.numbers != nullptr ? bounds.numbers[p] : static_cast<int64_t>(p);
+      if (number >= 0 && !acceptor.Accept(number, bounds.low[p], bounds.high[p]))
+        open.push_back(number);
     }
     acceptor.AddTo(verdict);
   });

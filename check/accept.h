@@ -20,8 +20,8 @@ struct ElementBounds {
 
 // Counts in `verdict` the elements of `got` that lie in their bounds, a zero with any sign unless
 // `signed_zeros`, and returns the others. REQUIRES: `got` is compact.
-std::vector<int64_t> AcceptElements(const TensorView& got, const ElementBounds& bounds, bool signed_zeros,
-                                    Verdict& verdict);
+std::vector<int64_t> AcceptElements(const TensorView& got, const ElementBounds& bounds,
+                                    bool signed_zeros, Verdict& verdict);
 
 }  // namespace nestor
 

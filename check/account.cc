@@ -29,15 +29,18 @@ std::string MapText(const Subject& subject, const Case& given, const Verdict& ve
   const Dims shape = ResultShape(subject.source.op, given.binding, static_cast<size_t>(result));
   if (shape.empty()) return "";
   const int64_t columns = shape.back(), rows = NumElements(shape).value() / columns;
-  const int64_t high = (rows + kMostRows - 1) / kMostRows, wide = (columns + kMostColumns - 1) / kMostColumns;
+  const int64_t high = (rows + kMostRows - 1) / kMostRows,
+                wide = (columns + kMostColumns - 1) / kMostColumns;
   const int64_t map_rows = (rows + high - 1) / high, map_columns = (columns + wide - 1) / wide;
   std::vector<int64_t> wrong(static_cast<size_t>(map_rows * map_columns), 0);
   for (const WrongElement& element : verdict.wrong) {
     if (element.result != result) continue;
-    ++wrong[static_cast<size_t>(element.element / columns / high * map_columns + element.element % columns / wide)];
+    ++wrong[static_cast<size_t>(element.element / columns / high * map_columns +
+                                element.element % columns / wide)];
   }
-  std::string map = absl::StrCat("where ", subject.source.op.results[static_cast<size_t>(result)].name,
-                                 ShapeText(shape), " of that case is wrong (", MapKey(high, wide), "):");
+  std::string map =
+      absl::StrCat("where ", subject.source.op.results[static_cast<size_t>(result)].name,
+                   ShapeText(shape), " of that case is wrong (", MapKey(high, wide), "):");
   for (int64_t r = 0; r < map_rows; ++r) {
     map += "\n  ";
     for (int64_t c = 0; c < map_columns; ++c) {
@@ -49,8 +52,8 @@ std::string MapText(const Subject& subject, const Case& given, const Verdict& ve
   return map;
 }
 
-// By element of the result, whether inf or nan among the inputs has a part in what the op gives there;
-// empty where none has.
+// By element of the result, whether inf or nan among the inputs has a part in what the op gives
+// there; empty where none has.
 std::vector<bool> ReadsSpecial(const Subject& subject, const Case& given, int32_t result) {
   if (subject.sample > 0) return {};  // sizes at which the op itself is slow
   Case finite = given;
@@ -65,9 +68,11 @@ std::vector<bool> ReadsSpecial(const Subject& subject, const Case& given, int32_
   const auto with = subject.judge.Expected(given.Inputs(subject.source.op));
   const auto without = subject.judge.Expected(finite.Inputs(subject.source.op));
   if (!with.ok() || !without.ok()) return {};
-  const Tensor &a = (*with)[static_cast<size_t>(result)], &b = (*without)[static_cast<size_t>(result)];
+  const Tensor &a = (*with)[static_cast<size_t>(result)],
+               &b = (*without)[static_cast<size_t>(result)];
   std::vector<bool> reads;
-  for (int64_t i = 0; i < a.num_elements(); ++i) reads.push_back(!(ElementOf(a, i) == ElementOf(b, i)));
+  for (int64_t i = 0; i < a.num_elements(); ++i)
+    reads.push_back(!(ElementOf(a, i) == ElementOf(b, i)));
   return reads;
 }
 
@@ -106,15 +111,16 @@ std::string InputsText(const Op& op, const Case& given) {
   for (size_t i = 0; i < given.inputs.size(); ++i) {
     if (op.args[i].shape_only) continue;
     const TensorView view = given.inputs[i];
-    texts.push_back(absl::StrCat(op.args[i].name, ": ", Name(view.type), ShapeText(view.shape), " = ",
-                                 nestor::ToString(view, options)));
+    texts.push_back(absl::StrCat(op.args[i].name, ": ", Name(view.type), ShapeText(view.shape),
+                                 " = ", nestor::ToString(view, options)));
   }
   return absl::StrJoin(texts, "\n");
 }
 
 // 0 where there is no such distance.
 double UlpsBetween(const Scalar& got, const Scalar& want) {
-  if (!IsFloat(got.type) || !std::isfinite(got.ToDouble()) || !std::isfinite(want.ToDouble())) return 0;
+  if (!IsFloat(got.type) || !std::isfinite(got.ToDouble()) || !std::isfinite(want.ToDouble()))
+    return 0;
   const long double ulp = FormatOf(got.type).Ulp(ToLongDouble(want));
   return static_cast<double>(std::fabs(ToLongDouble(got) - ToLongDouble(want)) / ulp);
 }
@@ -135,7 +141,8 @@ CheckReport::Element Describe(const Op& op, const Case& given, const WrongElemen
   return element;
 }
 
-void DescribeSmallest(const Subject& subject, const Case& smallest, const Outcome& outcome, CheckReport& report) {
+void DescribeSmallest(const Subject& subject, const Case& smallest, const Outcome& outcome,
+                      CheckReport& report) {
   if (report.fault != Fault::kHang) report.message = outcome.message;  // which names a shorter time
   report.smallest_case = CaseText(subject.source, smallest);
   report.inputs = InputsText(subject.source.op, smallest);
@@ -144,7 +151,8 @@ void DescribeSmallest(const Subject& subject, const Case& smallest, const Outcom
   std::vector<WrongElement> wrong = outcome.verdict.wrong;
   std::stable_sort(wrong.begin(), wrong.end(),
                    [](const WrongElement& a, const WrongElement& b) { return a.units > b.units; });
-  const absl::StatusOr<std::vector<Tensor>> want = subject.judge.Expected(smallest.Inputs(subject.source.op));
+  const absl::StatusOr<std::vector<Tensor>> want =
+      subject.judge.Expected(smallest.Inputs(subject.source.op));
   for (size_t i = 0; i < std::min<size_t>(wrong.size(), 5); ++i) {
     report.worst.push_back(Describe(subject.source.op, smallest, wrong[i], want));
   }
@@ -156,7 +164,8 @@ void Account(const FailedTrial& failed, ExamineCase examine, CheckReport& report
   report.failing_case = CaseText(failed.subject.source, failed.failing);
   const Outcome outcome = examine(failed.failing);
   if (outcome.fault != report.fault) {
-    absl::StrAppend(&report.message, " (once: run again on the same case, it is ", Name(outcome.fault), ")");
+    absl::StrAppend(&report.message, " (once: run again on the same case, it is ",
+                    Name(outcome.fault), ")");
     return;
   }
   report.map = MapText(failed.subject, failed.failing, outcome.verdict);

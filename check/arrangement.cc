@@ -1,5 +1,5 @@
-// An arrangement changes the strides of compact memory. A view then gets as many guarded bytes as its
-// elements span. Copies go row by row, so that a row of any stride is one loop.
+// An arrangement changes the strides of compact memory. A view then gets as many guarded bytes as
+// its elements span. Copies go row by row, so that a row of any stride is one loop.
 #include "check/arrangement.h"
 
 #include <algorithm>
@@ -16,7 +16,8 @@ bool IsBroadcast(Arrangement arrangement) {
 // REQUIRES: a view that has elements.
 template <class Visit>
 void VisitRows(const TensorView& view, const Visit& visit) {
-  const int64_t size = ByteSize(view.type), step = view.shape.empty() ? 0 : view.strides.back() * size;
+  const int64_t size = ByteSize(view.type),
+                step = view.shape.empty() ? 0 : view.strides.back() * size;
   Dims outer = view.shape;
   if (!outer.empty()) outer.back() = 1;
   Dims index(outer.size(), 0);
@@ -74,7 +75,8 @@ Dims StridesOf(const Dims& shape, Arrangement arrangement) {
   return strides;
 }
 
-GuardedMemory MemoryUnder(TensorView& view, GuardedMemory::Side side, size_t alignment, GuardedPool* pool) {
+GuardedMemory MemoryUnder(TensorView& view, GuardedMemory::Side side, size_t alignment,
+                          GuardedPool* pool) {
   static char nothing[1];
   view.data = nothing;
   const ByteRange range = Footprint(view).value();
@@ -108,7 +110,8 @@ void PutElements(const void* elements, const TensorView& view) {
   });
 }
 
-TensorView Arranged(const TensorView& view, Arrangement arrangement, std::vector<GuardedMemory>& memory) {
+TensorView Arranged(const TensorView& view, Arrangement arrangement,
+                    std::vector<GuardedMemory>& memory) {
   TensorView arranged{view.type, view.shape, StridesOf(view.shape, arrangement), nullptr};
   PlaceGuarded(arranged, GuardedMemory::Side::kEnd, memory);
   if (*NumElements(view.shape) == 0) return arranged;
@@ -125,7 +128,8 @@ TensorView Arranged(const TensorView& view, Arrangement arrangement, std::vector
 
 absl::string_view BytesUnder(const TensorView& view) {
   const ByteRange range = Footprint(view).value();
-  return {static_cast<const char*>(view.data) + range.begin, static_cast<size_t>(range.end - range.begin)};
+  return {static_cast<const char*>(view.data) + range.begin,
+          static_cast<size_t>(range.end - range.begin)};
 }
 
 std::string BytesOf(const TensorView& view) { return std::string(BytesUnder(view)); }
@@ -137,7 +141,8 @@ bool GapsAreUntouched(const TensorView& view, int poison) {
   copy.data = &bytes[0] - Footprint(view)->begin;
   const std::string poisoned(sizeof(Bits), static_cast<char>(poison));
   const RowCopier put = RowCopierOf(view.type);
-  VisitRows(copy, [&](char* to, int64_t step) { put(poisoned.data(), 0, to, step, RowLength(view)); });
+  VisitRows(copy,
+            [&](char* to, int64_t step) { put(poisoned.data(), 0, to, step, RowLength(view)); });
   return AllAre(poison, bytes.data(), bytes.size());
 }
 

@@ -13,8 +13,8 @@ namespace nestor {
 
 enum class Arrangement {
   kCompact,
-  kTransposed,    // the first axis runs fastest
-  kEverySecond,   // of the last axis
+  kTransposed,   // the first axis runs fastest
+  kEverySecond,  // of the last axis
   kEveryThird,
   kReversed,      // all axes run backwards
   kRowsApart,     // two elements lie between rows
@@ -22,8 +22,9 @@ enum class Arrangement {
   kBroadcast,     // the first axis has
 };
 constexpr Arrangement kArrangements[] = {
-    Arrangement::kCompact,   Arrangement::kTransposed, Arrangement::kEverySecond,  Arrangement::kEveryThird,
-    Arrangement::kReversed,  Arrangement::kRowsApart,  Arrangement::kBroadcastRow, Arrangement::kBroadcast,
+    Arrangement::kCompact,      Arrangement::kTransposed, Arrangement::kEverySecond,
+    Arrangement::kEveryThird,   Arrangement::kReversed,   Arrangement::kRowsApart,
+    Arrangement::kBroadcastRow, Arrangement::kBroadcast,
 };
 absl::string_view Name(Arrangement arrangement);
 
@@ -48,7 +49,8 @@ void PutElements(const void* elements, const TensorView& view);
 
 // The same elements in another arrangement (but for a broadcast one). The view points
 // into what is added to `memory`.
-TensorView Arranged(const TensorView& view, Arrangement arrangement, std::vector<GuardedMemory>& memory);
+TensorView Arranged(const TensorView& view, Arrangement arrangement,
+                    std::vector<GuardedMemory>& memory);
 
 // Those from the view's first element in memory to its last. The second form copies them.
 absl::string_view BytesUnder(const TensorView& view);

@@ -21,9 +21,9 @@ using Kind = CParameter::Kind;
 
 ffi_type* ValueType(DType type) {
   static const auto* const types = new absl::flat_hash_map<absl::string_view, ffi_type*>{
-      {"bool", &ffi_type_uint8},      {"float", &ffi_type_float},     {"double", &ffi_type_double},
-      {"int8_t", &ffi_type_sint8},    {"int16_t", &ffi_type_sint16},  {"int32_t", &ffi_type_sint32},
-      {"int64_t", &ffi_type_sint64},  {"uint8_t", &ffi_type_uint8},   {"uint16_t", &ffi_type_uint16},
+      {"bool", &ffi_type_uint8},      {"float", &ffi_type_float},    {"double", &ffi_type_double},
+      {"int8_t", &ffi_type_sint8},    {"int16_t", &ffi_type_sint16}, {"int32_t", &ffi_type_sint32},
+      {"int64_t", &ffi_type_sint64},  {"uint8_t", &ffi_type_uint8},  {"uint16_t", &ffi_type_uint16},
       {"uint32_t", &ffi_type_uint32}, {"uint64_t", &ffi_type_uint64}};
   return types->at(CType(type));
 }
@@ -57,7 +57,8 @@ class CFunction {
       : prototype_(std::move(prototype)), function_(function) {
     for (const CParameter& parameter : prototype_.parameters) types_.push_back(TypeOf(parameter));
     const ffi_status status =
-        ffi_prep_cif(&cif_, FFI_DEFAULT_ABI, static_cast<unsigned>(types_.size()), &ffi_type_sint, types_.data());
+        ffi_prep_cif(&cif_, FFI_DEFAULT_ABI, static_cast<unsigned>(types_.size()), &ffi_type_sint,
+                     types_.data());
     NESTOR_CHECK(status == FFI_OK, prototype_.symbol);
   }
   CFunction(const CFunction&) = delete;
@@ -67,7 +68,8 @@ class CFunction {
   absl::StatusOr<std::vector<Value>> ValuesOf(const KernelCall& call) const {
     NESTOR_RETURN_IF_ERROR(CheckLayouts(call));
     std::vector<Value> values;
-    for (const CParameter& parameter : prototype_.parameters) values.push_back(ValueOf(parameter, call));
+    for (const CParameter& parameter : prototype_.parameters)
+      values.push_back(ValueOf(parameter, call));
     return values;
   }
 
@@ -84,7 +86,8 @@ class CFunction {
     for (const CParameter& parameter : prototype_.parameters) {
       const bool is_tensor = parameter.kind == Kind::kInput || parameter.kind == Kind::kOutput;
       if (prototype_.strided || !is_tensor || IsContiguous(call.view(parameter.of))) continue;
-      return absl::UnimplementedError(absl::StrCat("is told no strides, and ", parameter.of, " is not compact"));
+      return absl::UnimplementedError(
+          absl::StrCat("is told no strides, and ", parameter.of, " is not compact"));
     }
     return absl::OkStatus();
   }
@@ -93,7 +96,8 @@ class CFunction {
     if (code == kKernelDone) return absl::OkStatus();
     if (code == kKernelDeclines) return absl::UnimplementedError("does not do these sizes");
     return absl::UnknownError(absl::StrCat("returned ", code, ", which is neither ", kKernelDone,
-                                           " (done) nor ", kKernelDeclines, " (does not do these sizes)"));
+                                           " (done) nor ", kKernelDeclines,
+                                           " (does not do these sizes)"));
   }
 
   CPrototype prototype_;
@@ -123,7 +127,9 @@ std::function<absl::Status()> CKernelCall(CPrototype prototype, SharedLibrary::F
 absl::StatusOr<Kernel> LoadCKernel(const std::string& file, const CPrototype& prototype) {
   NESTOR_ASSIGN_OR_RETURN(const SharedLibrary library, SharedLibrary::Open(file));
   NESTOR_ASSIGN_OR_RETURN(const SharedLibrary::Function function, library.Find(prototype.symbol));
-  return [library, kernel = CKernel(prototype, function)](const KernelCall& call) { return kernel(call); };
+  return [library, kernel = CKernel(prototype, function)](const KernelCall& call) {
+    return kernel(call);
+  };
 }
 
 Kernel LateCKernel(const std::string& file, const CPrototype& prototype) {
@@ -134,21 +140,23 @@ Kernel LateCKernel(const std::string& file, const CPrototype& prototype) {
   };
 }
 
-absl::Status TryLoadCKernel(const std::string& file, const CPrototype& prototype, absl::Duration patience) {
+absl::Status TryLoadCKernel(const std::string& file, const CPrototype& prototype,
+                            absl::Duration patience) {
   absl::optional<std::string> error;
-  const ChildEnd end = RunInChild(
-      [&](Say say) { say(LoadCKernel(file, prototype).status().message()); },
-      [&](absl::string_view message) {
-        error = std::string(message);
-        return true;
-      },
-      patience);
+  const ChildEnd end =
+      RunInChild([&](Say say) { say(LoadCKernel(file, prototype).status().message()); },
+                 [&](absl::string_view message) {
+                   error = std::string(message);
+                   return true;
+                 },
+                 patience);
   if (error && error->empty()) return absl::OkStatus();
   if (error) return absl::NotFoundError(*error);
   const std::string death = end.death.empty() ? "exited with 0" : end.death;
-  return absl::UnavailableError(absl::StrCat("while ", file, " is loaded, its initialisers ",
-                                             end.is_hung ? "do not end: the process " : "end the process: ", death,
-                                             end.words.empty() ? "" : "; it says: ", end.words));
+  return absl::UnavailableError(
+      absl::StrCat("while ", file, " is loaded, its initialisers ",
+                   end.is_hung ? "do not end: the process " : "end the process: ", death,
+                   end.words.empty() ? "" : "; it says: ", end.words));
 }
 
 }  // namespace nestor

@@ -33,7 +33,8 @@ class SharedLibrary {
   absl::StatusOr<Function> Find(const std::string& symbol) const;
 
  private:
-  SharedLibrary(std::string file, std::shared_ptr<void> handle) : file_(std::move(file)), handle_(std::move(handle)) {}
+  SharedLibrary(std::string file, std::shared_ptr<void> handle)
+      : file_(std::move(file)), handle_(std::move(handle)) {}
 
   std::string file_;
   std::shared_ptr<void> handle_;
@@ -52,13 +53,14 @@ std::function<absl::Status()> CKernelCall(CPrototype prototype, SharedLibrary::F
 // CKernel of a function in a library, which it keeps loaded.
 absl::StatusOr<Kernel> LoadCKernel(const std::string& file, const CPrototype& prototype);
 
-// The same, but loaded by the first call, in each process that makes one: initialisers of the library
-// then run where the kernel does. A call gives the Status of LoadCKernel where that fails.
+// The same, but loaded by the first call, in each process that makes one: initialisers of the
+// library then run where the kernel does. A call gives the Status of LoadCKernel where that fails.
 Kernel LateCKernel(const std::string& file, const CPrototype& prototype);
 
 // What LoadCKernel says in a process of its own. Unavailable where an initialiser of the library
 // ends the process, or takes longer than `patience`. REQUIRES: as RunInChild.
-absl::Status TryLoadCKernel(const std::string& file, const CPrototype& prototype, absl::Duration patience);
+absl::Status TryLoadCKernel(const std::string& file, const CPrototype& prototype,
+                            absl::Duration patience);
 
 }  // namespace nestor
 

@@ -45,7 +45,8 @@ std::vector<TensorView> InputViews(const Op& op, const RunInputs& inputs) {
   return views;
 }
 
-Outcome Call(const Kernel& kernel, const Op& op, const RunInputs& inputs, const std::vector<Tensor>& like) {
+Outcome Call(const Kernel& kernel, const Op& op, const RunInputs& inputs,
+             const std::vector<Tensor>& like) {
   const Binding binding = *Bind(SignatureOf(op), inputs);
   Outcome outcome;
   std::vector<TensorView> outputs;
@@ -78,7 +79,8 @@ int CompareOnDraws(const Op& op, bool strided) {
     if (!want.ok()) continue;
     ++compared;
     std::vector<Tensor> memory;
-    const Outcome got = Call(*kernel, op, strided ? drawn.inputs : Compact(drawn.inputs, memory), *want);
+    const Outcome got =
+        Call(*kernel, op, strided ? drawn.inputs : Compact(drawn.inputs, memory), *want);
     EXPECT_TRUE(got.status.ok()) << op.name << " " << got.status;
     for (size_t i = 0; i < want->size(); ++i) {
       EXPECT_EQ(FirstDifference(got.results[i], (*want)[i]).value_or(""), "")
@@ -116,10 +118,11 @@ TEST(CKernel, SaysWhatWasReturned) {
     absl::StatusCode code;
     const char* message;
   };
-  for (const Case& c : std::vector<Case>{{0, absl::StatusCode::kOk, ""},
-                                         {1, absl::StatusCode::kUnimplemented, "does not do these sizes"},
-                                         {2, absl::StatusCode::kUnknown, "returned 2,"},
-                                         {4, absl::StatusCode::kUnknown, "returned -1,"}}) {
+  for (const Case& c :
+       std::vector<Case>{{0, absl::StatusCode::kOk, ""},
+                         {1, absl::StatusCode::kUnimplemented, "does not do these sizes"},
+                         {2, absl::StatusCode::kUnknown, "returned 2,"},
+                         {4, absl::StatusCode::kUnknown, "returned -1,"}}) {
     const Tensor x = *Tensor::Create(DType::kI32, {c.n});
     RunInputs inputs;
     inputs.tensors["x"] = x.view();
@@ -138,7 +141,8 @@ TEST(CKernel, RefusesWhatWasCutShort) {
     const absl::Status status = LoadCKernel(cut, prototype).status();
     if (status.ok()) continue;  // what lacks is in no segment
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
-    EXPECT_TRUE(absl::StrContains(status.message(), absl::StrCat("cannot load ", cut, ": "))) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), absl::StrCat("cannot load ", cut, ": ")))
+        << status;
   }
 }
 
@@ -149,7 +153,9 @@ TEST(CKernel, SaysWhatItCannotLoad) {
   };
   for (const Case& c : std::vector<Case>{
            {"none.so", "f", {"cannot load none.so", "No such file"}},
-           {"check/testdata/kernels.nestor", "f", {"cannot load check/testdata/kernels.nestor", "invalid ELF header"}},
+           {"check/testdata/kernels.nestor",
+            "f",
+            {"cannot load check/testdata/kernels.nestor", "invalid ELF header"}},
            {kLibrary, "scaler", {kLibrary, "no function 'scaler'", "did you mean 'scalar'?"}},
            {kLibrary, "zzzzzzzz", {"no function 'zzzzzzzz'"}},
            {"check", "f", {"cannot load check: ", "Is a directory"}},

@@ -46,12 +46,14 @@ const Shape& ShapeOf(const Op& op, const CParameter& pointer) {
   return op.graph.shape(op.FindResult(pointer.of)->node);
 }
 
-void AddTensor(const Op& op, Kind kind, const std::string& name, DType type, CPrototype& prototype) {
+void AddTensor(const Op& op, Kind kind, const std::string& name, DType type,
+               CPrototype& prototype) {
   prototype.parameters.push_back({kind, type, name, name});
   if (!prototype.strided) return;
   const int rank = static_cast<int>(ShapeOf(op, prototype.parameters.back()).size());
   for (int axis = 0; axis < rank; ++axis) {
-    prototype.parameters.push_back({Kind::kStride, DType::kI64, absl::StrCat(name, "_stride", axis), name, axis});
+    prototype.parameters.push_back(
+        {Kind::kStride, DType::kI64, absl::StrCat(name, "_stride", axis), name, axis});
   }
 }
 
@@ -72,7 +74,9 @@ void AddParameters(const Op& op, CPrototype& prototype) {
 
 void MakeNamesDistinct(std::vector<CParameter>& parameters) {
   absl::flat_hash_set<std::string> given;
-  const auto taken = [&](absl::string_view name) { return IsTakenInC(name) || given.contains(name); };
+  const auto taken = [&](absl::string_view name) {
+    return IsTakenInC(name) || given.contains(name);
+  };
   for (const bool strides : {false, true}) {
     for (CParameter& parameter : parameters) {
       if ((parameter.kind == Kind::kStride) != strides) continue;
@@ -116,8 +120,10 @@ std::string Remark(const Op& op, const CParameter& parameter) {
       return absl::StrCat(type, "[", absl::StrJoin(ShapeOf(op, parameter), ", ", extent), "]");
     }
     case Kind::kStride: return absl::StrCat("of axis ", parameter.axis, ", in elements");
-    case Kind::kDimension: return parameter.name == parameter.of ? "" : absl::StrCat("the dimension ", parameter.of);
-    case Kind::kParam: return absl::StrCat(parameter.of, ": ", type, RangeText(*op.FindParam(parameter.of)));
+    case Kind::kDimension:
+      return parameter.name == parameter.of ? "" : absl::StrCat("the dimension ", parameter.of);
+    case Kind::kParam:
+      return absl::StrCat(parameter.of, ": ", type, RangeText(*op.FindParam(parameter.of)));
   }
   __builtin_unreachable();
 }
@@ -126,7 +132,8 @@ std::string ParameterList(const Op& op, const CPrototype& prototype) {
   if (prototype.parameters.empty()) return absl::StrCat("int ", prototype.symbol, "(void);\n");
   const std::string begin = absl::StrCat("int ", prototype.symbol, "(");
   size_t width = 0;
-  for (const CParameter& parameter : prototype.parameters) width = std::max(width, Declaration(parameter).size());
+  for (const CParameter& parameter : prototype.parameters)
+    width = std::max(width, Declaration(parameter).size());
   std::string text;
   for (const CParameter& parameter : prototype.parameters) {
     const bool is_last = &parameter == &prototype.parameters.back();
@@ -134,7 +141,8 @@ std::string ParameterList(const Op& op, const CPrototype& prototype) {
     const std::string remark = Remark(op, parameter);
     absl::StrAppend(&text, text.empty() ? begin : std::string(begin.size(), ' '));
     if (remark.empty()) absl::StrAppend(&text, declared, "\n");
-    else absl::StrAppendFormat(&text, "%-*s  // %s\n", static_cast<int>(width) + 2, declared, remark);
+    else
+      absl::StrAppendFormat(&text, "%-*s  // %s\n", static_cast<int>(width) + 2, declared, remark);
   }
   return text;
 }
@@ -159,16 +167,19 @@ CPrototype CPrototypeOf(const Op& op, const CPrototypeOptions& options) {
   return prototype;
 }
 
-std::string CHeader(const Op& op, const CPrototype& prototype, absl::Span<const std::string> conditions) {
+std::string CHeader(const Op& op, const CPrototype& prototype,
+                    absl::Span<const std::string> conditions) {
   const std::string guard = absl::StrCat(absl::AsciiStrToUpper(prototype.symbol), "_H_");
-  return absl::StrCat("// A kernel of this op:\n//\n", AsComment(PrintOp(op, {/*equalities=*/true})), "//\n",
-                      conditions.empty() ? "" : absl::StrCat("// Sizes meet ", absl::StrJoin(conditions, ", "), ".\n"),
-                      prototype.strided ? "// Strides may be 0 or negative, those of results are not 0. "
-                                        : "// Tensors are compact, and their last axis runs fastest. ",
-                      "Returns ", kKernelDone, " when\n// done, ", kKernelDeclines,
-                      " when it does not do these sizes.\n#ifndef ", guard, "\n#define ", guard,
-                      "\n\n#include <stdbool.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
-                      ParameterList(op, prototype), "\n#ifdef __cplusplus\n}\n#endif\n\n#endif  // ", guard, "\n");
+  return absl::StrCat(
+      "// A kernel of this op:\n//\n", AsComment(PrintOp(op, {/*equalities=*/true})), "//\n",
+      conditions.empty() ? ""
+                         : absl::StrCat("// Sizes meet ", absl::StrJoin(conditions, ", "), ".\n"),
+      prototype.strided ? "// Strides may be 0 or negative, those of results are not 0. "
+                        : "// Tensors are compact, and their last axis runs fastest. ",
+      "Returns ", kKernelDone, " when\n// done, ", kKernelDeclines,
+      " when it does not do these sizes.\n#ifndef ", guard, "\n#define ", guard,
+      "\n\n#include <stdbool.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
+      ParameterList(op, prototype), "\n#ifdef __cplusplus\n}\n#endif\n\n#endif  // ", guard, "\n");
 }
 
 }  // namespace nestor

@@ -31,10 +31,10 @@ std::string CType(DType type);
 struct CParameter {
   enum class Kind { kInput, kOutput, kStride, kDimension, kParam };
   Kind kind;
-  DType type;         // of what a pointer points to; of a stride and a dimension i64
-  std::string name;   // in C: no keyword, and distinct
-  std::string of;     // the argument, result, dimension or $param
-  int axis = 0;       // of a stride
+  DType type;        // of what a pointer points to; of a stride and a dimension i64
+  std::string name;  // in C: no keyword, and distinct
+  std::string of;    // the argument, result, dimension or $param
+  int axis = 0;      // of a stride
 };
 
 struct CPrototypeOptions {
@@ -54,9 +54,10 @@ struct CPrototype {
 CPrototype CPrototypeOf(const Op& op, const CPrototypeOptions& options = {});
 
 // A whole header, for C99 and C++: the op in the notation as a comment, and the function,
-// each parameter with its type and shape in the notation. `conditions`: what sizes meet besides, as a
-// macro op says. REQUIRES: `prototype` is of `op`.
-std::string CHeader(const Op& op, const CPrototype& prototype, absl::Span<const std::string> conditions = {});
+// each parameter with its type and shape in the notation. `conditions`: what sizes meet besides, as
+// a macro op says. REQUIRES: `prototype` is of `op`.
+std::string CHeader(const Op& op, const CPrototype& prototype,
+                    absl::Span<const std::string> conditions = {});
 
 }  // namespace nestor
 

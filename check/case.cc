@@ -1,5 +1,5 @@
-// Sizes are drawn first, then $params, values and layouts; where values cannot fit the sizes, all is drawn
-// again. Sizes are mostly small, since nearly all faults show there and judging is fast.
+// Sizes are drawn first, then $params, values and layouts; where values cannot fit the sizes, all
+// is drawn again. Sizes are mostly small, since nearly all faults show there and judging is fast.
 #include "check/case.h"
 
 #include <algorithm>
@@ -21,14 +21,16 @@ Dims ShapeOf(const Op& op, const Shape& shape, const Binding& binding) {
 }
 
 // Integer $params that the solver chose, those that are given, and the others.
-void BindParams(const CaseSource& source, const SymbolValues& sizes, Random& random, Binding& binding) {
+void BindParams(const CaseSource& source, const SymbolValues& sizes, Random& random,
+                Binding& binding) {
   for (const auto& [name, value] : sizes) binding.symbols[name] = value;
   for (const ParamInfo& param : source.op.params) {
     const auto chosen = sizes.find(param.name);
     const auto fixed = source.fixed.find(param.name);
-    binding.params[param.name] = chosen != sizes.end()         ? Scalar::Integer(param.type, chosen->second)
-                                 : fixed != source.fixed.end() ? fixed->second
-                                                               : source.values.DrawParam(param, random);
+    binding.params[param.name] = chosen != sizes.end() ? Scalar::Integer(param.type, chosen->second)
+                                 : fixed != source.fixed.end()
+                                     ? fixed->second
+                                     : source.values.DrawParam(param, random);
   }
 }
 
@@ -36,7 +38,8 @@ absl::optional<SymbolValues> DrawSizes(const CaseSource& source, Random& random)
   SizeLimits limits = source.limits;
   // Small ones are judged fast, and find nearly all faults.
   if (!random.Chance(10)) {
-    limits.max_work = std::min<int64_t>(limits.max_work, random.Chance(55) ? kSmallWork : 5 * kSmallWork);
+    limits.max_work =
+        std::min<int64_t>(limits.max_work, random.Chance(55) ? kSmallWork : 5 * kSmallWork);
   }
   absl::optional<SymbolValues> sizes = source.solver.Draw(random, limits);
   return sizes ? sizes : source.solver.Draw(random, source.limits);
@@ -58,14 +61,17 @@ bool DrawInputs(const CaseSource& source, const SymbolValues& sizes, Random& ran
   const bool overflows = source.solver.Work(sizes) <= kSmallWork;
   for (size_t i = 0; i < source.op.args.size(); ++i) {
     const Argument& arg = source.op.args[i];
-    drawn.inputs.push_back(TensorFor(arg.type, ShapeOf(source.op, arg.shape, drawn.binding), i, spent));
-    if (!source.values.Draw(static_cast<int>(i), sizes, overflows, random, drawn.inputs.back())) return false;
+    drawn.inputs.push_back(
+        TensorFor(arg.type, ShapeOf(source.op, arg.shape, drawn.binding), i, spent));
+    if (!source.values.Draw(static_cast<int>(i), sizes, overflows, random, drawn.inputs.back()))
+      return false;
   }
   return true;
 }
 
 void DrawLayouts(const CaseSource& source, Random& random, Case& drawn) {
-  // Mostly all alike: a kernel that is given strides may have a path of its own for compact tensors.
+  // Mostly all alike: a kernel that is given strides may have a path of its own for
+  // compact tensors.
   const bool compact = random.Chance(40);
   const auto draw = [&] { return compact ? source.layouts.front() : random.Pick(source.layouts); };
   for (size_t i = 0; i < source.op.args.size(); ++i) drawn.input_layouts.push_back(draw());
@@ -135,25 +141,29 @@ absl::optional<Case> DrawCase(const CaseSource& source, uint64_t seed, absl::opt
   return absl::nullopt;
 }
 
-absl::optional<Case> Shrunk(const CaseSource& source, const Case& from, const SymbolValues& sizes, Kept kept) {
+absl::optional<Case> Shrunk(const CaseSource& source, const Case& from, const SymbolValues& sizes,
+                            Kept kept) {
   if (!source.solver.Allows(sizes)) return absl::nullopt;
   Case shrunk = from;
   for (const auto& [name, value] : sizes) shrunk.binding.symbols[name] = value;
   for (const ParamInfo& param : source.op.params) {
     const auto chosen = sizes.find(param.name);
-    if (chosen != sizes.end()) shrunk.binding.params[param.name] = Scalar::Integer(param.type, chosen->second);
+    if (chosen != sizes.end())
+      shrunk.binding.params[param.name] = Scalar::Integer(param.type, chosen->second);
   }
   for (size_t i = 0; i < source.op.args.size(); ++i) {
     const Dims shape = ShapeOf(source.op, source.op.args[i].shape, shrunk.binding);
     absl::optional<Tensor> part = PartOf(from.inputs[i], shape, kept);
     if (!part) return absl::nullopt;
     shrunk.inputs[i] = *std::move(part);
-    if (!source.values.FitIndices(static_cast<int>(i), sizes, shrunk.inputs[i])) return absl::nullopt;
+    if (!source.values.FitIndices(static_cast<int>(i), sizes, shrunk.inputs[i]))
+      return absl::nullopt;
   }
   for (size_t r = 0; r < shrunk.in_place.size(); ++r) {
     if (shrunk.in_place[r] < 0) continue;
     const Dims shape = ResultShape(source.op, shrunk.binding, r);
-    if (shape != shrunk.inputs[static_cast<size_t>(shrunk.in_place[r])].shape()) return absl::nullopt;
+    if (shape != shrunk.inputs[static_cast<size_t>(shrunk.in_place[r])].shape())
+      return absl::nullopt;
   }
   return shrunk;
 }
@@ -164,13 +174,15 @@ std::string CaseText(const CaseSource& source, const Case& drawn) {
     if (name[0] != '$') parts.push_back(absl::StrCat(name, "=", drawn.binding.symbols.at(name)));
   }
   for (const ParamInfo& param : source.op.params) {
-    parts.push_back(absl::StrCat(param.name, "=", LiteralText(drawn.binding.params.at(param.name))));
+    parts.push_back(
+        absl::StrCat(param.name, "=", LiteralText(drawn.binding.params.at(param.name))));
   }
   std::string text = absl::StrJoin(parts, ", ");
   const auto add = [&](absl::string_view name, Arrangement layout) {
     if (layout != Arrangement::kCompact) absl::StrAppend(&text, "; ", name, " ", Name(layout));
   };
-  for (size_t i = 0; i < drawn.input_layouts.size(); ++i) add(source.op.args[i].name, drawn.input_layouts[i]);
+  for (size_t i = 0; i < drawn.input_layouts.size(); ++i)
+    add(source.op.args[i].name, drawn.input_layouts[i]);
   for (size_t i = 0; i < drawn.output_layouts.size(); ++i) {
     add(source.op.results[i].name, drawn.output_layouts[i]);
     if (drawn.in_place[i] >= 0) {

@@ -52,12 +52,14 @@ struct CaseSource {
 
 // The same for the same seed. nullopt where no sizes were found. `spent` is a case that is no
 // longer needed: its tensors are taken where they have the same shape.
-absl::optional<Case> DrawCase(const CaseSource& source, uint64_t seed, absl::optional<Case> spent = absl::nullopt);
+absl::optional<Case> DrawCase(const CaseSource& source, uint64_t seed,
+                              absl::optional<Case> spent = absl::nullopt);
 
 // The case at smaller sizes: of the values those that come first along each axis, or last.
 // nullopt where the sizes are not allowed, or one would grow.
 enum class Kept { kFirst, kLast };
-absl::optional<Case> Shrunk(const CaseSource& source, const Case& from, const SymbolValues& sizes, Kept kept);
+absl::optional<Case> Shrunk(const CaseSource& source, const Case& from, const SymbolValues& sizes,
+                            Kept kept);
 
 // "M=3, N=17, $stride=2; x transposed; y in the memory of x; from the begin of a page".
 std::string CaseText(const CaseSource& source, const Case& drawn);

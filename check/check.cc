@@ -7,8 +7,8 @@
 #include <cstring>
 #include <limits>
 
-#include "absl/functional/function_ref.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -31,7 +31,8 @@ std::vector<Arrangement> ArrangementsOf(Layouts layouts) {
   switch (layouts) {
     case Layouts::kContiguous: return {Arrangement::kCompact};
     case Layouts::kRowsStrided: return {Arrangement::kCompact, Arrangement::kRowsApart};
-    case Layouts::kTransposed: return {Arrangement::kCompact, Arrangement::kRowsApart, Arrangement::kTransposed};
+    case Layouts::kTransposed:
+      return {Arrangement::kCompact, Arrangement::kRowsApart, Arrangement::kTransposed};
     case Layouts::kAny:
       return {Arrangement::kCompact,     Arrangement::kRowsApart,  Arrangement::kTransposed,
               Arrangement::kEverySecond, Arrangement::kEveryThird, Arrangement::kReversed};
@@ -53,17 +54,19 @@ absl::flat_hash_map<std::string, int64_t> SampleBounds(const std::string& name) 
 absl::Status CheckInPlace(const Op& op, const Argument* argument, const Result* result,
                           const std::string& argument_name, const std::string& result_name) {
   if (argument == nullptr || result == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(op.name, " has no ", argument == nullptr ? "argument " : "result ",
-                                                   argument == nullptr ? argument_name : result_name,
-                                                   ": InPlace names an argument and a result"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(op.name, " has no ", argument == nullptr ? "argument " : "result ",
+                     argument == nullptr ? argument_name : result_name,
+                     ": InPlace names an argument and a result"));
   }
   if (argument->type == op.graph.type(result->node)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(op.name, ": ", result_name, " cannot take the memory of ",
-                                                 argument_name, ": their types are ", Name(op.graph.type(result->node)),
-                                                 " and ", Name(argument->type)));
+  return absl::InvalidArgumentError(absl::StrCat(
+      op.name, ": ", result_name, " cannot take the memory of ", argument_name,
+      ": their types are ", Name(op.graph.type(result->node)), " and ", Name(argument->type)));
 }
 
-absl::StatusOr<std::vector<std::pair<int, int>>> InPlaceOf(const Op& op, const CheckOptions& options) {
+absl::StatusOr<std::vector<std::pair<int, int>>> InPlaceOf(const Op& op,
+                                                           const CheckOptions& options) {
   std::vector<std::pair<int, int>> pairs;
   for (const auto& [argument_name, result_name] : options.in_place) {
     const Argument* argument = op.FindArgument(argument_name);
@@ -75,7 +78,8 @@ absl::StatusOr<std::vector<std::pair<int, int>>> InPlaceOf(const Op& op, const C
 }
 
 // The $params that the options give.
-absl::StatusOr<absl::flat_hash_map<std::string, Scalar>> FixedParams(const Op& op, const CheckOptions& options) {
+absl::StatusOr<absl::flat_hash_map<std::string, Scalar>> FixedParams(const Op& op,
+                                                                     const CheckOptions& options) {
   absl::flat_hash_map<std::string, Scalar> fixed;
   const auto error = [&](absl::string_view name, absl::string_view what) {
     return absl::InvalidArgumentError(absl::StrCat(op.name, ": Param(\"", name, "\"): ", what));
@@ -84,7 +88,8 @@ absl::StatusOr<absl::flat_hash_map<std::string, Scalar>> FixedParams(const Op& o
     const std::string name = absl::StartsWith(given, "$") ? given : absl::StrCat("$", given);
     const ParamInfo* const param = op.FindParam(name);
     if (param == nullptr) return error(given, "there is no such $param");
-    if (IsInteger(param->type)) return error(given, absl::StrCat("an integer: Where(\"", name, " == ..\") fixes it"));
+    if (IsInteger(param->type))
+      return error(given, absl::StrCat("an integer: Where(\"", name, " == ..\") fixes it"));
     const Scalar value = Scalar::Of(param->type, number);
     if ((param->low && !(value.ToDouble() >= param->low->ToDouble())) ||
         (param->high && !(value.ToDouble() <= param->high->ToDouble()))) {
@@ -101,12 +106,13 @@ size_t AlignmentOf(const Op& op, const CheckOptions& options) {
   int alignment = options.alignment;
   if (alignment > 0) return static_cast<size_t>(alignment);
   for (const Argument& arg : op.args) alignment = std::max(alignment, ByteSize(arg.type));
-  for (const Result& result : op.results) alignment = std::max(alignment, ByteSize(op.graph.type(result.node)));
+  for (const Result& result : op.results)
+    alignment = std::max(alignment, ByteSize(op.graph.type(result.node)));
   return static_cast<size_t>(std::max(alignment, 1));
 }
 
-absl::StatusOr<Subject> MakeSubject(const CheckedOp& checked, const Kernel& kernel, const CheckOptions& options,
-                                    const ArgumentSpecs& specs) {
+absl::StatusOr<Subject> MakeSubject(const CheckedOp& checked, const Kernel& kernel,
+                                    const CheckOptions& options, const ArgumentSpecs& specs) {
   NESTOR_ASSIGN_OR_RETURN(const Op op, checked.Instantiate(specs));
   NESTOR_ASSIGN_OR_RETURN(SizeSolver solver, SizeSolver::Create(op, options.conditions));
   NESTOR_ASSIGN_OR_RETURN(auto in_place, InPlaceOf(op, options));
@@ -129,7 +135,8 @@ absl::StatusOr<std::vector<Subject>> MakeSubjects(const CheckedOp& checked, cons
   ArgumentSpecs specs;
   for (const auto& [name, rank] : options.ranks) {
     if (first.FindArgument(name) == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(first.name, " has no argument ", name, ": Rank names one"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(first.name, " has no argument ", name, ": Rank names one"));
     }
     specs[name].rank = rank;
   }
@@ -146,7 +153,8 @@ absl::StatusOr<std::vector<Subject>> MakeSubjects(const CheckedOp& checked, cons
 absl::Status CheckSettings(const CheckOptions& options) {
   const int alignment = options.alignment;
   if (alignment < 0 || alignment > 4096 || (alignment & (alignment - 1)) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("Alignment(", alignment, "): not a power of two up to 4096"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("Alignment(", alignment, "): not a power of two up to 4096"));
   }
   if (options.types.empty()) return absl::InvalidArgumentError("Types({}): no type to check");
   if (!(options.values.low <= options.values.high)) {
@@ -159,7 +167,8 @@ absl::Status CheckSettings(const CheckOptions& options) {
   if (options.sample < 0) return below("Sample", options.sample, "at least 0");
   if (options.trials.value_or(0) < 0) return below("Trials", *options.trials, "at least 0");
   const absl::Duration duration = options.duration.value_or(absl::ZeroDuration());
-  if (duration < absl::ZeroDuration()) return below("For", absl::FormatDuration(duration), "at least 0");
+  if (duration < absl::ZeroDuration())
+    return below("For", absl::FormatDuration(duration), "at least 0");
   if (options.patience <= absl::ZeroDuration()) {
     return below("Patience", absl::FormatDuration(options.patience), "above 0");
   }
@@ -191,7 +200,8 @@ absl::Status ApplyEnvironment(CheckOptions& options) {
   if (text == nullptr || *text == 0) return absl::OkStatus();
   absl::Duration duration;
   if (!absl::ParseDuration(text, &duration) || duration <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(absl::StrCat("NESTOR_CHECK_FOR=", text, ": not a time such as 10s or 5m"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("NESTOR_CHECK_FOR=", text, ": not a time such as 10s or 5m"));
   }
   options.duration = duration;
   return absl::OkStatus();
@@ -224,7 +234,8 @@ class Checker {
     if (options_.isolated) RunIsolated();
     else RunTrials([this] { ReportProgress(); });
     if (progress_->fault == Fault::kMisuse) return absl::InvalidArgumentError(progress_->message);
-    if (progress_->without_sizes > 0 && progress_->without_sizes == progress_->trials) return NoSizes();
+    if (progress_->without_sizes > 0 && progress_->without_sizes == progress_->trials)
+      return NoSizes();
     CheckReport report = Summary();
     if (progress_->fault != Fault::kNone) AccountFor(report);
     return report;
@@ -235,15 +246,19 @@ class Checker {
   static constexpr int64_t kMostWithoutSizes = 10;
 
   uint64_t SeedOf(int64_t trial) const { return options_.seed + static_cast<uint64_t>(trial); }
-  const Subject& SubjectOf(int64_t trial) const { return subjects_[SeedOf(trial) % subjects_.size()]; }
+  const Subject& SubjectOf(int64_t trial) const {
+    return subjects_[SeedOf(trial) % subjects_.size()];
+  }
   absl::optional<Case> CaseOf(int64_t trial, absl::optional<Case> spent = absl::nullopt) const {
     return DrawCase(SubjectOf(trial).source, SeedOf(trial), std::move(spent));
   }
 
   bool IsOver() const {
     const bool is_usual = !options_.trials && !options_.duration;
-    const int64_t most = is_usual ? kUsualTrials : options_.trials.value_or(std::numeric_limits<int64_t>::max());
-    const absl::Duration longest = is_usual ? absl::Seconds(10) : options_.duration.value_or(absl::InfiniteDuration());
+    const int64_t most =
+        is_usual ? kUsualTrials : options_.trials.value_or(std::numeric_limits<int64_t>::max());
+    const absl::Duration longest =
+        is_usual ? absl::Seconds(10) : options_.duration.value_or(absl::InfiniteDuration());
     const Progress& progress = *progress_;
     return progress.trials >= most || (progress.trials > 0 && absl::Now() - start_ >= longest) ||
            (progress.without_sizes == progress.trials && progress.trials >= kMostWithoutSizes);
@@ -311,11 +326,12 @@ class Checker {
   }
 
   absl::Status NoSizes() const {
-    return absl::InvalidArgumentError(
-        absl::StrCat(subjects_[0].source.op.name, ": no sizes within the limits (", options_.sizes.max_elements,
-                     " elements, extents of ", options_.sizes.max_extent, ", ", options_.sizes.max_work,
-                     " points computed: SizeLimits) were found that meet ",
-                     options_.conditions.empty() ? "what the op asks" : absl::StrJoin(options_.conditions, ", ")));
+    return absl::InvalidArgumentError(absl::StrCat(
+        subjects_[0].source.op.name, ": no sizes within the limits (", options_.sizes.max_elements,
+        " elements, extents of ", options_.sizes.max_extent, ", ", options_.sizes.max_work,
+        " points computed: SizeLimits) were found that meet ",
+        options_.conditions.empty() ? "what the op asks"
+                                    : absl::StrJoin(options_.conditions, ", ")));
   }
 
   CheckReport Summary() const {
@@ -350,7 +366,8 @@ class Checker {
     // One that hung is known to; of smaller cases a part of the time tells.
     const absl::Duration patience = options_.patience / (report.fault == Fault::kHang ? 10 : 1);
     const auto examine = [&](const Case& given) {
-      return options_.isolated ? ExamineInChild(subject, given, patience) : Examine(subject, given, pool_);
+      return options_.isolated ? ExamineInChild(subject, given, patience)
+                               : Examine(subject, given, pool_);
     };
     Account({subject, *failing, case_around}, examine, report);
   }
@@ -365,7 +382,8 @@ class Checker {
 
 }  // namespace
 
-absl::StatusOr<CheckReport> CheckKernel(const CheckedOp& op, const Kernel& kernel, const CheckOptions& given) {
+absl::StatusOr<CheckReport> CheckKernel(const CheckedOp& op, const Kernel& kernel,
+                                        const CheckOptions& given) {
   CheckOptions options = given;
   NESTOR_RETURN_IF_ERROR(ApplyEnvironment(options));
   NESTOR_RETURN_IF_ERROR(CheckSettings(options));

@@ -8,9 +8,10 @@
 //   });
 //   EXPECT_THAT(report, nestor::IsRight());  // prints the whole report when it is not
 //
-// What is noticed, besides a wrong element: one that is not written, a write or read outside of a tensor, a
-// changed input, a result that depends on what the output held before or differs from run
-// to run, a changed MXCSR or x87 control word; with Isolated() also a crash and a hang. docs/check.md tells more.
+// What is noticed, besides a wrong element: one that is not written, a write or read outside of a
+// tensor, a changed input, a result that depends on what the output held before or differs from run
+// to run, a changed MXCSR or x87 control word; with Isolated() also a crash and a hang.
+// docs/check.md tells more.
 #ifndef NESTOR_CHECK_CHECK_H_
 #define NESTOR_CHECK_CHECK_H_
 
@@ -98,7 +99,9 @@ struct CheckOptions {
   // With the kernel in one trial, when isolated.
   CheckOptions& Patience(absl::Duration value) { return Set(patience, value); }
   // Called some times in a second with the number of trials so far.
-  CheckOptions& OnProgress(std::function<void(int64_t)> value) { return Set(on_progress, std::move(value)); }
+  CheckOptions& OnProgress(std::function<void(int64_t)> value) {
+    return Set(on_progress, std::move(value));
+  }
 
   std::vector<std::string> conditions;
   std::vector<std::pair<std::string, double>> params;
@@ -133,11 +136,13 @@ struct CheckOptions {
 // NESTOR_CHECK_TRIALS and NESTOR_CHECK_FOR ("10s") override the options. InvalidArgument:
 // the op, a name, a condition or an option is wrong, no sizes meet the conditions, or the
 // kernel asked its KernelCall for what the op does not have. Not thread-safe.
-absl::StatusOr<CheckReport> CheckKernel(const CheckedOp& op, const Kernel& kernel, const CheckOptions& options = {});
+absl::StatusOr<CheckReport> CheckKernel(const CheckedOp& op, const Kernel& kernel,
+                                        const CheckOptions& options = {});
 
 // The same for a callable that takes a KernelCall and returns an absl::Status or nothing.
 template <class Callable>
-absl::StatusOr<CheckReport> Check(const CheckedOp& op, Callable kernel, const CheckOptions& options = {}) {
+absl::StatusOr<CheckReport> Check(const CheckedOp& op, Callable kernel,
+                                  const CheckOptions& options = {}) {
   if constexpr (std::is_void_v<std::invoke_result_t<Callable&, const KernelCall&>>) {
     return CheckKernel(
         op,
@@ -159,7 +164,8 @@ class IsRightMatcher {
   // `out` may be null.
   bool MatchAndExplain(const absl::StatusOr<CheckReport>& report, std::ostream* out) const {
     if (report.ok() && report->IsRight()) return true;
-    if (out != nullptr) *out << "\n" << (report.ok() ? report->ToString() : report.status().ToString());
+    if (out != nullptr)
+      *out << "\n" << (report.ok() ? report->ToString() : report.status().ToString());
     return false;
   }
   void DescribeTo(std::ostream* out) const { *out << "is a right kernel's report"; }

@@ -47,7 +47,8 @@ constexpr char kScale[] = "op scale(x: f32[N]) -> (y) { y[i] = 2*x[i] }";
 void Scale(const KernelCall& k) {
   const TensorView &x = k.view("x"), &y = k.view("y");
   for (int64_t i = 0; i < k.dim("N"); ++i) {
-    static_cast<float*>(y.data)[i * y.strides[0]] = 2 * static_cast<const float*>(x.data)[i * x.strides[0]];
+    static_cast<float*>(y.data)[i * y.strides[0]] =
+        2 * static_cast<const float*>(x.data)[i * x.strides[0]];
   }
 }
 
@@ -97,11 +98,13 @@ TEST(Check, AcceptsKernelsThatComputeInWiderTypes) {
   EXPECT_THAT(f32, IsRight());
   EXPECT_GT(f32->by_wider, 0);
   EXPECT_THAT(f32->ToString(), HasSubstr(" right only as computed in wider types than the op's"));
-  EXPECT_THAT(Check("softmax", SoftmaxIn<BF16, float>, Few().Trials(60).Types({DType::kBF16})), IsRight());
+  EXPECT_THAT(Check("softmax", SoftmaxIn<BF16, float>, Few().Trials(60).Types({DType::kBF16})),
+              IsRight());
   constexpr char kNorm[] = "op norm(x: f32[N]) -> (y) { y = sqrt(sum[i](square(x[i]))) }";
   const auto norm = [](const KernelCall& k) {
     double sum = 0;
-    for (int64_t i = 0; i < k.dim("N"); ++i) sum += std::pow(static_cast<double>(k.input<float>("x")[i]), 2);
+    for (int64_t i = 0; i < k.dim("N"); ++i)
+      sum += std::pow(static_cast<double>(k.input<float>("x")[i]), 2);
     k.output<float>("y")[0] = static_cast<float>(std::sqrt(sum));
   };
   EXPECT_THAT(Check(kNorm, norm), IsRight());
@@ -118,7 +121,8 @@ TEST(Check, WiderTypesExcuseNothingElse) {
   constexpr char kSum[] = "op total(x: f32[N]) -> (y) { y = sum[i](x[i]) }";
   const auto in_bf16 = [](const KernelCall& k) {
     BF16 sum = BF16::Round(0.0f);
-    for (int64_t i = 0; i < k.dim("N"); ++i) sum = BF16::Round(sum.Widen() + k.input<float>("x")[i]);
+    for (int64_t i = 0; i < k.dim("N"); ++i)
+      sum = BF16::Round(sum.Widen() + k.input<float>("x")[i]);
     k.output<float>("y")[0] = sum.Widen();
   };
   EXPECT_THAT(Check(kSum, in_bf16, Few()), Not(IsRight()));
@@ -126,24 +130,30 @@ TEST(Check, WiderTypesExcuseNothingElse) {
 
 TEST(Check, TakesAnyKindOfOp) {
   EXPECT_THAT(Check(*MacroLibrary().Instantiate("matmul", {}), Matmul, Few()), IsRight());
-  const absl::StatusOr<GradientResult> gradient = Gradient(*ParseOp("op f(x: f32[N]) -> (y) { y[i] = square(x[i]) }"));
+  const absl::StatusOr<GradientResult> gradient =
+      Gradient(*ParseOp("op f(x: f32[N]) -> (y) { y[i] = square(x[i]) }"));
   ASSERT_TRUE(gradient.ok()) << gradient.status();
-  EXPECT_THAT(Check(*gradient,
-                    [](const KernelCall& k) {
-                      for (int64_t i = 0; i < k.dim("N"); ++i) {
-                        k.output<float>("g_x")[i] = 2 * k.input<float>("x")[i] * k.input<float>("g_y")[i];
-                      }
-                    },
-                    Few()),
+  EXPECT_THAT(Check(
+                  *gradient,
+                  [](const KernelCall& k) {
+                    for (int64_t i = 0; i < k.dim("N"); ++i) {
+                      k.output<float>("g_x")[i] =
+                          2 * k.input<float>("x")[i] * k.input<float>("g_y")[i];
+                    }
+                  },
+                  Few()),
               IsRight());
 }
 
 TEST(Check, DrawsEveryTypeAskedFor) {
   int f32 = 0, f64 = 0;
-  const auto report = Check("matmul", [&](const KernelCall& k) {
-    if (k.view("a").type == DType::kF64) return ++f64, MatmulOf<double>(k);
-    return ++f32, MatmulOf<float>(k);
-  }, Few().Types({DType::kF32, DType::kF64}));
+  const auto report = Check(
+      "matmul",
+      [&](const KernelCall& k) {
+        if (k.view("a").type == DType::kF64) return ++f64, MatmulOf<double>(k);
+        return ++f32, MatmulOf<float>(k);
+      },
+      Few().Types({DType::kF32, DType::kF64}));
   EXPECT_THAT(report, IsRight());
   EXPECT_GT(f32, 50);
   EXPECT_GT(f64, 50);
@@ -151,13 +161,16 @@ TEST(Check, DrawsEveryTypeAskedFor) {
 
 TEST(Check, MeetsTheKernelsConditions) {
   int64_t calls = 0;
-  const auto report = Check("matmul", [&](const KernelCall& k) {
-    ++calls;
-    EXPECT_EQ(k.dim("K") % 8, 0);
-    EXPECT_LE(k.dim("M"), 2 * k.dim("N"));
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(k.input<float>("a")) % 32, 0u);
-    Matmul(k);
-  }, Few().Where("K % 8 == 0", "M <= 2*N").Alignment(32));
+  const auto report = Check(
+      "matmul",
+      [&](const KernelCall& k) {
+        ++calls;
+        EXPECT_EQ(k.dim("K") % 8, 0);
+        EXPECT_LE(k.dim("M"), 2 * k.dim("N"));
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(k.input<float>("a")) % 32, 0u);
+        Matmul(k);
+      },
+      Few().Where("K % 8 == 0", "M <= 2*N").Alignment(32));
   EXPECT_THAT(report, IsRight());
   EXPECT_GE(calls, 400);
 }
@@ -167,17 +180,21 @@ TEST(Check, MeetsTheMacroOpsConditions) {
   int64_t several = 0;
   const auto report = Check("conv2d", [&](const KernelCall& k) {
     several += k.param("groups") > 1;
-    return k.dim("O") % k.param("groups") == 0 ? absl::UnimplementedError("") : absl::InternalError("does not divide");
+    return k.dim("O") % k.param("groups") == 0 ? absl::UnimplementedError("")
+                                               : absl::InternalError("does not divide");
   });
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->fault, Fault::kNone) << *report;
   EXPECT_GT(several, 100);
   for (const MacroOp& op : MacroOps()) {
     int64_t calls = 0;
-    const auto all = Check(op.name, [&](const KernelCall&) {
-      ++calls;
-      return absl::UnimplementedError("");
-    }, Few());
+    const auto all = Check(
+        op.name,
+        [&](const KernelCall&) {
+          ++calls;
+          return absl::UnimplementedError("");
+        },
+        Few());
     EXPECT_TRUE(op.conditions.empty() || all.ok()) << op.name << ": " << all.status();
     EXPECT_TRUE(op.conditions.empty() || calls > 150) << op.name;
   }
@@ -194,38 +211,51 @@ TEST(Check, GivesParamsTheValuesThatAreAskedFor) {
   const auto options = [] { return Few().Param("$eps", 0.125).Param("on", 0); };
   EXPECT_THAT(Check(kOp, add, options()), IsRight());
   // Neither does a smaller case have others.
-  const auto wrong = Check(kOp, [&](const KernelCall& k) {
-    add(k);
-    if (k.dim("N") > 2) k.output<float>("y")[2] = 77;
-  }, options());
+  const auto wrong = Check(
+      kOp,
+      [&](const KernelCall& k) {
+        add(k);
+        if (k.dim("N") > 2) k.output<float>("y")[2] = 77;
+      },
+      options());
   ASSERT_TRUE(wrong.ok()) << wrong.status();
   EXPECT_THAT(wrong->smallest_case, HasSubstr("N=3, $eps=0.125, $on=false"));
-  const auto error = [&](const CheckOptions& given) { return Check(kOp, add, given).status().ToString(); };
+  const auto error = [&](const CheckOptions& given) {
+    return Check(kOp, add, given).status().ToString();
+  };
   EXPECT_THAT(error(Few().Param("esp", 1)), HasSubstr("Param(\"esp\"): there is no such $param"));
   EXPECT_THAT(error(Few().Param("eps", 3)), HasSubstr("3.0 is outside of its range [0.0, 2.0]"));
-  EXPECT_THAT(Check("op g(x: f32[N]; $k = 1) -> (y) { y[i] = x[i] * f32($k) }", add, Few().Param("k", 2)).status()
-                  .ToString(), HasSubstr("an integer: Where(\"$k == ..\") fixes it"));
+  EXPECT_THAT(
+      Check("op g(x: f32[N]; $k = 1) -> (y) { y[i] = x[i] * f32($k) }", add, Few().Param("k", 2))
+          .status()
+          .ToString(),
+      HasSubstr("an integer: Where(\"$k == ..\") fixes it"));
 }
 
 TEST(Check, CountsWhatTheKernelDoesNotDo) {
-  const CheckReport report = ReportOn([](const KernelCall& k) {
-    if (k.dim("N") % 2 == 1) return absl::UnimplementedError("odd");
-    Scale(k);
-    return absl::OkStatus();
-  }, Few());
+  const CheckReport report = ReportOn(
+      [](const KernelCall& k) {
+        if (k.dim("N") % 2 == 1) return absl::UnimplementedError("odd");
+        Scale(k);
+        return absl::OkStatus();
+      },
+      Few());
   EXPECT_TRUE(report.IsRight()) << report;
   EXPECT_GT(report.skipped, 20);
-  const CheckReport none = ReportOn([](const KernelCall&) { return absl::UnimplementedError("nothing"); }, Few());
+  const CheckReport none =
+      ReportOn([](const KernelCall&) { return absl::UnimplementedError("nothing"); }, Few());
   EXPECT_FALSE(none.IsRight());
   EXPECT_THAT(none.ToString(), HasSubstr("NOT CHECKED"));
 }
 
 TEST(Check, RunsInPlace) {
   int64_t in_place = 0, apart = 0;
-  const CheckReport report = ReportOn([&](const KernelCall& k) {
-    ++(k.input<float>("x") == k.output<float>("y") ? in_place : apart);
-    Scale(k);
-  }, Few().InPlace("x", "y"));
+  const CheckReport report = ReportOn(
+      [&](const KernelCall& k) {
+        ++(k.input<float>("x") == k.output<float>("y") ? in_place : apart);
+        Scale(k);
+      },
+      Few().InPlace("x", "y"));
   EXPECT_TRUE(report.IsRight()) << report;
   EXPECT_GT(in_place, 50);
   EXPECT_GT(apart, 50);
@@ -238,7 +268,8 @@ TEST(Check, DrawsIndicesInsideTheirAxis) {
     for (int64_t n = 0; n < k.dim("N0"); ++n) {
       ASSERT_GE(ids[n], 0);
       ASSERT_LT(ids[n], k.dim("V"));
-      std::copy_n(k.input<float>("table") + ids[n] * width, width, k.output<float>("y") + n * width);
+      std::copy_n(k.input<float>("table") + ids[n] * width, width,
+                  k.output<float>("y") + n * width);
     }
   };
   EXPECT_THAT(Check("embedding", lookup, Few()), IsRight());
@@ -267,20 +298,27 @@ TEST(Check, SamplesLargeResults) {
   EXPECT_GT(right->by_bounds, 1000);
   // Its rows are needed as a whole, and judged in part.
   constexpr char kMax[] = "op f(x: f32[N, C]) -> (y) { y[i, j] = max[k](x[i, k]) where j < C }";
-  const auto rows = Check(kMax, [](const KernelCall& k) {
-    const int64_t columns = k.dim("C");
-    for (int64_t i = 0; i < k.dim("N"); ++i) {
-      const float* const x = k.input<float>("x") + i * columns;
-      std::fill_n(k.output<float>("y") + i * columns, columns, *std::max_element(x, x + columns));
-    }
-  }, CheckOptions().Sizes(large).Sample(500).Trials(3).Where("N == 200", "C == 121"));
+  const auto rows = Check(
+      kMax,
+      [](const KernelCall& k) {
+        const int64_t columns = k.dim("C");
+        for (int64_t i = 0; i < k.dim("N"); ++i) {
+          const float* const x = k.input<float>("x") + i * columns;
+          std::fill_n(k.output<float>("y") + i * columns, columns,
+                      *std::max_element(x, x + columns));
+        }
+      },
+      CheckOptions().Sizes(large).Sample(500).Trials(3).Where("N == 200", "C == 121"));
   EXPECT_THAT(rows, IsRight());
   EXPECT_GT(rows->histogram.Total(), 600);
   EXPECT_LE(rows->histogram.Total(), 1500);
-  const auto wrong = Check("matmul", [](const KernelCall& k) {
-    Matmul(k);
-    k.output<float>("c")[k.dim("M") * k.dim("N") - 1] += 1000000;
-  }, options);
+  const auto wrong = Check(
+      "matmul",
+      [](const KernelCall& k) {
+        Matmul(k);
+        k.output<float>("c")[k.dim("M") * k.dim("N") - 1] += 1000000;
+      },
+      options);
   ASSERT_TRUE(wrong.ok()) << wrong.status();
   EXPECT_EQ(wrong->fault, Fault::kWrong);
 }
@@ -315,20 +353,25 @@ TEST(Check, SamplesFindWhatIsWrongInFewElements) {
     is_wrong("matmul", matmul, [&](const KernelCall& k) { Matmul(k), spoil(k, "c", place); });
   }
   // No dimension of it is separable.
-  constexpr char kNext[] = "op next(x: f32[N, C]) -> (y) { y[i, j] = x[i + 1, j + 1] where i < N, j < C }";
+  constexpr char kNext[] =
+      "op next(x: f32[N, C]) -> (y) { y[i, j] = x[i + 1, j + 1] where i < N, j < C }";
   const auto next = [](const KernelCall& k, int64_t wrong_row) {
     const int64_t n = k.dim("N"), c = k.dim("C");
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t j = 0; j < c; ++j) {
         const bool is_inside = i + 1 < n && j + 1 < c;
-        k.output<float>("y")[i * c + j] = is_inside ? k.input<float>("x")[(i + 1) * c + j + 1] : i == wrong_row ? 7 : 0;
+        k.output<float>("y")[i * c + j] = is_inside ? k.input<float>("x")[(i + 1) * c + j + 1]
+                                          : i == wrong_row ? 7
+                                                           : 0;
       }
     }
   };
   is_wrong(kNext, {"N == 64", "C == 90"}, [&](const KernelCall& k) { next(k, 40); });
   is_wrong(kNext, {"N == 64", "C == 90"}, [&](const KernelCall& k) { next(k, 63); });
-  EXPECT_THAT(Check(kNext, [&](const KernelCall& k) { next(k, -1); },
-                    CheckOptions().Sizes(large).Sample(500).Trials(5).Where("N == 64", "C == 90")), IsRight());
+  EXPECT_THAT(Check(
+                  kNext, [&](const KernelCall& k) { next(k, -1); },
+                  CheckOptions().Sizes(large).Sample(500).Trials(5).Where("N == 64", "C == 90")),
+              IsRight());
 }
 
 TEST(Check, ZerosHaveSignsWhereAskedFor) {
@@ -360,10 +403,12 @@ TEST(Check, FindsAWrongElement) {
 }
 
 TEST(Check, FindsWhatTailsHaveInCommon) {
-  const CheckReport report = ReportOn([](const KernelCall& k) {
-    Scale(k);
-    if (k.dim("N") % 16 == 1 && k.dim("N") > 1) k.output<float>("y")[k.dim("N") - 1] = 7.25f;
-  }, CheckOptions().Trials(2000));
+  const CheckReport report = ReportOn(
+      [](const KernelCall& k) {
+        Scale(k);
+        if (k.dim("N") % 16 == 1 && k.dim("N") > 1) k.output<float>("y")[k.dim("N") - 1] = 7.25f;
+      },
+      CheckOptions().Trials(2000));
   EXPECT_EQ(report.fault, Fault::kWrong);
   EXPECT_THAT(report.smallest_case, HasSubstr("N=17"));
   EXPECT_THAT(report.pattern, HasSubstr("i = N-1"));
@@ -373,7 +418,8 @@ TEST(Check, FindsWhatTailsHaveInCommon) {
 
 TEST(Check, FindsAnElementThatIsNotWritten) {
   const CheckReport report = ReportOn([](const KernelCall& k) {
-    for (int64_t i = 0; i + 1 < k.dim("N"); ++i) k.output<float>("y")[i] = 2 * k.input<float>("x")[i];
+    for (int64_t i = 0; i + 1 < k.dim("N"); ++i)
+      k.output<float>("y")[i] = 2 * k.input<float>("x")[i];
   });
   EXPECT_EQ(report.fault, Fault::kUnwritten);
   EXPECT_THAT(report.smallest_case, HasSubstr("N=1"));
@@ -393,9 +439,12 @@ TEST(Check, FindsWhatDependsOnTheOutput) {
 
 // From NaN it makes the same NaN, and from 0 the same 0.
 TEST(Check, FindsWhatDependsOnTheOutputThoughItKeepsPoison) {
-  const auto report = Check("op zero(x: f32[N]) -> (y) { y[i] = 0*x[i] }", [](const KernelCall& k) {
-    for (int64_t i = 0; i < k.dim("N"); ++i) k.output<float>("y")[i] *= 0;
-  }, CheckOptions().Values({.low = -1, .high = 1}));
+  const auto report = Check(
+      "op zero(x: f32[N]) -> (y) { y[i] = 0*x[i] }",
+      [](const KernelCall& k) {
+        for (int64_t i = 0; i < k.dim("N"); ++i) k.output<float>("y")[i] *= 0;
+      },
+      CheckOptions().Values({.low = -1, .high = 1}));
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->fault, Fault::kDependsOnOutput) << *report;
 }
@@ -432,32 +481,38 @@ TEST(Check, FindsAChangedInput) {
 
 TEST(Check, FindsAWriteBetweenRows) {
   constexpr char kRows[] = "op scale(x: f32[N, C]) -> (y) { y[i, j] = 2*x[i, j] }";
-  const auto report = Check(kRows, [](const KernelCall& k) {
-    const TensorView &x = k.view("x"), &y = k.view("y");
-    for (int64_t i = 0; i < k.dim("N"); ++i) {
-      for (int64_t j = 0; j < (k.dim("C") + 1) / 2 * 2; ++j) {
-        const bool is_inside = j < k.dim("C");
-        if (!is_inside && i + 1 == k.dim("N")) continue;
-        static_cast<float*>(y.data)[ElementOffset(y, {i, j})] =
-            is_inside ? 2 * static_cast<const float*>(x.data)[ElementOffset(x, {i, j})] : 0;
-      }
-    }
-  }, Few().Layouts(Layouts::kRowsStrided));
+  const auto report = Check(
+      kRows,
+      [](const KernelCall& k) {
+        const TensorView &x = k.view("x"), &y = k.view("y");
+        for (int64_t i = 0; i < k.dim("N"); ++i) {
+          for (int64_t j = 0; j < (k.dim("C") + 1) / 2 * 2; ++j) {
+            const bool is_inside = j < k.dim("C");
+            if (!is_inside && i + 1 == k.dim("N")) continue;
+            static_cast<float*>(y.data)[ElementOffset(y, {i, j})] =
+                is_inside ? 2 * static_cast<const float*>(x.data)[ElementOffset(x, {i, j})] : 0;
+          }
+        }
+      },
+      Few().Layouts(Layouts::kRowsStrided));
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->fault, Fault::kWritesBeside) << *report;
 }
 
-// Between the last element and the page that faults there are bytes for the alignment, and before the
-// first one the rest of a page.
+// Between the last element and the page that faults there are bytes for the alignment, and before
+// the first one the rest of a page.
 TEST(Check, FindsAWriteBesideTheElements) {
   const auto writes = [](int64_t at, const char* name) {
-    return ReportOn([=](const KernelCall& k) {
-      Scale(k);
-      const TensorView& view = k.view(name);
-      constexpr uintptr_t kPage = 4096;
-      const bool has_room = at >= 0 || reinterpret_cast<uintptr_t>(view.data) % kPage != 0;
-      if (k.dim("N") % 16 == 1 && has_room) static_cast<float*>(view.data)[at < 0 ? at : k.dim("N") + at] = 0;
-    }, Few().Alignment(64));
+    return ReportOn(
+        [=](const KernelCall& k) {
+          Scale(k);
+          const TensorView& view = k.view(name);
+          constexpr uintptr_t kPage = 4096;
+          const bool has_room = at >= 0 || reinterpret_cast<uintptr_t>(view.data) % kPage != 0;
+          if (k.dim("N") % 16 == 1 && has_room)
+            static_cast<float*>(view.data)[at < 0 ? at : k.dim("N") + at] = 0;
+        },
+        Few().Alignment(64));
   };
   for (const char* name : {"x", "y"}) {
     for (int64_t at : {-1, 0, 14}) {
@@ -503,23 +558,28 @@ TEST(Check, FindsAChangedFloatState) {
   });
   EXPECT_EQ(in_use.fault, Fault::kFloatState);
   EXPECT_THAT(in_use.message, HasSubstr("x87 registers in use"));
-  EXPECT_EQ(std::lroundl(static_cast<long double>(in_use.trials)), in_use.trials) << "they are in use still";
+  EXPECT_EQ(std::lroundl(static_cast<long double>(in_use.trials)), in_use.trials)
+      << "they are in use still";
 }
 
 TEST(Check, FindsCrashes) {
   const CheckOptions isolated = CheckOptions().Isolated();
-  const CheckReport beyond = ReportOn([](const KernelCall& k) {
-    Scale(k);
-    const volatile float* const x = k.input<float>("x");
-    if (k.dim("N") >= 3) static_cast<void>(x[k.dim("N")]);
-  }, isolated);
+  const CheckReport beyond = ReportOn(
+      [](const KernelCall& k) {
+        Scale(k);
+        const volatile float* const x = k.input<float>("x");
+        if (k.dim("N") >= 3) static_cast<void>(x[k.dim("N")]);
+      },
+      isolated);
   EXPECT_EQ(beyond.fault, Fault::kCrash);
   EXPECT_THAT(beyond.message, HasSubstr("reads the byte 1 behind the last of x"));
   EXPECT_THAT(beyond.smallest_case, HasSubstr("N=3"));
-  const CheckReport before = ReportOn([](const KernelCall& k) {
-    Scale(k);
-    if (k.dim("N") > 0) static_cast<volatile float*>(k.output<float>("y"))[-1] = 1;
-  }, isolated);
+  const CheckReport before = ReportOn(
+      [](const KernelCall& k) {
+        Scale(k);
+        if (k.dim("N") > 0) static_cast<volatile float*>(k.output<float>("y"))[-1] = 1;
+      },
+      isolated);
   EXPECT_EQ(before.fault, Fault::kCrash);
   EXPECT_THAT(before.message, HasSubstr("writes the byte 4 before the first of y"));
   const CheckReport exits = ReportOn([](const KernelCall&) { _exit(7); }, isolated);
@@ -528,10 +588,12 @@ TEST(Check, FindsCrashes) {
 }
 
 TEST(Check, FindsAHang) {
-  const CheckReport report = ReportOn([](const KernelCall& k) {
-    Scale(k);
-    while (k.dim("N") > 8) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }, CheckOptions().Isolated().Patience(absl::Milliseconds(200)));
+  const CheckReport report = ReportOn(
+      [](const KernelCall& k) {
+        Scale(k);
+        while (k.dim("N") > 8) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      },
+      CheckOptions().Isolated().Patience(absl::Milliseconds(200)));
   EXPECT_EQ(report.fault, Fault::kHang);
 }
 
@@ -550,7 +612,11 @@ TEST(Check, AHangIsTheKernels) {
     }
   };
   EXPECT_THAT(Check("matmul", in_f32,
-                    CheckOptions().Types({DType::kBF16}).Where("M == 30", "N == 30", "K == 50").Trials(3).Isolated()
+                    CheckOptions()
+                        .Types({DType::kBF16})
+                        .Where("M == 30", "N == 30", "K == 50")
+                        .Trials(3)
+                        .Isolated()
                         .Patience(absl::Milliseconds(25))),
               IsRight());
 }
@@ -559,11 +625,14 @@ TEST(Check, AHangIsTheKernels) {
 TEST(Check, EndsWhatTheKernelForks) {
   for (bool isolated : {false, true}) {
     const pid_t process = getpid();
-    const CheckReport report = ReportOn([](const KernelCall& k) {
-      Scale(k);
-      if (k.dim("N") == 5) fork();
-    }, Few().Isolated(isolated));
-    if (getpid() != process) std::_Exit(1);  // which must not come here; it has counted trials as well
+    const CheckReport report = ReportOn(
+        [](const KernelCall& k) {
+          Scale(k);
+          if (k.dim("N") == 5) fork();
+        },
+        Few().Isolated(isolated));
+    // Which must not come here; it has counted trials as well.
+    if (getpid() != process) std::_Exit(1);
     EXPECT_EQ(report.fault, Fault::kNone) << report;
     EXPECT_EQ(report.trials, 200);
   }
@@ -576,14 +645,16 @@ TEST(Check, FindsUnstableFormulas) {
     for (int64_t r = 0; r < k.dim("N0"); ++r) {
       float sum = 0;
       for (int64_t i = 0; i < c; ++i) sum += std::exp(k.input<float>("x")[r * c + i]);
-      for (int64_t i = 0; i < c; ++i) k.output<float>("y")[r * c + i] = std::exp(k.input<float>("x")[r * c + i]) / sum;
+      for (int64_t i = 0; i < c; ++i)
+        k.output<float>("y")[r * c + i] = std::exp(k.input<float>("x")[r * c + i]) / sum;
     }
   };
   const auto report = Check("softmax", softmax);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->fault, Fault::kWrong);
   EXPECT_LT(report->trials, 50);
-  EXPECT_THAT(Check("softmax", softmax, CheckOptions().Values({.low = -5, .high = 5}).Bound(4)), IsRight());
+  EXPECT_THAT(Check("softmax", softmax, CheckOptions().Values({.low = -5, .high = 5}).Bound(4)),
+              IsRight());
 }
 
 // What a kernel does not promise, the account of a finding does not ask of it.
@@ -611,18 +682,22 @@ TEST(Values, AreShrunkToZerosAndOnes) {
   const auto only_first = [](const KernelCall& k) {
     for (int64_t i = 0; i < k.dim("N"); ++i) k.output<float>("y")[i] = k.input<float>("x")[0];
   };
-  const auto report = Check("op f(x: f32[N]) -> (y) { y[i] = x[i] }", only_first, CheckOptions().Where("N > 1"));
+  const auto report =
+      Check("op f(x: f32[N]) -> (y) { y[i] = x[i] }", only_first, CheckOptions().Where("N > 1"));
   ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_THAT(report->inputs, testing::AnyOf(HasSubstr("= [0.0, 1.0]"), HasSubstr("= [1.0, 0.0]"))) << *report;
+  EXPECT_THAT(report->inputs, testing::AnyOf(HasSubstr("= [0.0, 1.0]"), HasSubstr("= [1.0, 0.0]")))
+      << *report;
 }
 
 // Where neither 0 nor 1 shows the fault: 100 is the limit, and 0.7 that of the $param.
 TEST(Values, AreShrunkToSmallNumbers) {
-  const auto report = Check("op f(x: f32[N]; $s: f32) -> (y) { y[i] = x[i] + $s }", [](const KernelCall& k) {
-    const float* x = k.input<float>("x");
-    const float s = k.param<float>("s");
-    for (int64_t i = 0; i < k.dim("N"); ++i) k.output<float>("y")[i] = x[i] > 100 && s > 0.7f ? 0 : x[i] + s;
-  });
+  const auto report =
+      Check("op f(x: f32[N]; $s: f32) -> (y) { y[i] = x[i] + $s }", [](const KernelCall& k) {
+        const float* x = k.input<float>("x");
+        const float s = k.param<float>("s");
+        for (int64_t i = 0; i < k.dim("N"); ++i)
+          k.output<float>("y")[i] = x[i] > 100 && s > 0.7f ? 0 : x[i] + s;
+      });
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_THAT(report->smallest_case, HasSubstr("N=1, $s=1.0"));
   float x = 0;
@@ -707,10 +782,13 @@ TEST(Check, NamesMistakes) {
   EXPECT_THAT(error(kScale, CheckOptions().InPlace("x", "z")), HasSubstr("no result z"));
   EXPECT_THAT(error(kScale, CheckOptions().Rank("q", 2)), HasSubstr("no argument q"));
   EXPECT_THAT(error(kScale, CheckOptions().Trials(-1)), HasSubstr("Trials(-1): not at least 0"));
-  EXPECT_THAT(error(kScale, CheckOptions().For(absl::Seconds(-1))), HasSubstr("For(-1s): not at least 0"));
-  EXPECT_THAT(error(kScale, CheckOptions().Patience(absl::ZeroDuration())), HasSubstr("Patience(0): not above 0"));
+  EXPECT_THAT(error(kScale, CheckOptions().For(absl::Seconds(-1))),
+              HasSubstr("For(-1s): not at least 0"));
+  EXPECT_THAT(error(kScale, CheckOptions().Patience(absl::ZeroDuration())),
+              HasSubstr("Patience(0): not above 0"));
   EXPECT_THAT(error(kScale, CheckOptions().Ulps(-1)), HasSubstr("Ulps(-1): not at least 0"));
-  EXPECT_THAT(error(kScale, CheckOptions().Bound(std::nan(""))), HasSubstr("Bound(nan): not above 0"));
+  EXPECT_THAT(error(kScale, CheckOptions().Bound(std::nan(""))),
+              HasSubstr("Bound(nan): not above 0"));
   EXPECT_THAT(error(kScale, CheckOptions().Values({.low = 2, .high = 1})), HasSubstr("above high"));
   const auto misuse = [](auto asks) {
     const auto report = Check(kScale, asks, CheckOptions());
@@ -721,7 +799,8 @@ TEST(Check, NamesMistakes) {
   EXPECT_THAT(misuse([](const KernelCall& k) { k.dim("M"); }),
               HasSubstr("dimension 'M', did you mean 'N'? (there are N)"));
   EXPECT_THAT(misuse([](const KernelCall& k) { k.input<float>("y"); }), HasSubstr("argument 'y'"));
-  EXPECT_THAT(misuse([](const KernelCall& k) { k.input<double>("x"); }), HasSubstr("as f64, but it is f32"));
+  EXPECT_THAT(misuse([](const KernelCall& k) { k.input<double>("x"); }),
+              HasSubstr("as f64, but it is f32"));
   EXPECT_THAT(misuse([](const KernelCall& k) { k.param("k"); }), HasSubstr("$param '$k'"));
 }
 
@@ -747,9 +826,12 @@ TEST(InsideBounds, TakesResultsOfWiderTypes) {
   RunInputs inputs;
   inputs.tensors["x"] = x;
   for (float right : {5e30f, std::numeric_limits<float>::infinity()}) {
-    EXPECT_EQ(CheckInsideBounds(op, inputs, {Tensor::Of<float>({}, {right}).view()}), absl::OkStatus()) << right;
+    EXPECT_EQ(CheckInsideBounds(op, inputs, {Tensor::Of<float>({}, {right}).view()}),
+              absl::OkStatus())
+        << right;
   }
-  EXPECT_THAT(CheckInsideBounds(op, inputs, {Tensor::Of<float>({}, {6e30f}).view()}).ToString(), HasSubstr("y: "));
+  EXPECT_THAT(CheckInsideBounds(op, inputs, {Tensor::Of<float>({}, {6e30f}).view()}).ToString(),
+              HasSubstr("y: "));
 }
 
 }  // namespace

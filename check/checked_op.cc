@@ -1,4 +1,5 @@
-// An op that is given as text or by name may have type variables, so it is read when types are known.
+// An op that is given as text or by name may have type variables, so it is read when
+// types are known.
 #include "check/checked_op.h"
 
 #include "absl/status/status.h"
@@ -18,8 +19,8 @@ absl::StatusOr<Op> CheckedOp::Instantiate(const ArgumentSpecs& specs) const {
   if (op_) return *op_;
   if (!MacroName().empty()) return MacroLibrary().Instantiate(text_, specs);
   if (!absl::StrContains(text_, "{")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("there is no macro op '", text_, "'", DidYouMean(text_, MacroLibrary().OpNames())));
+    return absl::InvalidArgumentError(absl::StrCat("there is no macro op '", text_, "'",
+                                                   DidYouMean(text_, MacroLibrary().OpNames())));
   }
   NESTOR_ASSIGN_OR_RETURN(const Module module, Parsed());
   return module.Instantiate("", specs);

@@ -1,6 +1,6 @@
-// What a child says are messages on a pipe, each behind its size. What it forked may hold the pipe's
-// other end for longer than it lives, and it may close that end itself: so its end is that of the
-// process, not that of the pipe.
+// What a child says are messages on a pipe, each behind its size. What it forked may hold the
+// pipe's other end for longer than it lives, and it may close that end itself: so its end is that
+// of the process, not that of the pipe.
 #include "check/child.h"
 
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -56,7 +56,9 @@ struct Pipe {
   setrlimit(RLIMIT_CORE, &no_core);
   work([says](absl::string_view message) {
     const uint64_t size = message.size();
-    WriteAll(says, absl::StrCat(absl::string_view(reinterpret_cast<const char*>(&size), sizeof(size)), message));
+    WriteAll(says,
+             absl::StrCat(absl::string_view(reinterpret_cast<const char*>(&size), sizeof(size)),
+                          message));
   });
   std::fflush(nullptr);
   std::_Exit(0);
@@ -74,7 +76,8 @@ bool ReadMore(int fd, std::string& text) {
 // Leaves it to waitpid.
 bool HasEnded(pid_t child) {
   siginfo_t info = {};
-  return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
+  return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == child;
 }
 
 // Both pipes of a child, read until it ends or is to be killed.
@@ -90,7 +93,8 @@ class Listener {
     absl::Time silent_since = absl::Now();
     while (true) {
       const bool is_open = fds_[0].fd >= 0;
-      const bool has_word = Read(std::min(is_open ? kOpen : kClosed, patience)) && fds_[0].revents != 0;
+      const bool has_word =
+          Read(std::min(is_open ? kOpen : kClosed, patience)) && fds_[0].revents != 0;
       if (has_word) silent_since = absl::Now();
       if (!HearMessages(hear)) return Result::kEnough;
       if (!has_word && HasEnded(child)) return Result::kEnded;
@@ -133,7 +137,8 @@ class Listener {
 
 std::string DeathOf(int status) {
   if (WIFSIGNALED(status)) {
-    return absl::StrCat("killed by signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)), ")");
+    return absl::StrCat("killed by signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)),
+                        ")");
   }
   const int code = WEXITSTATUS(status);
   return code == 0 ? "" : absl::StrCat("exited with ", code);
@@ -145,7 +150,8 @@ std::string DeathText(const ChildEnd& end) {
   return absl::StrCat(absl::StartsWith(end.death, "killed") ? "is " : "", end.death);
 }
 
-ChildEnd RunInChild(absl::FunctionRef<void(Say)> work, absl::FunctionRef<bool(absl::string_view message)> hear,
+ChildEnd RunInChild(absl::FunctionRef<void(Say)> work,
+                    absl::FunctionRef<bool(absl::string_view message)> hear,
                     absl::Duration patience, absl::FunctionRef<bool()> is_excused) {
   const Pipe says, errors;
   std::fflush(nullptr);
@@ -162,12 +168,14 @@ ChildEnd RunInChild(absl::FunctionRef<void(Say)> work, absl::FunctionRef<bool(ab
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   listener.ReadRest();
-  if (result == Listener::Result::kEnded && !listener.HearMessages(hear)) result = Listener::Result::kEnough;
+  if (result == Listener::Result::kEnded && !listener.HearMessages(hear))
+    result = Listener::Result::kEnough;
   close(says.read_end);
   close(errors.read_end);
   if (result == Listener::Result::kEnough) return {};
   if (result == Listener::Result::kSilent) {
-    return {absl::StrCat("gave no word for ", absl::FormatDuration(patience)), listener.errors(), /*is_hung=*/true};
+    return {absl::StrCat("gave no word for ", absl::FormatDuration(patience)), listener.errors(),
+            /*is_hung=*/true};
   }
   return {DeathOf(status), listener.errors()};
 }

@@ -32,8 +32,9 @@ using Say = absl::FunctionRef<void(absl::string_view message)>;
 // killed as well, and its end is no death. Its end is that of what it forked, too.
 // A silence that lasts is asked about, here, in the parent: where `is_excused` says so, it goes on.
 // REQUIRES: this process has one thread.
-ChildEnd RunInChild(absl::FunctionRef<void(Say)> work, absl::FunctionRef<bool(absl::string_view message)> hear,
-                    absl::Duration patience, absl::FunctionRef<bool()> is_excused = [] { return false; });
+ChildEnd RunInChild(
+    absl::FunctionRef<void(Say)> work, absl::FunctionRef<bool(absl::string_view message)> hear,
+    absl::Duration patience, absl::FunctionRef<bool()> is_excused = [] { return false; });
 
 // A T in memory that this process shares with its later children. REQUIRES: T is trivially
 // destructible, and means the same in each process.

@@ -26,9 +26,9 @@ TEST(Child, Says) {
     heard.emplace_back(message);
     return true;
   };
-  const ChildEnd end =
-      RunInChild([](Say say) { say("one"), say("two\nlines\n"), say(""), say(std::string(300'000, '\x1f')); }, hear,
-                 absl::Seconds(20));
+  const ChildEnd end = RunInChild(
+      [](Say say) { say("one"), say("two\nlines\n"), say(""), say(std::string(300'000, '\x1f')); },
+      hear, absl::Seconds(20));
   EXPECT_EQ(end.death, "");
   ASSERT_EQ(heard.size(), 4u);
   EXPECT_EQ(heard[1], "two\nlines\n");
@@ -51,14 +51,19 @@ TEST(Child, Dies) {
 }
 
 TEST(Child, IsSilent) {
-  const ChildEnd end = RunInChild([](Say) { absl::SleepFor(absl::Seconds(60)); }, kHearAll, absl::Milliseconds(100));
+  const ChildEnd end =
+      RunInChild([](Say) { absl::SleepFor(absl::Seconds(60)); }, kHearAll, absl::Milliseconds(100));
   EXPECT_TRUE(absl::StrContains(end.death, "no word")) << end.death;
 }
 
 TEST(Child, EndsWhereNobodyListens) {
   int heard = 0;
   const auto hear = [&](absl::string_view) { return ++heard < 3; };
-  const ChildEnd end = RunInChild([](Say say) { for (;;) say("again"); }, hear, absl::Seconds(20));
+  const ChildEnd end = RunInChild(
+      [](Say say) {
+        for (;;) say("again");
+      },
+      hear, absl::Seconds(20));
   EXPECT_EQ(end.death, "");
   EXPECT_EQ(heard, 3);
 }

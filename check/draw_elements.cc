@@ -38,7 +38,9 @@ void FillBlocks(RandomWords& random, absl::Span<T> values, const Make& make) {
 }
 
 // Whether a random word says "yes", which it does in so many of 100 cases.
-bool Chance(int percent, uint64_t word) { return (word & 0xffff) * 100 < static_cast<uint64_t>(percent) << 16; }
+bool Chance(int percent, uint64_t word) {
+  return (word & 0xffff) * 100 < static_cast<uint64_t>(percent) << 16;
+}
 
 // ---- Floats
 
@@ -71,13 +73,17 @@ class FloatDrawer {
 
   void Fill(absl::Span<T> values) {
     switch (draw_.character) {
-      case Character::kModerate: return Each(values, [](Word word) { return Rounded(2 * SignedUnit(word)); });
-      case Character::kIntegers: return Each(values, [](Word word) { return Rounded(SmallInteger(word)); });
+      case Character::kModerate:
+        return Each(values, [](Word word) { return Rounded(2 * SignedUnit(word)); });
+      case Character::kIntegers:
+        return Each(values, [](Word word) { return Rounded(SmallInteger(word)); });
       case Character::kCancelling: return FillCancelling(values);
       case Character::kWide: return Each(values, [](Word word) { return Rounded(Wide(word)); });
-      case Character::kLarge: return Each(values, [](Word word) { return Rounded(SignedIn(60, 1000, word)); });
+      case Character::kLarge:
+        return Each(values, [](Word word) { return Rounded(SignedIn(60, 1000, word)); });
       case Character::kSubnormal: return Each(values, [](Word word) { return Subnormal(word); });
-      case Character::kEqual: return Each(values, [v = FromDouble(draw_.common)](Word) { return v; });
+      case Character::kEqual:
+        return Each(values, [v = FromDouble(draw_.common)](Word) { return v; });
       case Character::kSpikes: return Each(values, [](Word word) { return Rounded(Spike(word)); });
       case Character::kPositive: return Each(values, [](Word word) { return Rounded(Unit(word)); });
       case Character::kAnyBits: return Each(values, [](Word word) { return AnyFinite(word); });
@@ -93,7 +99,8 @@ class FloatDrawer {
   static constexpr int kFraction = Format<T>::kFraction, kNumberFraction = sizeof(T) == 8 ? 52 : 23;
   static constexpr Word kSign = Word{1} << (kWordBits - 1);
   // In the bits of T: the fraction, its first bit, the exponent, the sign.
-  static constexpr Word kFractionMask = (Word{1} << kFraction) - 1, kQuiet = Word{1} << (kFraction - 1);
+  static constexpr Word kFractionMask = (Word{1} << kFraction) - 1,
+                        kQuiet = Word{1} << (kFraction - 1);
   static constexpr Word kTop = Word{1} << (kBits - 1), kExponent = kTop - 1 - kFractionMask;
 
   static T Rounded(Number x) {
@@ -106,7 +113,8 @@ class FloatDrawer {
 
   // In [-1, 1], and in [0, 1]: as fine as the number is.
   static Number SignedUnit(Word word) {
-    return static_cast<Number>(static_cast<SignedWord>(word)) * (Number{1} / static_cast<Number>(kSign));
+    return static_cast<Number>(static_cast<SignedWord>(word)) *
+           (Number{1} / static_cast<Number>(kSign));
   }
   static Number Unit(Word word) { return SignedUnit(word >> 1); }
   // Its magnitude in [low, high], by the bits below the sign.
@@ -127,8 +135,11 @@ class FloatDrawer {
   static Number Wide(Word word) {
     constexpr int kRest = kWordBits - 1 - kNumberFraction;
     constexpr Word kKept = kSign | ((Word{1} << kNumberFraction) - 1);
-    constexpr Word kLeast = static_cast<Word>(std::numeric_limits<Number>::max_exponent - 1 + Format<T>::kLeastWide);
-    const Word exponent = kLeast + ((word >> kNumberFraction & ((Word{1} << kRest) - 1)) * Format<T>::kWides >> kRest);
+    constexpr Word kLeast =
+        static_cast<Word>(std::numeric_limits<Number>::max_exponent - 1 + Format<T>::kLeastWide);
+    const Word exponent =
+        kLeast +
+        ((word >> kNumberFraction & ((Word{1} << kRest) - 1)) * Format<T>::kWides >> kRest);
     return NumberWithBits((word & kKept) | exponent << kNumberFraction);
   }
 
@@ -156,7 +167,8 @@ class FloatDrawer {
         noise[i] = absl::bit_cast<Word>(Number{0.01f} * SignedUnit(words[i] << 2)) & is_old;
       }
       for (Word& number : numbers) number = last = number != 0 ? number : last ^ kSign;
-      for (size_t i = 0; i < kBlock; ++i) block[i] = Rounded(NumberWithBits(numbers[i]) + NumberWithBits(noise[i]));
+      for (size_t i = 0; i < kBlock; ++i)
+        block[i] = Rounded(NumberWithBits(numbers[i]) + NumberWithBits(noise[i]));
       Finish(block);
     });
   }
@@ -174,7 +186,9 @@ class FloatDrawer {
     if (draw_.special) AddSpecial(block);
   }
 
-  bool IsInside(T value) const { return AsDouble(value) >= draw_.low && AsDouble(value) <= draw_.high; }
+  bool IsInside(T value) const {
+    return AsDouble(value) >= draw_.low && AsDouble(value) <= draw_.high;
+  }
 
   // Brings what lies outside of the range into it: to its nearer end, but anywhere where the
   // range is one of moderate numbers.
@@ -192,8 +206,8 @@ class FloatDrawer {
   }
 
   void AddSpecial(T (&block)[kBlock]) {
-    const T specials[] = {WithBits(kExponent), WithBits(kExponent | kTop), WithBits(kExponent | kQuiet),
-                          WithBits(kTop)};
+    const T specials[] = {WithBits(kExponent), WithBits(kExponent | kTop),
+                          WithBits(kExponent | kQuiet), WithBits(kTop)};
     Word words[kBlock];
     random_.Fill(words);
     for (size_t i = 0; i < kBlock; ++i) {
@@ -215,10 +229,11 @@ class IntegerDrawer {
 
   void Fill(absl::Span<T> values) {
     const uint64_t span = Span(draw_.low, draw_.high);
-    FillBlocks(random_, values, [&, low = draw_.low](const Word(&words)[kBlock], T(&block)[kBlock]) {
-      for (size_t i = 0; i < kBlock; ++i) block[i] = Between(low, span, words[i]);
-      if (draw_.few_percent > 0) AddFew(block);
-    });
+    FillBlocks(random_, values,
+               [&, low = draw_.low](const Word(&words)[kBlock], T(&block)[kBlock]) {
+                 for (size_t i = 0; i < kBlock; ++i) block[i] = Between(low, span, words[i]);
+                 if (draw_.few_percent > 0) AddFew(block);
+               });
   }
 
  private:
@@ -233,7 +248,8 @@ class IntegerDrawer {
   static T Between(int64_t low, uint64_t span, Word word) {
     uint64_t above = word;
     if constexpr (sizeof(Word) == 4) above = above * span >> 32;
-    else if (span != 0) above = static_cast<uint64_t>(static_cast<unsigned __int128>(word) * span >> 64);
+    else if (span != 0)
+      above = static_cast<uint64_t>(static_cast<unsigned __int128>(word) * span >> 64);
     return static_cast<T>(static_cast<uint64_t>(low) + above);
   }
 
@@ -256,7 +272,8 @@ class IntegerDrawer {
 void DrawFloats(const FloatDraw& draw, RandomWords& words, Tensor& tensor) {
   VisitType(tensor.type(), [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (std::is_integral_v<T>) NESTOR_CHECK(false, "floats are drawn for a tensor of another type");
+    if constexpr (std::is_integral_v<T>)
+      NESTOR_CHECK(false, "floats are drawn for a tensor of another type");
     else FloatDrawer<T>(draw, words).Fill(tensor.values<T>());
   });
 }

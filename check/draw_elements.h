@@ -19,9 +19,9 @@ enum class Character {
   kLarge,       // exp overflows
   kSubnormal,
   kEqual,
-  kSpikes,      // few in zeros
+  kSpikes,  // few in zeros
   kPositive,
-  kAnyBits,     // any finite ones
+  kAnyBits,  // any finite ones
 };
 
 struct FloatDraw {

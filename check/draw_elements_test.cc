@@ -17,8 +17,8 @@ namespace {
 constexpr DType kFloats[] = {DType::kBF16, DType::kF16, DType::kF32, DType::kF64};
 constexpr int kCharacters = static_cast<int>(Character::kAnyBits) + 1;
 
-Tensor Floats(DType type, Character character, int64_t count, bool special = false, double low = -1e300,
-              double high = 1e300) {
+Tensor Floats(DType type, Character character, int64_t count, bool special = false,
+              double low = -1e300, double high = 1e300) {
   Tensor tensor = Tensor::Create(type, {count}).value();
   RandomWords words(7);
   DrawFloats({character, 4.0, low, high, special}, words, tensor);
@@ -39,11 +39,13 @@ std::vector<double> Numbers(const Tensor& tensor) {
 }
 
 double ShareOf(const std::vector<double>& numbers, const std::function<bool(double)>& test) {
-  return static_cast<double>(std::count_if(numbers.begin(), numbers.end(), test)) / static_cast<double>(numbers.size());
+  return static_cast<double>(std::count_if(numbers.begin(), numbers.end(), test)) /
+         static_cast<double>(numbers.size());
 }
 
 uint64_t Hash(const Tensor& tensor) {
-  return StableHash({static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.num_bytes())});
+  return StableHash(
+      {static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.num_bytes())});
 }
 
 // A trial is reproduced by its seed: what changes here changes every case.
@@ -51,7 +53,8 @@ TEST(DrawElements, AreTheSameOnEveryMachine) {
   uint64_t hash = 0;
   for (DType type : kFloats) {
     for (int c = 0; c < kCharacters; ++c) {
-      for (bool special : {false, true}) hash = hash * 31 + Hash(Floats(type, Character(c), 1000, special, -700, 2.5));
+      for (bool special : {false, true})
+        hash = hash * 31 + Hash(Floats(type, Character(c), 1000, special, -700, 2.5));
     }
   }
   EXPECT_EQ(absl::StrCat(absl::Hex(hash)), "537c3439838e8ec5");
@@ -67,7 +70,8 @@ TEST(DrawElements, BeginAlikeInEveryLength) {
     const Tensor all = Floats(type, Character::kModerate, 200);
     for (int64_t count : {0, 1, 2, 63, 64, 65, 199}) {
       const Tensor some = Floats(type, Character::kModerate, count);
-      EXPECT_TRUE(count == 0 || std::memcmp(some.data(), all.data(), static_cast<size_t>(some.num_bytes())) == 0);
+      EXPECT_TRUE(count == 0 ||
+                  std::memcmp(some.data(), all.data(), static_cast<size_t>(some.num_bytes())) == 0);
     }
   }
 }
@@ -85,7 +89,8 @@ TEST(DrawElements, HaveTheirCharacter) {
   const auto negative = [](double x) { return x < 0; };
   const Case cases[] = {
       {Character::kModerate, magnitude(0, 2), negative, 0.45},
-      {Character::kIntegers, [](double x) { return x == std::floor(x) && std::abs(x) <= 3; }, magnitude(3, 3), 0.2},
+      {Character::kIntegers, [](double x) { return x == std::floor(x) && std::abs(x) <= 3; },
+       magnitude(3, 3), 0.2},
       {Character::kCancelling, magnitude(90, 10100), negative, 0.45},
       {Character::kWide, [](double) { return true; }, magnitude(0, 0.01), 0.2},
       {Character::kWide, [](double x) { return x != 0; }, magnitude(100, 1e300), 0.2},
@@ -121,7 +126,8 @@ TEST(DrawElements, AreSubnormalInTheirType) {
 
 TEST(DrawElements, HaveFractionsOfTheirType) {
   const std::vector<double> wide = Numbers(Floats(DType::kF64, Character::kModerate, 1000));
-  EXPECT_GE(ShareOf(wide, [](double x) { return x != static_cast<double>(static_cast<float>(x)); }), 0.99);
+  EXPECT_GE(ShareOf(wide, [](double x) { return x != static_cast<double>(static_cast<float>(x)); }),
+            0.99);
   const std::vector<double> single = Numbers(Floats(DType::kF32, Character::kModerate, 1000));
   EXPECT_GE(ShareOf(single, [](double x) { return x * 0x1p20 != std::floor(x * 0x1p20); }), 0.9);
 }
@@ -137,9 +143,12 @@ TEST(DrawElements, CancelTheOneBefore) {
 TEST(DrawElements, LieInTheRangeThatIsAskedFor) {
   for (DType type : kFloats) {
     for (int c = 0; c < kCharacters; ++c) {
-      for (const auto& [low, high] : {std::pair{2.0, 3.0}, std::pair{-1.0, 0.0}, std::pair{0.0, 8192.0}}) {
-        const std::vector<double> numbers = Numbers(Floats(type, Character(c), 1000, false, low, high));
-        EXPECT_EQ(ShareOf(numbers, [&](double x) { return x >= low && x <= high; }), 1) << Name(type) << " " << c;
+      for (const auto& [low, high] :
+           {std::pair{2.0, 3.0}, std::pair{-1.0, 0.0}, std::pair{0.0, 8192.0}}) {
+        const std::vector<double> numbers =
+            Numbers(Floats(type, Character(c), 1000, false, low, high));
+        EXPECT_EQ(ShareOf(numbers, [&](double x) { return x >= low && x <= high; }), 1)
+            << Name(type) << " " << c;
       }
     }
   }
@@ -149,10 +158,14 @@ TEST(DrawElements, HoldInfinitiesAndNaNWhereAskedFor) {
   for (DType type : kFloats) {
     for (int c = 0; c < kCharacters; ++c) {
       const std::vector<double> numbers = Numbers(Floats(type, Character(c), 5000, true, -1, 1));
-      EXPECT_NEAR(ShareOf(numbers, [](double x) { return std::isnan(x); }), 0.01, 0.006) << Name(type) << c;
-      EXPECT_NEAR(ShareOf(numbers, [](double x) { return std::isinf(x); }), 0.02, 0.008) << Name(type) << c;
-      EXPECT_GT(ShareOf(numbers, [](double x) { return x == 0 && std::signbit(x); }), 0.003) << Name(type) << c;
-      EXPECT_EQ(ShareOf(numbers, [](double x) { return std::isfinite(x) && std::abs(x) > 1; }), 0) << Name(type) << c;
+      EXPECT_NEAR(ShareOf(numbers, [](double x) { return std::isnan(x); }), 0.01, 0.006)
+          << Name(type) << c;
+      EXPECT_NEAR(ShareOf(numbers, [](double x) { return std::isinf(x); }), 0.02, 0.008)
+          << Name(type) << c;
+      EXPECT_GT(ShareOf(numbers, [](double x) { return x == 0 && std::signbit(x); }), 0.003)
+          << Name(type) << c;
+      EXPECT_EQ(ShareOf(numbers, [](double x) { return std::isfinite(x) && std::abs(x) > 1; }), 0)
+          << Name(type) << c;
     }
   }
 }
@@ -168,10 +181,12 @@ TEST(DrawElements, IntegersCoverTheirRange) {
       EXPECT_EQ(*distinct.rbegin(), high);
     }
   }
-  EXPECT_NEAR(ShareOf(Numbers(Integers(DType::kBool, {0, 1})), [](double x) { return x == 1; }), 0.5, 0.03);
+  EXPECT_NEAR(ShareOf(Numbers(Integers(DType::kBool, {0, 1})), [](double x) { return x == 1; }),
+              0.5, 0.03);
   for (DType type : AllTypes()) {  // any bits
     if (!IsInteger(type)) continue;
-    const std::vector<double> any = Numbers(Integers(type, {Lowest(type).ToInt(), Highest(type).ToInt()}));
+    const std::vector<double> any =
+        Numbers(Integers(type, {Lowest(type).ToInt(), Highest(type).ToInt()}));
     const double middle = Lowest(type).ToDouble() / 2 + Highest(type).ToDouble() / 2;
     EXPECT_NEAR(ShareOf(any, [&](double x) { return x < middle; }), 0.5, 0.03) << Name(type);
     const double high = middle / 2 + Highest(type).ToDouble() / 2;

@@ -31,7 +31,8 @@ double NumberAt(const void* elements, int64_t i) {
 template <class Visit>
 void VisitNumbers(const Tensor& tensor, const Visit& visit) {
   VisitType(tensor.type(), [&](auto zero) {
-    for (int64_t i = 0; i < tensor.num_elements(); ++i) visit(NumberAt<decltype(zero)>(tensor.data(), i));
+    for (int64_t i = 0; i < tensor.num_elements(); ++i)
+      visit(NumberAt<decltype(zero)>(tensor.data(), i));
   });
 }
 

@@ -93,12 +93,14 @@ Outcome Examine(const Subject& subject, const Case& given, GuardedPool& pool, Ke
   Outcome outcome;
   outcome.fault = run.fault;
   outcome.message = run.message;
-  if (run.outputs.empty() || run.fault == Fault::kSkipped || run.fault == Fault::kMisuse) return outcome;
+  if (run.outputs.empty() || run.fault == Fault::kSkipped || run.fault == Fault::kMisuse)
+    return outcome;
   const RunInputs inputs = given.Inputs(op);
   const Judge& judge = subject.judge;
   absl::StatusOr<Verdict> verdict =
-      subject.sample > 0 ? judge.DecideSample(inputs, run.outputs, subject.sample, given.sample_seed)
-                         : judge.Decide(inputs, run.outputs);
+      subject.sample > 0
+          ? judge.DecideSample(inputs, run.outputs, subject.sample, given.sample_seed)
+          : judge.Decide(inputs, run.outputs);
   if (verdict.ok()) outcome.verdict = *std::move(verdict);
   if (!run.elements.empty()) NameElements(run, outcome);
   if (run.fault != Fault::kNone) return outcome;
@@ -107,8 +109,9 @@ Outcome Examine(const Subject& subject, const Case& given, GuardedPool& pool, Ke
     outcome.message = std::string(verdict.status().message());
   } else if (outcome.verdict.wrong_count > 0) {
     outcome.fault = Fault::kWrong;
-    outcome.message = absl::StrCat("gives ", outcome.verdict.wrong_count, " of ", outcome.verdict.elements,
-                                   outcome.verdict.elements == 1 ? " element" : " elements", " wrong");
+    outcome.message =
+        absl::StrCat("gives ", outcome.verdict.wrong_count, " of ", outcome.verdict.elements,
+                     outcome.verdict.elements == 1 ? " element" : " elements", " wrong");
   }
   return outcome;
 }

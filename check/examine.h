@@ -34,8 +34,8 @@ struct Outcome {
   Verdict verdict;
 };
 
-// When a kernel was called, or returned. The parent of a process that runs it has patience with it, and
-// ten minutes with what judges its results, which is slow at large sizes.
+// When a kernel was called, or returned. The parent of a process that runs it has patience with it,
+// and ten minutes with what judges its results, which is slow at large sizes.
 class KernelClock {
  public:
   void Begin() { at_ = absl::GetCurrentTimeNanos(); }
@@ -58,7 +58,8 @@ struct KernelNotes {
 };
 
 // Runs the kernel on the case, in memory of the pool, and holds its results against the oracle.
-Outcome Examine(const Subject& subject, const Case& given, GuardedPool& pool, KernelClock* clock = nullptr);
+Outcome Examine(const Subject& subject, const Case& given, GuardedPool& pool,
+                KernelClock* clock = nullptr);
 
 // The same in a child, in which the kernel has `patience`: a crash and a hang are outcomes.
 Outcome ExamineInChild(const Subject& subject, const Case& given, absl::Duration patience);

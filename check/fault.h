@@ -12,20 +12,20 @@ namespace nestor {
 // What a trial finds, the first that applies.
 enum class Fault : int32_t {
   kNone,
-  kSkipped,        // the kernel does not do this case
-  kUndecided,      // the oracle has no answer
-  kMisuse,         // the kernel asks for what the op does not have
-  kCrash,          // a signal, or the process ended
+  kSkipped,    // the kernel does not do this case
+  kUndecided,  // the oracle has no answer
+  kMisuse,     // the kernel asks for what the op does not have
+  kCrash,      // a signal, or the process ended
   kHang,
-  kError,          // a Status
+  kError,  // a Status
   kException,
-  kFloatState,     // rounding, masks or flushing of MXCSR or of the x87 are changed
+  kFloatState,  // rounding, masks or flushing of MXCSR or of the x87 are changed
   kInputChanged,
-  kWritesBeside,   // outside of the elements of a result
-  kUnwritten,      // an element of a result keeps what was there before
+  kWritesBeside,     // outside of the elements of a result
+  kUnwritten,        // an element of a result keeps what was there before
   kDependsOnOutput,  // on what the outputs held before
   kNotRepeatable,    // two runs alike give different results
-  kWrong,          // outside of the bounds
+  kWrong,            // outside of the bounds
 };
 // "crash", "wrong result".
 absl::string_view Name(Fault fault);

@@ -53,7 +53,8 @@ const NamedBuffer* Nearest(const char* address, int64_t* distance) {
   const NamedBuffer* nearest = nullptr;
   *distance = kNear;
   for (const NamedBuffer& buffer : g_buffers) {
-    const auto at = reinterpret_cast<intptr_t>(address), begin = reinterpret_cast<intptr_t>(buffer.begin),
+    const auto at = reinterpret_cast<intptr_t>(address),
+               begin = reinterpret_cast<intptr_t>(buffer.begin),
                end = reinterpret_cast<intptr_t>(buffer.end);
     const int64_t missed = at < begin ? begin - at : at >= end ? at - end + 1 : 0;
     if (missed < *distance) {

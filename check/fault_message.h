@@ -18,7 +18,8 @@ struct NamedBuffer {
 };
 
 // While it lives, a SIGSEGV or SIGBUS of any thread leaves a message: in the memory given to
-// KeepFaultMessages, or else on stderr; then the signal takes its course. One at a time in a process.
+// KeepFaultMessages, or else on stderr; then the signal takes its course. One at a
+// time in a process.
 class FaultMessage {
  public:
   // `buffers` must outlive this.

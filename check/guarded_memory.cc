@@ -47,7 +47,8 @@ class GuardedPages {
   // Of the room, the pages that hold so many bytes can be accessed, no others.
   void Open(size_t bytes, GuardedMemory::Side side) {
     const size_t size = RoundUp(bytes, PageSize());
-    char* const window = mapped_ + PageSize() + (side == GuardedMemory::Side::kEnd ? room_ - size : 0);
+    char* const window =
+        mapped_ + PageSize() + (side == GuardedMemory::Side::kEnd ? room_ - size : 0);
     if (window == window_ && size == size_ && access_ == (PROT_READ | PROT_WRITE)) return;
     if (window != window_ || size != size_) Protect(PROT_NONE);
     window_ = window;
@@ -87,7 +88,8 @@ std::unique_ptr<GuardedPages> GuardedPool::Take(size_t bytes) {
 }
 
 GuardedMemory::GuardedMemory(size_t bytes, Side side, size_t alignment, GuardedPool* pool)
-    : pages_(pool != nullptr ? pool->Take(bytes) : std::make_unique<GuardedPages>(bytes)), pool_(pool), bytes_(bytes) {
+    : pages_(pool != nullptr ? pool->Take(bytes) : std::make_unique<GuardedPages>(bytes)),
+      pool_(pool), bytes_(bytes) {
   pages_->Open(bytes, side);
   data_ = side == Side::kEnd ? pages_->end() - RoundUp(bytes, alignment) : pages_->begin();
 }

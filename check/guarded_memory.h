@@ -29,7 +29,8 @@ class GuardedPool {
 };
 
 // `bytes` bytes that end where their pages end, or begin where these begin. All around them
-// faults, but for the rest of their first page or their last. Not thread-safe but for access to the bytes.
+// faults, but for the rest of their first page or their last. Not thread-safe but for
+// access to the bytes.
 class GuardedMemory {
  public:
   enum class Side { kEnd, kBegin };

@@ -56,7 +56,8 @@ void ExpectGuarded(const GuardedMemory& memory, size_t bytes, Side side, size_t 
   EXPECT_TRUE(access.CanWrite(data) && access.CanWrite(data + bytes - 1)) << bytes;
 }
 
-constexpr size_t kSizes[] = {1, 5000, 0, 3 * kPage, 100, kPage, 10 * kPage + 1, 2 * kPage, 64, 20 * kPage, 8};
+constexpr size_t kSizes[] = {1,         5000, 0,          3 * kPage, 100, kPage, 10 * kPage + 1,
+                             2 * kPage, 64,   20 * kPage, 8};
 
 TEST(GuardedMemory, FaultsBesideItsBytes) {
   for (bool is_pooled : {false, true}) {
@@ -148,7 +149,8 @@ TEST(Arrangement, PutsElementsInTheirPlacesAndLeavesGaps) {
         PutElements(tensor.data(), view);
         EXPECT_TRUE(BitEqual(view, tensor)) << Name(type) << ShapeText(shape) << Name(arrangement);
         EXPECT_TRUE(GapsAreUntouched(view)) << Name(type) << ShapeText(shape) << Name(arrangement);
-        EXPECT_EQ(GapsAreUntouched(view, 0x11), BytesUnder(view).size() == static_cast<size_t>(tensor.num_bytes()));
+        EXPECT_EQ(GapsAreUntouched(view, 0x11),
+                  BytesUnder(view).size() == static_cast<size_t>(tensor.num_bytes()));
       }
     }
   }
@@ -169,7 +171,8 @@ TEST(Arrangement, TellsEveryTouchedGap) {
           char& byte = const_cast<char&>(bytes[i]);
           if (byte == 0) continue;  // of an element
           byte = 1;
-          EXPECT_FALSE(GapsAreUntouched(view)) << Name(type) << ShapeText(shape) << Name(arrangement) << i;
+          EXPECT_FALSE(GapsAreUntouched(view))
+              << Name(type) << ShapeText(shape) << Name(arrangement) << i;
           byte = static_cast<char>(kPoison);
         }
         EXPECT_TRUE(GapsAreUntouched(view));

@@ -1,5 +1,5 @@
-// The oracle runs on the inputs, and each result is held against its enclosures: those of the op's own
-// types, and where these do not hold it, those of wider ones, which take longer.
+// The oracle runs on the inputs, and each result is held against its enclosures: those of the op's
+// own types, and where these do not hold it, those of wider ones, which take longer.
 #include "check/inside_bounds.h"
 
 #include "absl/strings/str_cat.h"
@@ -11,23 +11,27 @@ namespace nestor {
 
 namespace {
 
-absl::Status CheckEach(const Op& op, absl::Span<const ReferenceTensor> want, absl::Span<const TensorView> results) {
+absl::Status CheckEach(const Op& op, absl::Span<const ReferenceTensor> want,
+                       absl::Span<const TensorView> results) {
   for (size_t i = 0; i < want.size(); ++i) {
     const absl::Status status = CheckEnclosed(want[i], results[i]);
-    if (!status.ok()) return absl::Status(status.code(), absl::StrCat(op.results[i].name, ": ", status.message()));
+    if (!status.ok())
+      return absl::Status(status.code(), absl::StrCat(op.results[i].name, ": ", status.message()));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status CheckInsideBounds(const Op& op, const RunInputs& inputs, absl::Span<const TensorView> results) {
+absl::Status CheckInsideBounds(const Op& op, const RunInputs& inputs,
+                               absl::Span<const TensorView> results) {
   if (results.size() != op.results.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat(op.name, " has ", op.results.size(), " results, not ", results.size()));
   }
   const loop::Program program = Lower(op);
-  NESTOR_ASSIGN_OR_RETURN(const std::vector<ReferenceTensor> want, InterpretReference(program, inputs));
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<ReferenceTensor> want,
+                          InterpretReference(program, inputs));
   const absl::Status status = CheckEach(op, want, results);
   if (status.ok()) return status;
   // An index that is made of floats may be decided in the op's own types alone.

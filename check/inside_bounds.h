@@ -18,10 +18,11 @@
 namespace nestor {
 
 // OK where each element of `results`, in the order of the op's, lies inside its enclosure
-// (interp/reference.h); as for Check, that of a kernel which may compute in wider types than the op's
-// (Precision::kAsWrittenOrWider). InvalidArgument names the worst element of the first result where one
-// does not, or says what of the inputs is wrong. Thread-safe.
-absl::Status CheckInsideBounds(const Op& op, const RunInputs& inputs, absl::Span<const TensorView> results);
+// (interp/reference.h); as for Check, that of a kernel which may compute in wider types than the
+// op's (Precision::kAsWrittenOrWider). InvalidArgument names the worst element of the first result
+// where one does not, or says what of the inputs is wrong. Thread-safe.
+absl::Status CheckInsideBounds(const Op& op, const RunInputs& inputs,
+                               absl::Span<const TensorView> results);
 
 // For GoogleTest's EXPECT_THAT, of a std::vector<Tensor>. What `inputs` views must stay valid.
 class InsideBounds {
@@ -33,7 +34,9 @@ class InsideBounds {
   // `out` may be null.
   bool MatchAndExplain(const std::vector<Tensor>& results, std::ostream* out) const;
   void DescribeTo(std::ostream* out) const { *out << "lies inside the bounds of " << op_.name; }
-  void DescribeNegationTo(std::ostream* out) const { *out << "does not lie inside the bounds of " << op_.name; }
+  void DescribeNegationTo(std::ostream* out) const {
+    *out << "does not lie inside the bounds of " << op_.name;
+  }
 
  private:
   Op op_;

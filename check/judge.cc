@@ -1,6 +1,6 @@
-// Three judges, the fastest first: bounds that were compiled (check/bounds), which know nothing of some
-// elements; the oracle on an op that computes only those elements; and the oracle on the whole op,
-// where most are left or elements share much.
+// Three judges, the fastest first: bounds that were compiled (check/bounds), which know nothing of
+// some elements; the oracle on an op that computes only those elements; and the oracle on the whole
+// op, where most are left or elements share much.
 #include "check/judge.h"
 
 #include <algorithm>
@@ -59,7 +59,8 @@ void Count(double units, bool is_exact, ErrorHistogram& histogram) {
     ++histogram.exact;
     return;
   }
-  const int tenth = units >= 1 ? static_cast<int>(units > 1 ? ErrorHistogram::kTenths : ErrorHistogram::kTenths - 1)
+  const int tenth = units >= 1 ? static_cast<int>(units > 1 ? ErrorHistogram::kTenths
+                                                            : ErrorHistogram::kTenths - 1)
                                : static_cast<int>(units * ErrorHistogram::kTenths);
   ++histogram.counts[static_cast<size_t>(tenth)];
   if (std::isfinite(units)) histogram.largest = std::max(histogram.largest, units);
@@ -91,13 +92,16 @@ int64_t CountOf(const ElementLists& lists) {
 
 bool IsZero(const Scalar& value) { return IsFloat(value.type) && value.ToDouble() == 0; }
 
-// Holds one element against its enclosure, counts it in one of the verdicts, and says whether it is right.
+// Holds one element against its enclosure, counts it in one of the verdicts, and says
+// whether it is right.
 bool DecideOne(size_t result, int64_t element, const Enclosure& want, const TensorView& tensor,
                const Allowance& allowance, Verdict& if_right, Verdict& if_wrong) {
   const Scalar got = ElementOf(tensor, element);
-  const bool is_within = Encloses(want, got) || (!allowance.signed_zeros && IsZero(got) && want.HasZero());
+  const bool is_within =
+      Encloses(want, got) || (!allowance.signed_zeros && IsZero(got) && want.HasZero());
   const bool promises_all = allowance.times == 1 && allowance.ulps == 0;
-  const bool is_right = is_within || (!promises_all && Encloses(Widened(want, got.type, allowance), got));
+  const bool is_right =
+      is_within || (!promises_all && Encloses(Widened(want, got.type, allowance), got));
   const double units = UnitsOf(want, got, is_within);
   Count(units, is_within && IsNarrow(want, got.type), (is_right ? if_right : if_wrong).histogram);
   if (is_right) return true;
@@ -129,7 +133,8 @@ Scalar ElementOf(const TensorView& tensor, int64_t element) {
 
 Dims IndexOf(int64_t element, const Dims& shape) {
   Dims index(shape.size(), 0);
-  for (size_t axis = shape.size(); axis-- > 0; element /= shape[axis]) index[axis] = element % shape[axis];
+  for (size_t axis = shape.size(); axis-- > 0; element /= shape[axis])
+    index[axis] = element % shape[axis];
   return index;
 }
 
@@ -181,10 +186,7 @@ struct Judge::Points {
 };
 
 Judge::Judge(const Op& op, const Allowance& allowance)
-    : op_(op),
-      separable_(SeparableDimensions(op)),
-      program_(OracleOf(op)),
-      allowance_(allowance),
+    : op_(op), separable_(SeparableDimensions(op)), program_(OracleOf(op)), allowance_(allowance),
       bounds_(std::make_unique<Bounds>(op)) {
   absl::StatusOr<PointOp> points = MakePointOp(op);
   if (points.ok()) points_ = std::make_unique<Points>(*std::move(points));
@@ -193,7 +195,8 @@ Judge::Judge(Judge&&) noexcept = default;
 Judge::~Judge() = default;
 
 // Counts the elements that lie in their bounds, and gives the others.
-ElementLists Judge::AcceptAll(const RunInputs& inputs, absl::Span<const TensorView> got, Verdict& verdict) const {
+ElementLists Judge::AcceptAll(const RunInputs& inputs, absl::Span<const TensorView> got,
+                              Verdict& verdict) const {
   const absl::Span<const Tensor> ends = bounds_->At(inputs);
   if (ends.empty()) return AllElements(got);
   ElementLists open;
@@ -206,18 +209,22 @@ ElementLists Judge::AcceptAll(const RunInputs& inputs, absl::Span<const TensorVi
 
 // ---- The oracle
 
-absl::Status Judge::EncloseAll(Precision precision, const RunInputs& inputs, absl::Span<const TensorView> got,
-                               const ElementLists& open, Decision decide) const {
-  NESTOR_ASSIGN_OR_RETURN(const std::vector<ReferenceTensor> want, InterpretReference(program_, inputs, {}, precision));
+absl::Status Judge::EncloseAll(Precision precision, const RunInputs& inputs,
+                               absl::Span<const TensorView> got, const ElementLists& open,
+                               Decision decide) const {
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<ReferenceTensor> want,
+                          InterpretReference(program_, inputs, {}, precision));
   for (size_t r = 0; r < got.size(); ++r) {
-    NESTOR_CHECK(want[r].shape == got[r].shape && want[r].type == got[r].type, "a result has another shape");
+    NESTOR_CHECK(want[r].shape == got[r].shape && want[r].type == got[r].type,
+                 "a result has another shape");
     for (int64_t i : open[r]) decide(r, i, want[r].elements[static_cast<size_t>(i)]);
   }
   return absl::OkStatus();
 }
 
-absl::Status Judge::EnclosePoints(Precision precision, const RunInputs& inputs, absl::Span<const TensorView> got,
-                                  const ElementLists& open, Decision decide) const {
+absl::Status Judge::EnclosePoints(Precision precision, const RunInputs& inputs,
+                                  absl::Span<const TensorView> got, const ElementLists& open,
+                                  Decision decide) const {
   // Enclosures of all terms of a sum lie in memory at once.
   constexpr size_t kAtOnce = 128;
   size_t longest = 0;
@@ -226,7 +233,8 @@ absl::Status Judge::EnclosePoints(Precision precision, const RunInputs& inputs, 
     std::vector<absl::Span<const int64_t>> part;
     std::vector<PointGroups> groups;
     for (size_t r = 0; r < got.size(); ++r) {
-      part.push_back(absl::MakeConstSpan(open[r]).subspan(std::min(begin, open[r].size()), kAtOnce));
+      part.push_back(
+          absl::MakeConstSpan(open[r]).subspan(std::min(begin, open[r].size()), kAtOnce));
       groups.push_back(GroupsOfOne(got[r].shape, part.back()));
     }
     const PointInputs at = AddPoints(points_->op, inputs, groups);
@@ -239,29 +247,32 @@ absl::Status Judge::EnclosePoints(Precision precision, const RunInputs& inputs, 
   return absl::OkStatus();
 }
 
-absl::Status Judge::EncloseIn(Precision precision, const RunInputs& inputs, absl::Span<const TensorView> got,
-                              const ElementLists& open, Method method, Decision decide) const {
+absl::Status Judge::EncloseIn(Precision precision, const RunInputs& inputs,
+                              absl::Span<const TensorView> got, const ElementLists& open,
+                              Method method, Decision decide) const {
   return method == Method::kPoints ? EnclosePoints(precision, inputs, got, open, decide)
                                    : EncloseAll(precision, inputs, got, open, decide);
 }
 
-// First in the op's own types: what is decided there, as an index that is made of floats, may be undecided
-// in others.
-absl::Status Judge::Enclose(const RunInputs& inputs, absl::Span<const TensorView> got, const ElementLists& open,
-                            Method method, Verdict& verdict) const {
+// First in the op's own types: what is decided there, as an index that is made of floats, may be
+// undecided in others.
+absl::Status Judge::Enclose(const RunInputs& inputs, absl::Span<const TensorView> got,
+                            const ElementLists& open, Method method, Verdict& verdict) const {
   if (CountOf(open) == 0) return absl::OkStatus();
   Verdict outside, wider;
   ElementLists doubted(got.size());
-  NESTOR_RETURN_IF_ERROR(EncloseIn(Precision::kAsWritten, inputs, got, open, method,
-                                   [&](size_t r, int64_t i, const Enclosure& want) {
-                                     if (DecideOne(r, i, want, got[r], allowance_, verdict, outside)) return;
-                                     doubted[r].push_back(i);
-                                   }));
+  NESTOR_RETURN_IF_ERROR(
+      EncloseIn(Precision::kAsWritten, inputs, got, open, method,
+                [&](size_t r, int64_t i, const Enclosure& want) {
+                  if (DecideOne(r, i, want, got[r], allowance_, verdict, outside)) return;
+                  doubted[r].push_back(i);
+                }));
   if (CountOf(doubted) == 0) return absl::OkStatus();
-  const absl::Status status = EncloseIn(Precision::kAsWrittenOrWider, inputs, got, doubted, method,
-                                        [&](size_t r, int64_t i, const Enclosure& want) {
-                                          wider.by_wider += DecideOne(r, i, want, got[r], allowance_, wider, wider);
-                                        });
+  const absl::Status status =
+      EncloseIn(Precision::kAsWrittenOrWider, inputs, got, doubted, method,
+                [&](size_t r, int64_t i, const Enclosure& want) {
+                  wider.by_wider += DecideOne(r, i, want, got[r], allowance_, wider, wider);
+                });
   const Verdict& decided = status.ok() ? wider : outside;
   verdict.histogram.Add(decided.histogram);
   verdict.by_wider += decided.by_wider;
@@ -270,7 +281,8 @@ absl::Status Judge::Enclose(const RunInputs& inputs, absl::Span<const TensorView
   return absl::OkStatus();
 }
 
-absl::StatusOr<Verdict> Judge::Decide(const RunInputs& inputs, absl::Span<const TensorView> got) const {
+absl::StatusOr<Verdict> Judge::Decide(const RunInputs& inputs,
+                                      absl::Span<const TensorView> got) const {
   Verdict verdict;
   verdict.elements = CountOf(got);
   const ElementLists open = AcceptAll(inputs, got, verdict);
@@ -282,9 +294,12 @@ absl::StatusOr<Verdict> Judge::Decide(const RunInputs& inputs, absl::Span<const 
   return verdict;
 }
 
-absl::StatusOr<Verdict> Judge::DecideSample(const RunInputs& inputs, absl::Span<const TensorView> got, int64_t sample,
+absl::StatusOr<Verdict> Judge::DecideSample(const RunInputs& inputs,
+                                            absl::Span<const TensorView> got, int64_t sample,
                                             uint64_t seed) const {
-  const auto is_small = [&](const TensorView& view) { return NumElements(view.shape).value() <= sample; };
+  const auto is_small = [&](const TensorView& view) {
+    return NumElements(view.shape).value() <= sample;
+  };
   if (points_ == nullptr || absl::c_all_of(got, is_small)) return Decide(inputs, got);
   Random random(seed);
   const Slices slices = DrawSlices(op_, separable_, ShapesOf(got), sample, random);
@@ -292,8 +307,9 @@ absl::StatusOr<Verdict> Judge::DecideSample(const RunInputs& inputs, absl::Span<
                         : DecideSlices(inputs, got, slices, sample, random);
 }
 
-absl::StatusOr<Verdict> Judge::DecideSlices(const RunInputs& inputs, absl::Span<const TensorView> got,
-                                            const Slices& slices, int64_t sample, Random& random) const {
+absl::StatusOr<Verdict> Judge::DecideSlices(const RunInputs& inputs,
+                                            absl::Span<const TensorView> got, const Slices& slices,
+                                            int64_t sample, Random& random) const {
   const SlicedInputs at = SliceInputs(op_, inputs, slices);
   const absl::Span<const Tensor> ends = bounds_->At(at.inputs);
   Verdict verdict;
@@ -309,7 +325,8 @@ absl::StatusOr<Verdict> Judge::DecideSlices(const RunInputs& inputs, absl::Span<
   return verdict;
 }
 
-absl::StatusOr<Verdict> Judge::DecideGroups(const RunInputs& inputs, absl::Span<const TensorView> got, int64_t sample,
+absl::StatusOr<Verdict> Judge::DecideGroups(const RunInputs& inputs,
+                                            absl::Span<const TensorView> got, int64_t sample,
                                             Random& random) const {
   std::vector<PointGroups> groups;
   for (const TensorView& view : got) groups.push_back(DrawGroups(view.shape, sample, random));
@@ -326,13 +343,15 @@ absl::StatusOr<Verdict> Judge::DecideGroups(const RunInputs& inputs, absl::Span<
   return verdict;
 }
 
-// Counts the elements `numbers`, of which -1 is none, that lie in their bounds, and gives the others.
-std::vector<int64_t> Judge::AcceptSome(const TensorView& got, size_t result, absl::Span<const Tensor> ends,
-                                       std::vector<int64_t> numbers, Verdict& verdict) const {
+// Counts the elements `numbers`, of which -1 is none, that lie in their bounds, and
+// gives the others.
+std::vector<int64_t> Judge::AcceptSome(const TensorView& got, size_t result,
+                                       absl::Span<const Tensor> ends, std::vector<int64_t> numbers,
+                                       Verdict& verdict) const {
   verdict.elements += static_cast<int64_t>(numbers.size()) - absl::c_count(numbers, -1);
   if (!ends.empty()) {
-    const ElementBounds bounds{ends[2 * result].values<double>(), ends[2 * result + 1].values<double>(),
-                               numbers.data()};
+    const ElementBounds bounds{ends[2 * result].values<double>(),
+                               ends[2 * result + 1].values<double>(), numbers.data()};
     numbers = AcceptElements(got, bounds, allowance_.signed_zeros, verdict);
   }
   numbers.erase(std::remove(numbers.begin(), numbers.end(), -1), numbers.end());

@@ -72,23 +72,23 @@ struct Verdict {
 
 // Accepts by compiled bounds (fast_judge.h) what these hold; the oracle decides the rest,
 // where that is little by an op for those elements alone (point_op.h). What has no such
-// bounds the oracle decides as a whole. A kernel may compute in wider types than its op: what lies outside of
-// the bounds is held against those that hold then, too. Not thread-safe; movable.
+// bounds the oracle decides as a whole. A kernel may compute in wider types than its op: what lies
+// outside of the bounds is held against those that hold then, too. Not thread-safe; movable.
 class Judge {
  public:
   explicit Judge(const Op& op, const Allowance& allowance = {});
   Judge(Judge&&) noexcept;
   ~Judge();
 
-  // `got`: compact, in the order of the op's results. A Status where the oracle has no answer: it does
-  // not decide which element is read or written, or the sizes exceed what it runs.
+  // `got`: compact, in the order of the op's results. A Status where the oracle has no answer: it
+  // does not decide which element is read or written, or the sizes exceed what it runs.
   absl::StatusOr<Verdict> Decide(const RunInputs& inputs, absl::Span<const TensorView> got) const;
 
   // The same for at most `sample` elements of each result: its corners, elements on its
   // borders, and others drawn by `seed`. They share indices along the axes, so that what several
   // of them need is enclosed once. Where the op has no such part, for all.
-  absl::StatusOr<Verdict> DecideSample(const RunInputs& inputs, absl::Span<const TensorView> got, int64_t sample,
-                                       uint64_t seed) const;
+  absl::StatusOr<Verdict> DecideSample(const RunInputs& inputs, absl::Span<const TensorView> got,
+                                       int64_t sample, uint64_t seed) const;
 
   // What the op gives, evaluated in order in its own types.
   absl::StatusOr<std::vector<Tensor>> Expected(const RunInputs& inputs) const;
@@ -97,25 +97,30 @@ class Judge {
   class Bounds;
   struct Points;
 
-  ElementLists AcceptAll(const RunInputs& inputs, absl::Span<const TensorView> got, Verdict& verdict) const;
+  ElementLists AcceptAll(const RunInputs& inputs, absl::Span<const TensorView> got,
+                         Verdict& verdict) const;
   absl::StatusOr<Verdict> DecideSlices(const RunInputs& inputs, absl::Span<const TensorView> got,
                                        const Slices& slices, int64_t sample, Random& random) const;
-  absl::StatusOr<Verdict> DecideGroups(const RunInputs& inputs, absl::Span<const TensorView> got, int64_t sample,
-                                       Random& random) const;
-  std::vector<int64_t> AcceptSome(const TensorView& got, size_t result, absl::Span<const Tensor> ends,
-                                  std::vector<int64_t> numbers, Verdict& verdict) const;
+  absl::StatusOr<Verdict> DecideGroups(const RunInputs& inputs, absl::Span<const TensorView> got,
+                                       int64_t sample, Random& random) const;
+  std::vector<int64_t> AcceptSome(const TensorView& got, size_t result,
+                                  absl::Span<const Tensor> ends, std::vector<int64_t> numbers,
+                                  Verdict& verdict) const;
   // Called with a result, an element of it, and what that must lie in.
   using Decision = absl::FunctionRef<void(size_t, int64_t, const Enclosure&)>;
   enum class Method { kAll, kPoints };  // the op as a whole, or for some elements
 
-  absl::Status Enclose(const RunInputs& inputs, absl::Span<const TensorView> got, const ElementLists& open,
-                       Method method, Verdict& verdict) const;
-  absl::Status EncloseIn(Precision precision, const RunInputs& inputs, absl::Span<const TensorView> got,
-                         const ElementLists& open, Method method, Decision decide) const;
-  absl::Status EncloseAll(Precision precision, const RunInputs& inputs, absl::Span<const TensorView> got,
-                          const ElementLists& open, Decision decide) const;
-  absl::Status EnclosePoints(Precision precision, const RunInputs& inputs, absl::Span<const TensorView> got,
-                             const ElementLists& open, Decision decide) const;
+  absl::Status Enclose(const RunInputs& inputs, absl::Span<const TensorView> got,
+                       const ElementLists& open, Method method, Verdict& verdict) const;
+  absl::Status EncloseIn(Precision precision, const RunInputs& inputs,
+                         absl::Span<const TensorView> got, const ElementLists& open, Method method,
+                         Decision decide) const;
+  absl::Status EncloseAll(Precision precision, const RunInputs& inputs,
+                          absl::Span<const TensorView> got, const ElementLists& open,
+                          Decision decide) const;
+  absl::Status EnclosePoints(Precision precision, const RunInputs& inputs,
+                             absl::Span<const TensorView> got, const ElementLists& open,
+                             Decision decide) const;
 
   Op op_;
   std::vector<std::string> separable_;  // dimensions (slices.h)

@@ -12,7 +12,8 @@ namespace {
 [[noreturn]] void Unknown(const Op& op, absl::string_view what, absl::string_view name,
                           const std::vector<std::string>& known) {
   throw KernelCallError(absl::StrCat("the kernel asks ", op.name, " for ", what, " '", name, "'",
-                                     DidYouMean(name, known), " (there are ", absl::StrJoin(known, ", "), ")"));
+                                     DidYouMean(name, known), " (there are ",
+                                     absl::StrJoin(known, ", "), ")"));
 }
 
 std::vector<std::string> ArgumentNames(const Op& op) {
@@ -59,8 +60,9 @@ Scalar KernelCall::scalar(absl::string_view name) const {
 int64_t KernelCall::param(absl::string_view name) const {
   const Scalar value = scalar(name);
   if (IsInteger(value.type)) return value.ToInt();
-  throw KernelCallError(absl::StrCat("the kernel asks for the $param ", name, " as an integer, but it is ",
-                                     Name(value.type), ": use param<T>"));
+  throw KernelCallError(absl::StrCat("the kernel asks for the $param ", name,
+                                     " as an integer, but it is ", Name(value.type),
+                                     ": use param<T>"));
 }
 
 const TensorView& KernelCall::InputNamed(absl::string_view name) const {
@@ -83,7 +85,8 @@ const TensorView& KernelCall::view(absl::string_view name) const {
 int64_t KernelCall::stride(absl::string_view name, int axis) const {
   const TensorView& tensor = view(name);
   if (axis >= 0 && axis < tensor.rank()) return tensor.strides[static_cast<size_t>(axis)];
-  throw KernelCallError(absl::StrCat("the kernel asks for axis ", axis, " of ", name, ", which has ", tensor.rank(),
+  throw KernelCallError(absl::StrCat("the kernel asks for axis ", axis, " of ", name,
+                                     ", which has ", tensor.rank(),
                                      tensor.rank() == 1 ? " axis" : " axes"));
 }
 

@@ -1,6 +1,6 @@
 // Outputs hold one poison in the first run and another in the second: what keeps both, and that
-// of a third run, was not written, and what differs otherwise depends on it, or, where more runs like
-// these differ from them, on nothing that the kernel is given.
+// of a third run, was not written, and what differs otherwise depends on it, or, where more runs
+// like these differ from them, on nothing that the kernel is given.
 #include "check/kernel_run.h"
 
 #include <unistd.h>
@@ -44,9 +44,11 @@ struct Setting {
 };
 
 // A tensor, with `poison` in all bytes that are no elements.
-Buffer PlaceTensor(const Setting& setting, DType type, const Dims& shape, Arrangement layout, int poison) {
+Buffer PlaceTensor(const Setting& setting, DType type, const Dims& shape, Arrangement layout,
+                   int poison) {
   TensorView view{type, shape, StridesOf(shape, layout), nullptr};
-  GuardedMemory memory = MemoryUnder(view, setting.given.side, setting.options.alignment, &setting.pool);
+  GuardedMemory memory =
+      MemoryUnder(view, setting.given.side, setting.options.alignment, &setting.pool);
   memory.FillRest(poison);
   if (!IsContiguous(view)) FillBytes(view, poison);
   return {view, std::move(memory), ""};
@@ -54,7 +56,8 @@ Buffer PlaceTensor(const Setting& setting, DType type, const Dims& shape, Arrang
 
 Buffer PlaceInput(const Setting& setting, size_t number) {
   const Tensor& from = setting.given.inputs[number];
-  Buffer buffer = PlaceTensor(setting, from.type(), from.shape(), setting.given.input_layouts[number], kPoison);
+  Buffer buffer =
+      PlaceTensor(setting, from.type(), from.shape(), setting.given.input_layouts[number], kPoison);
   PutElements(from.data(), buffer.view);
   const bool is_sealed = setting.options.sealed && !setting.given.IsOverwritten(number);
   if (is_sealed) buffer.memory.Seal();
@@ -111,7 +114,8 @@ std::vector<NamedBuffer> BuffersOf(const Op& op, const Placed& placed) {
     buffers.push_back({name.c_str(), bytes.data(), bytes.data() + bytes.size(), may_be_written});
   };
   for (size_t i = 0; i < placed.inputs.size(); ++i) add(op.args[i].name, placed.inputs[i], false);
-  for (size_t i = 0; i < placed.outputs.size(); ++i) add(op.results[i].name, placed.outputs[i], true);
+  for (size_t i = 0; i < placed.outputs.size(); ++i)
+    add(op.results[i].name, placed.outputs[i], true);
   return buffers;
 }
 
@@ -127,7 +131,8 @@ struct FloatState {
   static FloatState Now() {
     FloatState state;
     state.mxcsr = _mm_getcsr() & ~uint32_t{0x3f};
-    uint16_t environment[14];  // the control word, the status word and the tags, in 4 bytes each; and more
+    // The control word, the status word and the tags, in 4 bytes each; and more.
+    uint16_t environment[14];
     asm volatile("fnstenv %0\n\tfldcw %0" : "=m"(environment));  // the first masks what traps
     state.x87 = environment[0];
     state.x87_tags = environment[4];
@@ -142,11 +147,14 @@ struct FloatState {
 std::string Difference(const FloatState& before, const FloatState& after) {
   std::vector<std::string> changes;
   const auto compare = [&](absl::string_view name, uint32_t was, uint32_t is) {
-    if (was != is) changes.push_back(absl::StrCat(name, " changed from 0x", absl::Hex(was), " to 0x", absl::Hex(is)));
+    if (was != is)
+      changes.push_back(
+          absl::StrCat(name, " changed from 0x", absl::Hex(was), " to 0x", absl::Hex(is)));
   };
   compare("MXCSR", before.mxcsr, after.mxcsr);
   compare("the x87 control word", before.x87, after.x87);
-  if (before.x87_tags != after.x87_tags) changes.push_back("x87 registers in use (MMX code ends with emms)");
+  if (before.x87_tags != after.x87_tags)
+    changes.push_back("x87 registers in use (MMX code ends with emms)");
   return changes.empty() ? "" : absl::StrCat("leaves ", absl::StrJoin(changes, " and "));
 }
 
@@ -240,7 +248,8 @@ KernelRun RunOnce(const Setting& setting, const Inputs& inputs, int poison) {
   {
     const std::vector<NamedBuffer> buffers = BuffersOf(setting.op, placed);
     const FaultMessage message(buffers);
-    CallKernel(setting.kernel, KernelCall(setting.op, setting.given.binding, placed.inputs, placed.outputs), run);
+    CallKernel(setting.kernel,
+               KernelCall(setting.op, setting.given.binding, placed.inputs, placed.outputs), run);
   }
   if (run.fault != Fault::kNone) return run;
   CheckInputs(setting, inputs, run);
@@ -257,11 +266,13 @@ const char* ElementAt(const TensorView& compact, int64_t i) {
 
 bool SameElement(const TensorView& a, const TensorView& b, int64_t i) {
   const char *x = ElementAt(a, i), *y = ElementAt(b, i);
-  return std::memcmp(x, y, static_cast<size_t>(ByteSize(a.type))) == 0 || Load(a.type, x) == Load(b.type, y);
+  return std::memcmp(x, y, static_cast<size_t>(ByteSize(a.type))) == 0 ||
+         Load(a.type, x) == Load(b.type, y);
 }
 
 bool SameOutputs(absl::Span<const TensorView> a, absl::Span<const TensorView> b) {
-  return absl::c_equal(a, b, [](const auto& x, const auto& y) { return BytesUnder(x) == BytesUnder(y); });
+  return absl::c_equal(a, b,
+                       [](const auto& x, const auto& y) { return BytesUnder(x) == BytesUnder(y); });
 }
 
 // By result, the elements that differ.
@@ -280,14 +291,17 @@ ElementLists Keeping(int poison, absl::Span<const TensorView> outputs, ElementLi
   for (size_t r = 0; r < outputs.size(); ++r) {
     const auto size = static_cast<size_t>(ByteSize(outputs[r].type));
     std::vector<int64_t>& list = elements[r];
-    const auto is_written = [&](int64_t i) { return !AllAre(poison, ElementAt(outputs[r], i), size); };
+    const auto is_written = [&](int64_t i) {
+      return !AllAre(poison, ElementAt(outputs[r], i), size);
+    };
     list.erase(std::remove_if(list.begin(), list.end(), is_written), list.end());
   }
   return elements;
 }
 
 bool Any(const ElementLists& elements) {
-  return std::any_of(elements.begin(), elements.end(), [](const auto& list) { return !list.empty(); });
+  return std::any_of(elements.begin(), elements.end(),
+                     [](const auto& list) { return !list.empty(); });
 }
 
 // What two runs on different poison say; `again(poison)` runs once more.
@@ -296,9 +310,11 @@ void CompareRuns(const KernelRun& second, const Again& again, KernelRun& run) {
   if (SameOutputs(run.outputs, second.outputs)) return;
   const ElementLists differing = Differences(run.outputs, second.outputs);
   if (!Any(differing)) return;
-  ElementLists unwritten = Keeping(kPoison, run.outputs, Keeping(kSecondPoison, second.outputs, differing));
+  ElementLists unwritten =
+      Keeping(kPoison, run.outputs, Keeping(kSecondPoison, second.outputs, differing));
   // What is computed from poison may be poison, too: NaN + 0 and 0 + 0.
-  if (Any(unwritten)) unwritten = Keeping(kThirdPoison, again(kThirdPoison).outputs, std::move(unwritten));
+  if (Any(unwritten))
+    unwritten = Keeping(kThirdPoison, again(kThirdPoison).outputs, std::move(unwritten));
   if (Any(unwritten)) {
     run.elements = std::move(unwritten);
     run.fault = Fault::kUnwritten;
@@ -319,8 +335,8 @@ void CompareRuns(const KernelRun& second, const Again& again, KernelRun& run) {
 
 }  // namespace
 
-KernelRun RunKernel(const Kernel& kernel, const Op& op, const Case& given, const RunOptions& options,
-                    GuardedPool& pool) {
+KernelRun RunKernel(const Kernel& kernel, const Op& op, const Case& given,
+                    const RunOptions& options, GuardedPool& pool) {
   const Setting setting{kernel, op, given, options, pool};
   const Inputs inputs = PlaceInputs(setting);
   KernelRun run = RunOnce(setting, inputs, kPoison);
@@ -331,7 +347,8 @@ KernelRun RunKernel(const Kernel& kernel, const Op& op, const Case& given, const
     run.message = absl::StrCat("run again on the same case: ", second.message);
     return run;
   }
-  CompareRuns(second, [&](int poison) { return RunOnce(setting, inputs, poison); }, run);
+  CompareRuns(
+      second, [&](int poison) { return RunOnce(setting, inputs, poison); }, run);
   return run;
 }
 

@@ -24,7 +24,7 @@ struct RunOptions {
 
 struct KernelRun {
   Fault fault = Fault::kNone;
-  std::string message;          // what is wrong
+  std::string message;              // what is wrong
   std::vector<TensorView> outputs;  // compact; empty where the kernel did not get so far
   // Of kUnwritten, kDependsOnOutput and kNotRepeatable: by result, the elements in question.
   ElementLists elements;
@@ -37,8 +37,8 @@ struct KernelRun {
 // Calls the kernel twice, and where both calls differ up to twice more, on memory between guard
 // pages: a stray access ends the process (check/fault_message.h says where it was). The memory is
 // from `pool`, which must outlive what is returned.
-KernelRun RunKernel(const Kernel& kernel, const Op& op, const Case& given, const RunOptions& options,
-                    GuardedPool& pool);
+KernelRun RunKernel(const Kernel& kernel, const Op& op, const Case& given,
+                    const RunOptions& options, GuardedPool& pool);
 
 }  // namespace nestor
 

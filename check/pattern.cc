@@ -1,5 +1,5 @@
-// Conditions that do not hold for every wrong sample are dropped at once. Of the others each keeps, as
-// bits, which right samples it holds for, so that a conjunction is tried by an AND of these.
+// Conditions that do not hold for every wrong sample are dropped at once. Of the others each keeps,
+// as bits, which right samples it holds for, so that a conjunction is tried by an AND of these.
 #include "check/pattern.h"
 
 #include <algorithm>
@@ -35,20 +35,23 @@ bool HasSpecial(const Tensor& tensor) {
 int64_t Whole(double value) { return static_cast<int64_t>(value); }
 
 std::string NumberText(double value) {
-  return value == std::floor(value) && std::abs(value) < 1e15 ? absl::StrCat(Whole(value)) : absl::StrCat(value);
+  return value == std::floor(value) && std::abs(value) < 1e15 ? absl::StrCat(Whole(value))
+                                                              : absl::StrCat(value);
 }
 
 }  // namespace
 
-PatternFinder::PatternFinder(const CaseSource& source, int result) : source_(source), result_(result) {
+PatternFinder::PatternFinder(const CaseSource& source, int result)
+    : source_(source), result_(result) {
   static constexpr const char* kIndexNames[] = {"i", "j", "k", "l", "m", "n"};
   const Op& op = source.op;
   const Shape& shape = op.graph.shape(op.results[static_cast<size_t>(result)].node);
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     index_names_.push_back(axis < 6 ? kIndexNames[axis] : absl::StrCat("i", axis));
     const std::string extent = SymbolicText(op.graph.pool(), shape[axis]);
-    extent_names_.push_back(extent.find_first_of(" */%") == std::string::npos ? extent
-                                                                              : absl::StrCat("(", extent, ")"));
+    extent_names_.push_back(extent.find_first_of(" */%") == std::string::npos
+                                ? extent
+                                : absl::StrCat("(", extent, ")"));
   }
   case_names_ = source.solver.names();
   for (const Argument& arg : op.args) {
@@ -73,7 +76,8 @@ std::vector<double> PatternFinder::CaseValues(const Case& examined) const {
 }
 
 PatternFinder::Sample PatternFinder::SampleOf(const Dims& index, const Dims& shape,
-                                              const std::vector<double>& of_case, bool reads_special) const {
+                                              const std::vector<double>& of_case,
+                                              bool reads_special) const {
   Sample sample;
   sample.values.assign(index.begin(), index.end());
   sample.values.insert(sample.values.end(), shape.begin(), shape.end());
@@ -92,7 +96,8 @@ void PatternFinder::Add(const Case& examined, const std::vector<WrongElement>& w
     if (element.result == result_) is_wrong.insert(element.element);
   }
   // Evenly, and both ends.
-  const auto add = [&](const std::vector<int64_t>& elements, int64_t most, std::vector<Sample>& samples) {
+  const auto add = [&](const std::vector<int64_t>& elements, int64_t most,
+                       std::vector<Sample>& samples) {
     const int64_t size = static_cast<int64_t>(elements.size()), taken = std::min(size, most);
     for (int64_t i = 0; i < taken; ++i) {
       const int64_t chosen = taken == 1 ? 0 : i * (size - 1) / (taken - 1);
@@ -120,7 +125,8 @@ class PatternFinder::Candidates {
   explicit Candidates(const PatternFinder& finder) : finder_(finder) {
     const size_t rank = finder.index_names_.size();
     for (size_t axis = 0; axis < rank; ++axis) AddPlace(axis, rank + axis);
-    for (size_t k = 0; k < finder.case_names_.size(); ++k) AddOfCase(2 * rank + k, finder.case_names_[k]);
+    for (size_t k = 0; k < finder.case_names_.size(); ++k)
+      AddOfCase(2 * rank + k, finder.case_names_[k]);
   }
 
   std::vector<Predicate>& list() { return list_; }
@@ -131,7 +137,8 @@ class PatternFinder::Candidates {
   // Keeps what holds for every wrong sample, and not for every right one.
   void Consider(std::string text, double cost, const Test& test) {
     if (!std::all_of(finder_.wrong_.begin(), finder_.wrong_.end(), test)) return;
-    Predicate predicate{std::move(text), cost, std::vector<uint64_t>((finder_.right_.size() + 63) / 64)};
+    Predicate predicate{std::move(text), cost,
+                        std::vector<uint64_t>((finder_.right_.size() + 63) / 64)};
     size_t held = 0;
     for (size_t i = 0; i < finder_.right_.size(); ++i) {
       if (!test(finder_.right_[i])) continue;
@@ -154,7 +161,8 @@ class PatternFinder::Candidates {
   void AddResidues(size_t at, const std::string& name, double cost) {
     for (int64_t modulus : kModuli) {
       const int64_t residue = Whole(AtFirst(at)) % modulus;
-      Consider(absl::StrCat(name, " % ", modulus, " == ", residue), cost + 0.001 * static_cast<double>(modulus),
+      Consider(absl::StrCat(name, " % ", modulus, " == ", residue),
+               cost + 0.001 * static_cast<double>(modulus),
                [=](const Sample& s) { return Whole(s.values[at]) % modulus == residue; });
     }
   }
@@ -166,13 +174,16 @@ class PatternFinder::Candidates {
     Consider(absl::StrCat(name, " = ", extent, "-1"), 1,
              [=](const Sample& s) { return s.values[at] == s.values[extent_at] - 1; });
     for (int64_t modulus : kModuli) {
-      Consider(absl::StrCat(name, " is behind the last whole ", modulus, " of ", extent), 2, [=](const Sample& s) {
-        return Whole(s.values[at]) >= Whole(s.values[extent_at]) / modulus * modulus;
-      });
+      Consider(absl::StrCat(name, " is behind the last whole ", modulus, " of ", extent), 2,
+               [=](const Sample& s) {
+                 return Whole(s.values[at]) >= Whole(s.values[extent_at]) / modulus * modulus;
+               });
     }
     for (int64_t modulus : kModuli) {
       Consider(absl::StrCat(name, " is in the last ", modulus, " of ", extent), 2.2,
-               [=](const Sample& s) { return s.values[at] >= s.values[extent_at] - static_cast<double>(modulus); });
+               [=](const Sample& s) {
+                 return s.values[at] >= s.values[extent_at] - static_cast<double>(modulus);
+               });
     }
     AddResidues(at, name, 1.3);
     AddLimits(at, name, 1.5);
@@ -218,7 +229,8 @@ int64_t PatternFinder::Held(const Choice& choice) {
   return held;
 }
 
-PatternFinder::Choice PatternFinder::Choose(const std::vector<Predicate>& predicates, int64_t right) {
+PatternFinder::Choice PatternFinder::Choose(const std::vector<Predicate>& predicates,
+                                            int64_t right) {
   // A few right ones more are not worth a condition more.
   const double few = std::max(1.0, 0.002 * static_cast<double>(right));
   Choice best;

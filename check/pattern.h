@@ -22,15 +22,17 @@ class PatternFinder {
 
   // Looks at some of the elements of the case; `wrong` are those of any result that are wrong,
   // `reads_special` says of each of the result's whether it reads inf or nan; empty: none does.
-  void Add(const Case& examined, const std::vector<WrongElement>& wrong, const std::vector<bool>& reads_special = {});
+  void Add(const Case& examined, const std::vector<WrongElement>& wrong,
+           const std::vector<bool>& reads_special = {});
 
-  // "All 31 wrong elements (of 12 cases) lie where j = C-1 and C % 16 = 1; none of 2300 right ones does."
-  // Empty where nothing is wrong, or what holds for the wrong ones holds for most others, too.
+  // "All 31 wrong elements (of 12 cases) lie where j = C-1 and C % 16 = 1; none of 2300
+  // right ones does." Empty where nothing is wrong, or what holds for the wrong ones holds
+  // for most others, too.
   std::string Describe() const;
 
  private:
-  // One element: its index and the extents of its result, then sizes, then what is known of the inputs,
-  // then whether it reads inf or nan.
+  // One element: its index and the extents of its result, then sizes, then what is known of the
+  // inputs, then whether it reads inf or nan.
   struct Sample {
     std::vector<double> values;
   };
@@ -44,7 +46,8 @@ class PatternFinder {
 
   static int64_t Held(const Choice& choice);
   static Choice Choose(const std::vector<Predicate>& predicates, int64_t right);
-  Sample SampleOf(const Dims& index, const Dims& shape, const std::vector<double>& of_case, bool reads_special) const;
+  Sample SampleOf(const Dims& index, const Dims& shape, const std::vector<double>& of_case,
+                  bool reads_special) const;
   std::vector<double> CaseValues(const Case& examined) const;
 
   const CaseSource& source_;

@@ -32,15 +32,18 @@ class Random {
   }
   // Near the ends of int64, at powers of two beyond 32 bits, or small.
   int64_t Extreme() {
-    constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
-    const int64_t large = Pick({kLeast, kMost, int64_t{1} << 31, int64_t{1} << 32, int64_t{1} << 48, int64_t{1} << 61,
-                                int64_t{1} << 62, -(int64_t{1} << 31), -(int64_t{1} << 32), -(int64_t{1} << 62)});
+    constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(),
+                      kMost = std::numeric_limits<int64_t>::max();
+    const int64_t large =
+        Pick({kLeast, kMost, int64_t{1} << 31, int64_t{1} << 32, int64_t{1} << 48, int64_t{1} << 61,
+              int64_t{1} << 62, -(int64_t{1} << 31), -(int64_t{1} << 32), -(int64_t{1} << 62)});
     const int64_t near = Pick({0, 0, 1, -1, 2, -2, 8, -8});
     return static_cast<int64_t>(static_cast<uint64_t>(large) + static_cast<uint64_t>(near));
   }
   template <class List>
   void Shuffle(List& list) {
-    for (size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[Below(static_cast<int64_t>(i))]);
+    for (size_t i = list.size(); i > 1; --i)
+      std::swap(list[i - 1], list[Below(static_cast<int64_t>(i))]);
   }
 
  private:

@@ -20,8 +20,10 @@ std::string Counted(int64_t count, absl::string_view thing) {
 std::string TrialsText(const CheckReport& report) {
   std::string text = Counted(report.trials, "trial");
   std::vector<std::string> apart;
-  if (report.skipped > 0) apart.push_back(absl::StrCat(report.skipped, " that the kernel does not do"));
-  if (report.undecided > 0) apart.push_back(absl::StrCat(report.undecided, " that the oracle does not decide"));
+  if (report.skipped > 0)
+    apart.push_back(absl::StrCat(report.skipped, " that the kernel does not do"));
+  if (report.undecided > 0)
+    apart.push_back(absl::StrCat(report.undecided, " that the oracle does not decide"));
   if (!apart.empty()) absl::StrAppend(&text, " (", absl::StrJoin(apart, ", "), ")");
   const double seconds = absl::ToDoubleSeconds(report.time);
   return absl::StrCat(text, absl::StrFormat(" in %.3g s", seconds));
@@ -37,10 +39,11 @@ std::string UnitsText(double units) {
 
 std::string Headline(const CheckReport& report) {
   if (report.fault != Fault::kNone) {
-    return absl::StrCat(report.op, ": WRONG (", Name(report.fault), "), found after ", TrialsText(report),
-                        ": the kernel ", report.message);
+    return absl::StrCat(report.op, ": WRONG (", Name(report.fault), "), found after ",
+                        TrialsText(report), ": the kernel ", report.message);
   }
-  if (!report.IsRight()) return absl::StrCat(report.op, ": NOT CHECKED: nothing was judged in ", TrialsText(report));
+  if (!report.IsRight())
+    return absl::StrCat(report.op, ": NOT CHECKED: nothing was judged in ", TrialsText(report));
   return absl::StrCat(report.op, ": right in ", TrialsText(report));
 }
 
@@ -67,11 +70,13 @@ void AppendFinding(const CheckReport& report, std::string& text) {
   if (!report.smallest_case.empty()) {
     absl::StrAppend(&text, "  smallest case that still fails: ", report.smallest_case);
     if (report.wrong_elements > 0) {
-      absl::StrAppend(&text, " (", report.wrong_elements, " of ", Counted(report.elements, "element"), ")");
+      absl::StrAppend(&text, " (", report.wrong_elements, " of ",
+                      Counted(report.elements, "element"), ")");
     }
     absl::StrAppend(&text, "\n");
   }
-  for (const CheckReport::Element& element : report.worst) absl::StrAppend(&text, "    ", ElementText(element), "\n");
+  for (const CheckReport::Element& element : report.worst)
+    absl::StrAppend(&text, "    ", ElementText(element), "\n");
   if (!report.inputs.empty()) absl::StrAppend(&text, Indented(report.inputs, "    "), "\n");
   if (!report.pattern.empty()) absl::StrAppend(&text, "  ", report.pattern, "\n");
   if (!report.map.empty()) absl::StrAppend(&text, Indented(report.map, "  "), "\n");
@@ -82,11 +87,14 @@ std::string HistogramText(const ErrorHistogram& histogram) {
   const double total = static_cast<double>(histogram.Total());
   std::vector<std::string> parts;
   const auto add = [&](absl::string_view name, int64_t count) {
-    if (count > 0) parts.push_back(absl::StrFormat("%s: %.3g%%", name, 100 * static_cast<double>(count) / total));
+    if (count > 0)
+      parts.push_back(
+          absl::StrFormat("%s: %.3g%%", name, 100 * static_cast<double>(count) / total));
   };
   add("exact", histogram.exact);
   for (int i = 0; i < ErrorHistogram::kTenths; ++i) {
-    add(absl::StrFormat("%.1f-%.1f", i / 10.0, (i + 1) / 10.0), histogram.counts[static_cast<size_t>(i)]);
+    add(absl::StrFormat("%.1f-%.1f", i / 10.0, (i + 1) / 10.0),
+        histogram.counts[static_cast<size_t>(i)]);
   }
   add("beyond", histogram.counts.back());
   return absl::StrJoin(parts, ", ");
@@ -99,9 +107,10 @@ std::string JsonNumber(double value) {
 }
 
 std::string JsonElement(const CheckReport::Element& element) {
-  return absl::StrCat("{\"place\": ", JsonString(element.place), ", \"got\": ", JsonString(element.got), ", \"want\": ",
-                      JsonString(element.want), ", \"bound\": ", JsonString(element.bound), ", \"units\": ",
-                      JsonNumber(element.units), ", \"ulps\": ", JsonNumber(element.ulps), "}");
+  return absl::StrCat(
+      "{\"place\": ", JsonString(element.place), ", \"got\": ", JsonString(element.got),
+      ", \"want\": ", JsonString(element.want), ", \"bound\": ", JsonString(element.bound),
+      ", \"units\": ", JsonNumber(element.units), ", \"ulps\": ", JsonNumber(element.ulps), "}");
 }
 
 }  // namespace
@@ -113,9 +122,11 @@ std::string CheckReport::ToString() const {
     absl::StrAppend(
         &text, "  ", Counted(histogram.Total(), "element"), " judged, ", by_bounds,
         " by compiled bounds, the others by the oracle",
-        by_wider > 0 ? absl::StrCat("; ", by_wider, " right only as computed in wider types than the op's") : "",
-        "\n  distance from the middle of the bound, in half-widths: ",
-        HistogramText(histogram), "; the largest ", UnitsText(histogram.largest), "\n");
+        by_wider > 0
+            ? absl::StrCat("; ", by_wider, " right only as computed in wider types than the op's")
+            : "",
+        "\n  distance from the middle of the bound, in half-widths: ", HistogramText(histogram),
+        "; the largest ", UnitsText(histogram.largest), "\n");
   }
   if (!reproduce.empty()) absl::StrAppend(&text, "  to see it again: ", reproduce, "\n");
   return text;
@@ -124,23 +135,29 @@ std::string CheckReport::ToString() const {
 std::string CheckReport::ToJson() const {
   std::string json = absl::StrCat(
       "{\"op\": ", JsonString(op), ", \"right\": ", IsRight() ? "true" : "false",
-      ", \"fault\": ", JsonString(Name(fault)), ", \"message\": ", JsonString(message), ", \"trials\": ", trials,
-      ", \"skipped\": ", skipped, ", \"undecided\": ", undecided, ", \"seconds\": ", absl::ToDoubleSeconds(time),
-      ", \"seed\": ", seed, ",\n \"histogram\": {\"exact\": ", histogram.exact, ", \"tenths\": [",
-      absl::StrJoin(histogram.counts.begin(), histogram.counts.end() - 1, ", "), "], \"by_bounds\": ", by_bounds,
-      ", \"by_wider\": ", by_wider,
-      ", \"beyond\": ", histogram.counts.back(), ", \"largest\": ", JsonNumber(histogram.largest), "}");
+      ", \"fault\": ", JsonString(Name(fault)), ", \"message\": ", JsonString(message),
+      ", \"trials\": ", trials, ", \"skipped\": ", skipped, ", \"undecided\": ", undecided,
+      ", \"seconds\": ", absl::ToDoubleSeconds(time), ", \"seed\": ", seed,
+      ",\n \"histogram\": {\"exact\": ", histogram.exact, ", \"tenths\": [",
+      absl::StrJoin(histogram.counts.begin(), histogram.counts.end() - 1, ", "),
+      "], \"by_bounds\": ", by_bounds, ", \"by_wider\": ", by_wider,
+      ", \"beyond\": ", histogram.counts.back(), ", \"largest\": ", JsonNumber(histogram.largest),
+      "}");
   if (fault != Fault::kNone) {
-    absl::StrAppend(&json, ",\n \"failing_seed\": ", failing_seed, ", \"case\": ", JsonString(failing_case),
-                    ", \"smallest_case\": ", JsonString(smallest_case), ", \"wrong_elements\": ", wrong_elements,
-                    ", \"elements\": ", elements, ", \"worst\": [",
-                    absl::StrJoin(worst, ", ", [](std::string* out, const Element& e) { *out += JsonElement(e); }),
-                    "],\n \"inputs\": ", JsonString(inputs), ", \"pattern\": ", JsonString(pattern),
-                    ", \"map\": ", JsonString(map), ", \"reproduce\": ", JsonString(reproduce));
+    absl::StrAppend(
+        &json, ",\n \"failing_seed\": ", failing_seed, ", \"case\": ", JsonString(failing_case),
+        ", \"smallest_case\": ", JsonString(smallest_case),
+        ", \"wrong_elements\": ", wrong_elements, ", \"elements\": ", elements, ", \"worst\": [",
+        absl::StrJoin(worst, ", ",
+                      [](std::string* out, const Element& e) { *out += JsonElement(e); }),
+        "],\n \"inputs\": ", JsonString(inputs), ", \"pattern\": ", JsonString(pattern),
+        ", \"map\": ", JsonString(map), ", \"reproduce\": ", JsonString(reproduce));
   }
   return absl::StrCat(json, "}\n");
 }
 
-std::ostream& operator<<(std::ostream& out, const CheckReport& report) { return out << report.ToString(); }
+std::ostream& operator<<(std::ostream& out, const CheckReport& report) {
+  return out << report.ToString();
+}
 
 }  // namespace nestor

@@ -18,11 +18,11 @@ namespace nestor {
 struct CheckReport {
   // An element of the smallest failing case.
   struct Element {
-    std::string place;     // "y[0, 16]"
+    std::string place;      // "y[0, 16]"
     std::string got, want;  // `want` evaluated in order, in the op's own types
-    std::string bound;     // "[0.1, 0.25]"
-    double units = 0;      // half widths of the bound from its middle
-    double ulps = 0;       // from `want`
+    std::string bound;      // "[0.1, 0.25]"
+    double units = 0;       // half widths of the bound from its middle
+    double ulps = 0;        // from `want`
   };
 
   std::string op;
@@ -33,7 +33,7 @@ struct CheckReport {
   int64_t skipped = 0;    // cases that the kernel does not do
   int64_t undecided = 0;  // cases that the oracle has no answer for
   absl::Duration time;
-  uint64_t seed = 0;      // of the first trial; each has the one behind that of the trial before
+  uint64_t seed = 0;  // of the first trial; each has the one behind that of the trial before
 
   ErrorHistogram histogram;  // of all elements judged
   int64_t by_bounds = 0;     // of these, accepted by compiled bounds; the oracle judged the others
@@ -43,11 +43,11 @@ struct CheckReport {
   uint64_t failing_seed = 0;  // with one trial, reproduces it
   std::string failing_case, smallest_case;
   int64_t wrong_elements = 0, elements = 0;  // of the smallest case
-  std::vector<Element> worst;  // the worst first
-  std::string pattern;         // what wrong elements have in common, and no right ones
-  std::string map;             // where they lie in the failing case
-  std::string inputs;          // of the smallest case
-  std::string reproduce;       // how
+  std::vector<Element> worst;                // the worst first
+  std::string pattern;    // what wrong elements have in common, and no right ones
+  std::string map;        // where they lie in the failing case
+  std::string inputs;     // of the smallest case
+  std::string reproduce;  // how
 
   // Some case was judged, and none says anything against the kernel.
   bool IsRight() const { return fault == Fault::kNone && trials > skipped + undecided; }

@@ -33,8 +33,10 @@ Dims AlongAxes(const Dims& shape, int64_t elements) {
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return shape[a] < shape[b]; });
   Dims along(shape.size(), 1);
   for (size_t i = 0; i < order.size(); ++i) {
-    const double share = std::pow(static_cast<double>(elements), 1.0 / static_cast<double>(order.size() - i));
-    along[order[i]] = std::min(shape[order[i]], std::max<int64_t>(1, static_cast<int64_t>(share + 1e-9)));
+    const double share =
+        std::pow(static_cast<double>(elements), 1.0 / static_cast<double>(order.size() - i));
+    along[order[i]] =
+        std::min(shape[order[i]], std::max<int64_t>(1, static_cast<int64_t>(share + 1e-9)));
     elements /= std::max<int64_t>(1, along[order[i]]);
   }
   return along;
@@ -42,7 +44,8 @@ Dims AlongAxes(const Dims& shape, int64_t elements) {
 
 // One index out of each of `count` equal parts of an axis; the first and the last of the axis are
 // among them where `low` and `high`.
-void DrawIndices(int64_t extent, int64_t count, bool low, bool high, Random& random, std::vector<int64_t>& indices) {
+void DrawIndices(int64_t extent, int64_t count, bool low, bool high, Random& random,
+                 std::vector<int64_t>& indices) {
   for (int64_t i = 0; i < count; ++i) {
     const int64_t begin = i * extent / count, end = (i + 1) * extent / count;
     const bool is_last = high && i + 1 == count, is_first = low && i == 0;
@@ -90,23 +93,26 @@ void RemoveRepeated(std::vector<int64_t>& numbers) {
   }
 }
 
-Slices DrawSlices(const Op& op, absl::Span<const std::string> separable, absl::Span<const Dims> shapes, int64_t sample,
-                  Random& random) {
+Slices DrawSlices(const Op& op, absl::Span<const std::string> separable,
+                  absl::Span<const Dims> shapes, int64_t sample, Random& random) {
   // What a slice has beside the sample costs less than what elements apart do not share.
   constexpr int64_t kWaste = 8;
-  absl::flat_hash_map<std::string, std::pair<int64_t, int64_t>> counts;  // the extent, and how many of it
+  // The extent, and how many of it.
+  absl::flat_hash_map<std::string, std::pair<int64_t, int64_t>> counts;
   for (size_t r = 0; r < shapes.size(); ++r) {
     const Shape& shape = op.graph.shape(op.results[r].node);
     std::vector<size_t> axes;
     Dims extents;
     int64_t whole = 1;  // elements along the other axes
     for (size_t axis = 0; axis < shape.size(); ++axis) {
-      const bool is_separable = absl::c_linear_search(separable, SymbolicText(op.graph.pool(), shape[axis]));
+      const bool is_separable =
+          absl::c_linear_search(separable, SymbolicText(op.graph.pool(), shape[axis]));
       if (is_separable) axes.push_back(axis), extents.push_back(shapes[r][axis]);
       else whole *= shapes[r][axis];
     }
     if (whole > kWaste * sample) return {};
-    const Dims along = AlongAxes(extents, whole <= 1 ? sample : std::min(sample, kWaste * sample / whole));
+    const Dims along =
+        AlongAxes(extents, whole <= 1 ? sample : std::min(sample, kWaste * sample / whole));
     for (size_t i = 0; i < axes.size(); ++i) {
       const std::string name = SymbolicText(op.graph.pool(), shape[axes[i]]);
       const auto [it, is_new] = counts.emplace(name, std::pair(extents[i], along[i]));

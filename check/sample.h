@@ -19,11 +19,11 @@ namespace nestor {
 // group, some border in most others. An element may be in several.
 PointGroups DrawGroups(const Dims& shape, int64_t most, Random& random);
 
-// Of each dimension in `separable` that results of these shapes have so many indices that slices of the
-// results are hardly larger than the sample, of several the first and the last among them; none where
-// they would be.
-Slices DrawSlices(const Op& op, absl::Span<const std::string> separable, absl::Span<const Dims> shapes, int64_t sample,
-                  Random& random);
+// Of each dimension in `separable` that results of these shapes have so many indices that slices of
+// the results are hardly larger than the sample, of several the first and the last among them; none
+// where they would be.
+Slices DrawSlices(const Op& op, absl::Span<const std::string> separable,
+                  absl::Span<const Dims> shapes, int64_t sample, Random& random);
 
 // The elements of a slice as one group; `axes` as SlicedAxes gives them.
 PointGroups GroupOf(const std::vector<const std::vector<int64_t>*>& axes, const Dims& shape);

@@ -13,18 +13,21 @@ namespace {
 // As many as are asked for, or hardly fewer, none of them outside, the corners among them.
 TEST(Sample, GroupsLieInTheirShape) {
   Random random(3);
-  for (const Dims& shape : {Dims{}, Dims{0, 9}, Dims{7}, Dims{5000}, Dims{300, 200}, Dims{2, 9000}, Dims{9, 8, 7, 6}}) {
+  for (const Dims& shape :
+       {Dims{}, Dims{0, 9}, Dims{7}, Dims{5000}, Dims{300, 200}, Dims{2, 9000}, Dims{9, 8, 7, 6}}) {
     for (int64_t most : {1, 5, 40, 500, 4096}) {
       const int64_t all = NumElements(shape).value();
       const PointGroups groups = DrawGroups(shape, most, random);
       std::vector<int64_t> numbers = NumbersOf(groups, shape);
       EXPECT_LE(static_cast<int64_t>(numbers.size()), most) << ShapeText(shape);
-      EXPECT_GE(2 * static_cast<int64_t>(numbers.size()), std::min(most, all)) << ShapeText(shape) << most;
+      EXPECT_GE(2 * static_cast<int64_t>(numbers.size()), std::min(most, all))
+          << ShapeText(shape) << most;
       for (int64_t number : numbers) EXPECT_TRUE(number >= 0 && number < all) << ShapeText(shape);
       RemoveRepeated(numbers);
       std::multiset<int64_t> kept(numbers.begin(), numbers.end());
       kept.erase(-1);
-      EXPECT_EQ(std::set<int64_t>(kept.begin(), kept.end()).size(), kept.size()) << ShapeText(shape);
+      EXPECT_EQ(std::set<int64_t>(kept.begin(), kept.end()).size(), kept.size())
+          << ShapeText(shape);
       if (most < 500 || all == 0) continue;
       EXPECT_TRUE(kept.contains(0) && kept.contains(all - 1)) << ShapeText(shape) << most;
     }
@@ -32,9 +35,12 @@ TEST(Sample, GroupsLieInTheirShape) {
 }
 
 TEST(Sample, SlicesAreHardlyLargerThanTheSample) {
-  const Op op = *ParseOp("op f(x: f32[M, N, C]) -> (y) { y[i, j, k] = x[i, j, k] - max[l](x[i, j, l]) }");
+  const Op op =
+      *ParseOp("op f(x: f32[M, N, C]) -> (y) { y[i, j, k] = x[i, j, k] - max[l](x[i, j, l]) }");
   Random random(3);
-  const auto draw = [&](const Dims& shape) { return DrawSlices(op, SeparableDimensions(op), {shape}, 100, random); };
+  const auto draw = [&](const Dims& shape) {
+    return DrawSlices(op, SeparableDimensions(op), {shape}, 100, random);
+  };
   const Slices slices = draw({50, 60, 20});
   EXPECT_EQ(slices.size(), 2u);
   EXPECT_LE(slices.at("M").size() * slices.at("N").size() * 20, 800u);

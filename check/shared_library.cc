@@ -57,7 +57,8 @@ std::vector<std::string> FunctionsOf(void* handle) {
   std::vector<std::string> names;
   for (size_t i = 0, end = EndOfSymbols(hashes); i < end; ++i) {
     const bool is_function = ELF64_ST_TYPE(symbols[i].st_info) == STT_FUNC;
-    if (is_function && symbols[i].st_shndx != SHN_UNDEF) names.emplace_back(strings + symbols[i].st_name);
+    if (is_function && symbols[i].st_shndx != SHN_UNDEF)
+      names.emplace_back(strings + symbols[i].st_name);
   }
   return names;
 }
@@ -104,7 +105,8 @@ uint64_t BytesOfSegments(std::ifstream& file) {
   uint64_t bytes = 0;
   for (uint64_t i = 0; i < header->e_phnum; ++i) {
     const auto segment = ReadAt<ElfW(Phdr)>(file, header->e_phoff + i * sizeof(ElfW(Phdr)));
-    if (segment && segment->p_type == PT_LOAD) bytes = std::max(bytes, segment->p_offset + segment->p_filesz);
+    if (segment && segment->p_type == PT_LOAD)
+      bytes = std::max(bytes, segment->p_offset + segment->p_filesz);
   }
   return bytes;
 }
@@ -117,15 +119,17 @@ absl::Status CheckWhole(const std::string& file, const std::string& path) {
   std::ifstream contents(path, std::ios::binary);
   const uint64_t size = static_cast<uint64_t>(info.st_size), needed = BytesOfSegments(contents);
   if (needed <= size) return absl::OkStatus();
-  return absl::NotFoundError(
-      absl::StrCat("cannot load ", file, ": truncated: its segments need ", needed, " bytes, there are ", size));
+  return absl::NotFoundError(absl::StrCat("cannot load ", file, ": truncated: its segments need ",
+                                          needed, " bytes, there are ", size));
 }
 
 }  // namespace
 
 absl::StatusOr<SharedLibrary> SharedLibrary::Open(const std::string& file) {
-  if (file.empty()) return absl::NotFoundError("cannot load a library without a name");  // to dlopen, this program
-  const std::string path = !absl::StrContains(file, '/') && Exists(file) ? absl::StrCat("./", file) : file;
+  // To dlopen, this program.
+  if (file.empty()) return absl::NotFoundError("cannot load a library without a name");
+  const std::string path =
+      !absl::StrContains(file, '/') && Exists(file) ? absl::StrCat("./", file) : file;
   NESTOR_RETURN_IF_ERROR(CheckWhole(file, path));
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return SharedLibrary(file, std::shared_ptr<void>(handle, dlclose));
@@ -137,8 +141,8 @@ absl::StatusOr<SharedLibrary> SharedLibrary::Open(const std::string& file) {
 absl::StatusOr<SharedLibrary::Function> SharedLibrary::Find(const std::string& symbol) const {
   void* const found = dlsym(handle_.get(), symbol.c_str());
   if (found != nullptr) return reinterpret_cast<Function>(found);
-  return absl::NotFoundError(
-      absl::StrCat(file_, " has no function '", symbol, "'", Suggestion(symbol, FunctionsOf(handle_.get()))));
+  return absl::NotFoundError(absl::StrCat(file_, " has no function '", symbol, "'",
+                                          Suggestion(symbol, FunctionsOf(handle_.get()))));
 }
 
 }  // namespace nestor

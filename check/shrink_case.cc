@@ -1,5 +1,5 @@
-// Each step proposes a case and keeps it if it still fails: layouts, sizes and $params, then values, in
-// rounds until nothing gets smaller. See the header for the order and the source.
+// Each step proposes a case and keeps it if it still fails: layouts, sizes and $params, then
+// values, in rounds until nothing gets smaller. See the header for the order and the source.
 #include "check/shrink_case.h"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ class CaseShrinker {
  public:
   CaseShrinker(const CaseSource& source, Case given, absl::FunctionRef<bool(const Case&)> fails,
                const ShrinkLimits& limits)
-      : source_(source), fails_(fails), limits_(limits), end_(absl::Now() + limits.max_time), best_(std::move(given)) {}
+      : source_(source), fails_(fails), limits_(limits), end_(absl::Now() + limits.max_time),
+        best_(std::move(given)) {}
 
   Case Run() {
     ShrinkLayouts();
@@ -53,11 +54,13 @@ class CaseShrinker {
     if (Try(plain)) return;
     for (size_t i = 0; i < best_.input_layouts.size(); ++i) {
       Case candidate = best_;
-      if (std::exchange(candidate.input_layouts[i], simplest) != simplest) Try(std::move(candidate));
+      if (std::exchange(candidate.input_layouts[i], simplest) != simplest)
+        Try(std::move(candidate));
     }
     for (size_t i = 0; i < best_.output_layouts.size(); ++i) {
       Case candidate = best_;
-      if (std::exchange(candidate.output_layouts[i], simplest) != simplest) Try(std::move(candidate));
+      if (std::exchange(candidate.output_layouts[i], simplest) != simplest)
+        Try(std::move(candidate));
     }
   }
 
@@ -96,7 +99,8 @@ class CaseShrinker {
 
   SymbolValues SolverSizes() const {
     SymbolValues sizes;
-    for (const std::string& name : source_.solver.names()) sizes[name] = best_.binding.symbols.at(name);
+    for (const std::string& name : source_.solver.names())
+      sizes[name] = best_.binding.symbols.at(name);
     return sizes;
   }
 
@@ -147,10 +151,11 @@ class CaseShrinker {
   bool TryValues(size_t input, int64_t begin, int64_t end, const Plainer& plainer) {
     Case candidate = best_;
     const SymbolValues sizes = candidate.Sizes();
-    const bool is_changed = ReplaceElements(candidate.inputs[input], begin, end, [&](const Scalar& before) {
-      const Scalar after = plainer(before);
-      return source_.values.Allows(static_cast<int>(input), sizes, after) ? after : before;
-    });
+    const bool is_changed =
+        ReplaceElements(candidate.inputs[input], begin, end, [&](const Scalar& before) {
+          const Scalar after = plainer(before);
+          return source_.values.Allows(static_cast<int>(input), sizes, after) ? after : before;
+        });
     return is_changed && Try(std::move(candidate));
   }
 
@@ -160,7 +165,8 @@ class CaseShrinker {
   }
 
   static Scalar Less(const Scalar& value, int64_t divisor) {
-    if (!IsFloat(value.type)) return value.FitsInt64() ? Scalar::Integer(value.type, value.ToInt() / divisor) : value;
+    if (!IsFloat(value.type))
+      return value.FitsInt64() ? Scalar::Integer(value.type, value.ToInt() / divisor) : value;
     if (!std::isfinite(value.ToDouble()) || std::abs(value.ToDouble()) <= 1) return value;
     return Scalar::Float(value.type, value.ToDouble() / static_cast<double>(divisor));
   }
@@ -168,7 +174,8 @@ class CaseShrinker {
   // Numbers above 1 come nearer to 1, by long steps first.
   void ShrinkMagnitudes(size_t input, int64_t begin, int64_t end) {
     for (int64_t divisor : {int64_t{1} << 32, int64_t{1} << 8, int64_t{4}, int64_t{2}}) {
-      while (TryValues(input, begin, end, [&](const Scalar& value) { return Less(value, divisor); })) {
+      while (
+          TryValues(input, begin, end, [&](const Scalar& value) { return Less(value, divisor); })) {
       }
     }
   }
@@ -194,7 +201,9 @@ class CaseShrinker {
     if (TryValues(input, 0, count, one)) return;
     ShrinkParts(input, zero);
     // What is 0 now stays so.
-    const Plainer one_at_most = [&](const Scalar& value) { return value.ToDouble() == 0 ? value : one(value); };
+    const Plainer one_at_most = [&](const Scalar& value) {
+      return value.ToDouble() == 0 ? value : one(value);
+    };
     if (TryValues(input, 0, count, one_at_most)) return;
     ShrinkParts(input, one_at_most);
     ShrinkMagnitudes(input, 0, count);
@@ -213,8 +222,8 @@ class CaseShrinker {
 
 }  // namespace
 
-Case ShrinkCase(const CaseSource& source, const Case& given, absl::FunctionRef<bool(const Case&)> fails,
-                const ShrinkLimits& limits) {
+Case ShrinkCase(const CaseSource& source, const Case& given,
+                absl::FunctionRef<bool(const Case&)> fails, const ShrinkLimits& limits) {
   return CaseShrinker(source, given, fails, limits).Run();
 }
 

@@ -17,8 +17,8 @@ struct ShrinkLimits {
 // small numbers, whole ones; for each input as a whole, then for ever smaller parts of it (delta
 // debugging: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002).
 // `fails` says of a case whether it shows the fault; it is not asked about `given`.
-Case ShrinkCase(const CaseSource& source, const Case& given, absl::FunctionRef<bool(const Case&)> fails,
-                const ShrinkLimits& limits = {});
+Case ShrinkCase(const CaseSource& source, const Case& given,
+                absl::FunctionRef<bool(const Case&)> fails, const ShrinkLimits& limits = {});
 
 }  // namespace nestor
 

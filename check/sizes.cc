@@ -20,21 +20,25 @@ constexpr int kAttempts = 60;
 constexpr int64_t kLargestParam = 64;
 
 // Around vectors of 4 to 64 elements, tiles and pages of them; some primes.
-constexpr int64_t kEdges[] = {1,   2,   3,   4,   5,   6,   7,   8,    9,    11,   12,   13,   15,   16,
-                              17,  19,  23,  24,  25,  31,  32,  33,   37,   47,   48,   49,   63,   64,
-                              65,  66,  96,  97,  127, 128, 129, 130,  191,  192,  193,  255,  256,  257,
-                              383, 384, 385, 511, 512, 513, 769, 1000, 1023, 1024, 1025, 2047, 2048, 2049};
+constexpr int64_t kEdges[] = {1,   2,    3,    4,    5,    6,    7,    8,   9,   11,  12,  13,
+                              15,  16,   17,   19,   23,   24,   25,   31,  32,  33,  37,  47,
+                              48,  49,   63,   64,   65,   66,   96,   97,  127, 128, 129, 130,
+                              191, 192,  193,  255,  256,  257,  383,  384, 385, 511, 512, 513,
+                              769, 1000, 1023, 1024, 1025, 2047, 2048, 2049};
 
 int64_t Tiny(Random& random) { return random.Pick({0, 1, 1, 1, 2, 2, 3, 3, 4, 5}); }
 int64_t Edge(Random& random, int64_t largest) {
-  const auto end = std::upper_bound(std::begin(kEdges), std::end(kEdges), std::max<int64_t>(largest, 1));
+  const auto end =
+      std::upper_bound(std::begin(kEdges), std::end(kEdges), std::max<int64_t>(largest, 1));
   return kEdges[random.Below(end - std::begin(kEdges))];
 }
 
 // In the upper part of [1, largest].
 int64_t LongEdge(Random& random, int64_t largest) {
-  const auto begin = std::lower_bound(std::begin(kEdges), std::end(kEdges), std::max<int64_t>(largest / 4, 1));
-  const auto end = std::upper_bound(std::begin(kEdges), std::end(kEdges), std::max<int64_t>(largest, 1));
+  const auto begin =
+      std::lower_bound(std::begin(kEdges), std::end(kEdges), std::max<int64_t>(largest / 4, 1));
+  const auto end =
+      std::upper_bound(std::begin(kEdges), std::end(kEdges), std::max<int64_t>(largest, 1));
   return begin < end ? begin[random.Below(end - begin)] : largest;
 }
 
@@ -42,7 +46,8 @@ int64_t LongEdge(Random& random, int64_t largest) {
 
 // ---- Construction
 
-absl::StatusOr<SizeSolver> SizeSolver::Create(const Op& op, absl::Span<const std::string> conditions) {
+absl::StatusOr<SizeSolver> SizeSolver::Create(const Op& op,
+                                              absl::Span<const std::string> conditions) {
   SizeSolver solver;
   solver.op_ = op;
   solver.AddVariables();
@@ -69,12 +74,14 @@ void SizeSolver::NarrowVariables() {
       const IndexNode& symbol = pool[pool[constraint.expr].args[side]];
       const IndexNode& number = pool[pool[constraint.expr].args[1 - side]];
       if (symbol.kind != IndexKind::kSymbol || number.kind != IndexKind::kConst) continue;
-      Variable& variable = variables_[static_cast<size_t>(by_symbol_[static_cast<size_t>(symbol.value)])];
+      Variable& variable =
+          variables_[static_cast<size_t>(by_symbol_[static_cast<size_t>(symbol.value)])];
       variable.low = std::max(variable.low, number.value);
       variable.high = std::min(variable.high, number.value);
     }
   }
-  is_fixed_ = std::all_of(variables_.begin(), variables_.end(), [](const Variable& v) { return v.low >= v.high; });
+  is_fixed_ = std::all_of(variables_.begin(), variables_.end(),
+                          [](const Variable& v) { return v.low >= v.high; });
 }
 
 // Whether the $param is the size of a result along some axis, as in `arange(; $n)`.
@@ -95,17 +102,20 @@ void SizeSolver::AddVariables() {
     Variable variable;
     variable.is_dimension = IsExtentOfResult(param.name);
     variable.low = param.low ? param.low->ToInt() : 0;
-    variable.high = param.high ? param.high->ToInt() : std::max(variable.low + kLargestParam, kLargestParam);
+    variable.high =
+        param.high ? param.high->ToInt() : std::max(variable.low + kLargestParam, kLargestParam);
     if (variable.is_dimension && !param.high) variable.high = kMaxExtent;
     if (param.value) variable.preferred = param.value->ToInt();
-    if (!param.low && variable.preferred) variable.low = std::min(variable.low, *variable.preferred);
+    if (!param.low && variable.preferred)
+      variable.low = std::min(variable.low, *variable.preferred);
     names_.push_back(param.name);
     variables_.push_back(variable);
   }
   IndexPool& pool = op_.graph.pool();
   for (size_t i = 0; i < names_.size(); ++i) {
     const int64_t symbol = pool[pool.Symbol(names_[i])].value;
-    if (static_cast<size_t>(symbol) >= by_symbol_.size()) by_symbol_.resize(static_cast<size_t>(symbol) + 1, -1);
+    if (static_cast<size_t>(symbol) >= by_symbol_.size())
+      by_symbol_.resize(static_cast<size_t>(symbol) + 1, -1);
     by_symbol_[static_cast<size_t>(symbol)] = static_cast<int>(i);
   }
 }
@@ -115,7 +125,8 @@ void SizeSolver::AddConstraint(IndexId expr, bool is_extent) {
   if (is_extent && pool[expr].kind == IndexKind::kSymbol) return;  // a variable has its limits
   Constraint constraint{expr, is_extent, pool[expr].kind == IndexKind::kEq, {}};
   VisitIndex(pool, expr, [&](IndexId, const IndexNode& node) {
-    if (node.kind == IndexKind::kSymbol) constraint.variables.push_back(by_symbol_[static_cast<size_t>(node.value)]);
+    if (node.kind == IndexKind::kSymbol)
+      constraint.variables.push_back(by_symbol_[static_cast<size_t>(node.value)]);
   });
   constraints_.push_back(std::move(constraint));
 }
@@ -123,17 +134,22 @@ void SizeSolver::AddConstraint(IndexId expr, bool is_extent) {
 // What binding asks of sizes.
 void SizeSolver::AddLaw() {
   IndexPool& pool = op_.graph.pool();
-  for (const Equality& e : op_.equalities) AddConstraint(pool.Condition(IndexKind::kEq, e.left, e.right), false);
+  for (const Equality& e : op_.equalities)
+    AddConstraint(pool.Condition(IndexKind::kEq, e.left, e.right), false);
   for (const RangeCheck& check : op_.range_checks) {
-    if (check.low) AddConstraint(pool.Condition(IndexKind::kLe, pool.Const(*check.low), check.value), false);
-    if (check.high) AddConstraint(pool.Condition(IndexKind::kLe, check.value, pool.Const(*check.high)), false);
+    if (check.low)
+      AddConstraint(pool.Condition(IndexKind::kLe, pool.Const(*check.low), check.value), false);
+    if (check.high)
+      AddConstraint(pool.Condition(IndexKind::kLe, check.value, pool.Const(*check.high)), false);
   }
 }
 
 void SizeSolver::AddExtents() {
   const std::vector<bool> live = Reachable(op_.graph, op_.ResultNodes());
   std::vector<IndexId> extents;
-  const auto add = [&](const Shape& shape) { extents.insert(extents.end(), shape.begin(), shape.end()); };
+  const auto add = [&](const Shape& shape) {
+    extents.insert(extents.end(), shape.begin(), shape.end());
+  };
   for (const Argument& arg : op_.args) {
     add(arg.shape);
     if (!arg.shape_only) tensors_.push_back(arg.shape);
@@ -153,21 +169,25 @@ void SizeSolver::AddExtents() {
 
 // ---- Evaluation
 
-absl::optional<int64_t> SizeSolver::Evaluate(IndexId e, absl::Span<const absl::optional<int64_t>> values) const {
-  return EvaluateIndex(op_.graph.pool(), e,
-                       [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
-                         if (node.kind != IndexKind::kSymbol) return absl::nullopt;
-                         return values[static_cast<size_t>(by_symbol_[static_cast<size_t>(node.value)])];
-                       });
+absl::optional<int64_t> SizeSolver::Evaluate(
+    IndexId e, absl::Span<const absl::optional<int64_t>> values) const {
+  return EvaluateIndex(
+      op_.graph.pool(), e,
+      [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+        if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+        return values[static_cast<size_t>(by_symbol_[static_cast<size_t>(node.value)])];
+      });
 }
 
-bool SizeSolver::Holds(const Constraint& constraint, absl::Span<const absl::optional<int64_t>> values) const {
+bool SizeSolver::Holds(const Constraint& constraint,
+                       absl::Span<const absl::optional<int64_t>> values) const {
   const absl::optional<int64_t> value = Evaluate(constraint.expr, values);
   if (!value) return false;
   return constraint.is_extent ? *value >= 0 && *value <= kMaxExtent : *value != 0;
 }
 
-int64_t SizeSolver::Count(const Shape& shape, absl::Span<const absl::optional<int64_t>> values) const {
+int64_t SizeSolver::Count(const Shape& shape,
+                          absl::Span<const absl::optional<int64_t>> values) const {
   int64_t count = 1;
   for (IndexId extent : shape) {
     const int64_t factor = Evaluate(extent, values).value_or(0);
@@ -189,9 +209,11 @@ std::vector<absl::optional<int64_t>> SizeSolver::Values(const SymbolValues& size
 bool SizeSolver::Allows(const SymbolValues& sizes) const {
   const auto values = Values(sizes);
   for (size_t i = 0; i < values.size(); ++i) {
-    if (!values[i] || *values[i] < variables_[i].low || *values[i] > variables_[i].high) return false;
+    if (!values[i] || *values[i] < variables_[i].low || *values[i] > variables_[i].high)
+      return false;
   }
-  return std::all_of(constraints_.begin(), constraints_.end(), [&](const Constraint& c) { return Holds(c, values); });
+  return std::all_of(constraints_.begin(), constraints_.end(),
+                     [&](const Constraint& c) { return Holds(c, values); });
 }
 
 int64_t SizeSolver::Elements(const SymbolValues& sizes) const {
@@ -222,16 +244,21 @@ std::vector<int64_t> SizeSolver::DrawWishes(Random& random, Style style, int64_t
     const Variable& variable = variables_[i];
     if (!variable.is_dimension) {
       const bool usual = variable.preferred && random.Chance(50);
-      wishes.push_back(usual ? *variable.preferred
-                             : std::max<int64_t>(variable.low, 0) + random.Pick({0, 0, 1, 1, 2, 3}));
+      wishes.push_back(usual
+                           ? *variable.preferred
+                           : std::max<int64_t>(variable.low, 0) + random.Pick({0, 0, 1, 1, 2, 3}));
       continue;
     }
     switch (style) {
       case Style::kTiny: wishes.push_back(Tiny(random)); break;
       case Style::kEdge: wishes.push_back(Edge(random, largest)); break;
-      case Style::kOneLong: wishes.push_back(i == chosen ? LongEdge(random, 16 * largest) : Tiny(random)); break;
+      case Style::kOneLong:
+        wishes.push_back(i == chosen ? LongEdge(random, 16 * largest) : Tiny(random));
+        break;
       case Style::kEqual: wishes.push_back(common); break;
-      case Style::kUniform: wishes.push_back(random.Between(1, std::max<int64_t>(largest, 1))); break;
+      case Style::kUniform:
+        wishes.push_back(random.Between(1, std::max<int64_t>(largest, 1)));
+        break;
     }
   }
   return wishes;
@@ -242,10 +269,12 @@ class SizeSolver::Assignment {
  public:
   Assignment(const SizeSolver& solver, int64_t max_extent)
       : solver_(solver), max_extent_(max_extent), values_(solver.names_.size()) {
-    for (const Constraint& constraint : solver.constraints_) missing_.push_back(constraint.variables.size());
+    for (const Constraint& constraint : solver.constraints_)
+      missing_.push_back(constraint.variables.size());
     constraints_of_.resize(values_.size());
     for (size_t i = 0; i < solver.constraints_.size(); ++i) {
-      for (int variable : solver.constraints_[i].variables) constraints_of_[static_cast<size_t>(variable)].push_back(i);
+      for (int variable : solver.constraints_[i].variables)
+        constraints_of_[static_cast<size_t>(variable)].push_back(i);
     }
   }
 
@@ -266,7 +295,8 @@ class SizeSolver::Assignment {
   // Gives it the fitting value nearest to `wish`; false where none fits.
   bool Assign(int variable, int64_t wish) {
     const Variable& limits = solver_.variables_[static_cast<size_t>(variable)];
-    const int64_t low = limits.low, high = limits.is_dimension ? std::min(limits.high, max_extent_) : limits.high;
+    const int64_t low = limits.low,
+                  high = limits.is_dimension ? std::min(limits.high, max_extent_) : limits.high;
     wish = std::min(std::max(wish, low), high);
     for (int64_t distance = 0; wish - distance >= low || wish + distance <= high; ++distance) {
       if (distance > kFarthest) return false;
@@ -299,8 +329,8 @@ class SizeSolver::Assignment {
   std::vector<std::vector<size_t>> constraints_of_;
 };
 
-absl::optional<std::vector<absl::optional<int64_t>>> SizeSolver::Solve(Random& random, absl::Span<const int64_t> wishes,
-                                                                       int64_t max_extent) const {
+absl::optional<std::vector<absl::optional<int64_t>>> SizeSolver::Solve(
+    Random& random, absl::Span<const int64_t> wishes, int64_t max_extent) const {
   Assignment assignment(*this, max_extent);
   std::vector<int> order(names_.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
@@ -315,28 +345,34 @@ absl::optional<std::vector<absl::optional<int64_t>>> SizeSolver::Solve(Random& r
   return assignment.values();
 }
 
-// Whether something is empty though no dimension is 0: a window that is larger than what it slides over.
+// Whether something is empty though no dimension is 0: a window that is larger than what
+// it slides over.
 bool SizeSolver::IsVain(absl::Span<const absl::optional<int64_t>> values) const {
   for (size_t i = 0; i < values.size(); ++i) {
     if (variables_[i].is_dimension && values[i] == 0) return false;
   }
-  return std::any_of(tensors_.begin(), tensors_.end(), [&](const Shape& shape) { return Count(shape, values) == 0; });
+  return std::any_of(tensors_.begin(), tensors_.end(),
+                     [&](const Shape& shape) { return Count(shape, values) == 0; });
 }
 
 absl::optional<SymbolValues> SizeSolver::Draw(Random& random, const SizeLimits& limits) const {
-  // Once: else what is too large too often, as one axis that is long, would give way to other styles.
-  const Style style = random.Pick({Style::kTiny, Style::kEdge, Style::kOneLong, Style::kEqual, Style::kUniform});
+  // Once: else what is too large too often, as one axis that is long, would give way
+  // to other styles.
+  const Style style =
+      random.Pick({Style::kTiny, Style::kEdge, Style::kOneLong, Style::kEqual, Style::kUniform});
   int64_t largest = random.Pick({5, 9, 17, 40, 70, 130});
   absl::optional<SymbolValues> vain;
   for (int attempt = 0; attempt < (is_fixed_ ? 1 : kAttempts); ++attempt) {
-    const std::vector<int64_t> wishes = DrawWishes(random, style, std::min(largest, limits.max_extent));
+    const std::vector<int64_t> wishes =
+        DrawWishes(random, style, std::min(largest, limits.max_extent));
     const auto values = Solve(random, wishes, limits.max_extent);
     if (!values) continue;
     SymbolValues sizes;
     for (size_t i = 0; i < names_.size(); ++i) sizes[names_[i]] = *(*values)[i];
     // A condition without variables is not looked at before.
     if (!Allows(sizes)) return absl::nullopt;
-    const bool is_too_large = Elements(sizes) > limits.max_elements || Work(sizes) > limits.max_work;
+    const bool is_too_large =
+        Elements(sizes) > limits.max_elements || Work(sizes) > limits.max_work;
     if (!is_too_large && (!IsVain(*values) || random.Chance(10))) return sizes;
     if (is_too_large) largest = std::max<int64_t>(1, largest * 2 / 3);
     else vain = std::move(sizes);

@@ -65,7 +65,8 @@ class SizeSolver {
     std::vector<int> variables;
   };
   class Assignment;
-  enum class Style { kTiny, kEdge, kOneLong, kEqual, kUniform };  // of what dimensions are wished for
+  // Of what dimensions are wished for.
+  enum class Style { kTiny, kEdge, kOneLong, kEqual, kUniform };
 
   bool IsExtentOfResult(const std::string& param);
   void AddVariables();
@@ -74,12 +75,14 @@ class SizeSolver {
   void AddExtents();
   void NarrowVariables();
   bool Holds(const Constraint& constraint, absl::Span<const absl::optional<int64_t>> values) const;
-  absl::optional<int64_t> Evaluate(IndexId e, absl::Span<const absl::optional<int64_t>> values) const;
+  absl::optional<int64_t> Evaluate(IndexId e,
+                                   absl::Span<const absl::optional<int64_t>> values) const;
   int64_t Count(const Shape& shape, absl::Span<const absl::optional<int64_t>> values) const;
   std::vector<absl::optional<int64_t>> Values(const SymbolValues& sizes) const;
   bool IsVain(absl::Span<const absl::optional<int64_t>> values) const;
   std::vector<int64_t> DrawWishes(Random& random, Style style, int64_t largest) const;
-  absl::optional<std::vector<absl::optional<int64_t>>> Solve(Random& random, absl::Span<const int64_t> wishes,
+  absl::optional<std::vector<absl::optional<int64_t>>> Solve(Random& random,
+                                                             absl::Span<const int64_t> wishes,
                                                              int64_t max_extent) const;
 
   Op op_;  // its pool holds the conditions, too
@@ -87,7 +90,7 @@ class SizeSolver {
   std::vector<Variable> variables_;  // by the number of the name
   std::vector<int> by_symbol_;       // by the pool's number of a symbol: the variable, or -1
   std::vector<Constraint> constraints_;
-  bool is_fixed_ = false;  // each variable has one value
+  bool is_fixed_ = false;                // each variable has one value
   std::vector<Shape> tensors_, points_;  // of arguments and results; of all that is computed
 };
 

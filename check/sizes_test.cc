@@ -35,7 +35,8 @@ int DrawMany(const Op& op, const std::vector<std::string>& conditions,
     EXPECT_LE(solver.Work(*sizes), limits.max_work);
     Binding binding;
     for (const auto& [name, value] : *sizes) binding.symbols[name] = value;
-    for (const Argument& arg : op.args) EXPECT_TRUE(EvaluateShape(op.graph.pool(), arg.shape, binding, "").ok());
+    for (const Argument& arg : op.args)
+      EXPECT_TRUE(EvaluateShape(op.graph.pool(), arg.shape, binding, "").ok());
     look(*sizes);
   }
   return drawn;
@@ -45,9 +46,12 @@ TEST(Sizes, OfEveryMacroOp) {
   for (const std::string& name : MacroLibrary().OpNames()) {
     const Op op = *MacroLibrary().Instantiate(name, {});
     std::set<SymbolValues::value_type::second_type> values;
-    EXPECT_GE(DrawMany(op, {}, [&](const SymbolValues& sizes) {
-                for (const auto& [symbol, value] : sizes) values.insert(value);
-              }), 480) << name;
+    EXPECT_GE(DrawMany(op, {},
+                       [&](const SymbolValues& sizes) {
+                         for (const auto& [symbol, value] : sizes) values.insert(value);
+                       }),
+              480)
+        << name;
     EXPECT_GE(values.size(), 25u) << name;
     EXPECT_TRUE(values.count(0) && values.count(1)) << name;
   }
@@ -64,13 +68,17 @@ TEST(Sizes, MeetEqualitiesAndConditions) {
     EXPECT_GE(s.at("H") + 2 * s.at("$pad"), s.at("R"));
     EXPECT_EQ(s.at("C") % 8, 0);
   };
-  EXPECT_GE(
-      DrawMany(conv, {"O % $groups == 0", "$pad <= R/2", "H + 2*$pad >= R && W + 2*$pad >= S", "C % 8 == 0"}, look),
-      450);
+  EXPECT_GE(DrawMany(conv,
+                     {"O % $groups == 0", "$pad <= R/2", "H + 2*$pad >= R && W + 2*$pad >= S",
+                      "C % 8 == 0"},
+                     look),
+            450);
   EXPECT_GE(groups.size(), 3u);
   EXPECT_GE(strides.size(), 3u);
   const Op tied = *ParseOp("op f(x: f32[N], y: f32[2*M + 1]) -> (z) { z[i] = x[i] + y[i] }");
-  EXPECT_GE(DrawMany(tied, {}, [](const SymbolValues& s) { EXPECT_EQ(s.at("N"), 2 * s.at("M") + 1); }), 450);
+  EXPECT_GE(
+      DrawMany(tied, {}, [](const SymbolValues& s) { EXPECT_EQ(s.at("N"), 2 * s.at("M") + 1); }),
+      450);
 }
 
 TEST(Sizes, EdgesAreFrequent) {

@@ -1,5 +1,6 @@
-// What indexes an axis must be below its extent, so the arguments that others gather by are found first,
-// with the extents that they index. All other values are drawn from one character for each tensor.
+// What indexes an axis must be below its extent, so the arguments that others gather by are
+// found first, with the extents that they index. All other values are drawn from one character
+// for each tensor.
 #include "check/values.h"
 
 #include <algorithm>
@@ -19,9 +20,10 @@ double UniformIn(double low, double high, Random& random) {
 }
 
 constexpr Character kCharacters[] = {
-    Character::kModerate,   Character::kModerate, Character::kModerate, Character::kIntegers, Character::kIntegers,
-    Character::kCancelling, Character::kWide,     Character::kLarge,    Character::kLarge,    Character::kSubnormal,
-    Character::kEqual,      Character::kSpikes,   Character::kPositive, Character::kAnyBits,
+    Character::kModerate, Character::kModerate,   Character::kModerate, Character::kIntegers,
+    Character::kIntegers, Character::kCancelling, Character::kWide,     Character::kLarge,
+    Character::kLarge,    Character::kSubnormal,  Character::kEqual,    Character::kSpikes,
+    Character::kPositive, Character::kAnyBits,
 };
 
 // `overflows`: what makes most results inf or NaN may be drawn.
@@ -41,7 +43,8 @@ FloatDraw FloatsOf(const ValueOptions& options, bool overflows, Random& random) 
 
 }  // namespace
 
-ValueDrawer::ValueDrawer(const Op& op, const ValueOptions& options, absl::flat_hash_map<std::string, int64_t> bounds)
+ValueDrawer::ValueDrawer(const Op& op, const ValueOptions& options,
+                         absl::flat_hash_map<std::string, int64_t> bounds)
     : op_(op), options_(options), bounds_(std::move(bounds)) {
   FindIndexed();
 }
@@ -68,7 +71,8 @@ void ValueDrawer::FindIndexed() {
   };
   for (int i = 0; i < graph.size(); ++i) {
     const NodeId id{i};
-    if (const Reindex* reindex = graph.As<Reindex>(id)) find(reindex->place, graph.shape(reindex->x));
+    if (const Reindex* reindex = graph.As<Reindex>(id))
+      find(reindex->place, graph.shape(reindex->x));
     if (const Scatter* scatter = graph.As<Scatter>(id)) find(scatter->place, graph.shape(id));
   }
 }
@@ -78,13 +82,14 @@ int64_t ValueDrawer::IndexBound(int number, const SymbolValues& sizes) const {
   int64_t bound = -1;
   for (const Indexed& indexed : indexed_) {
     if (indexed.argument != number) continue;
-    const auto extent = EvaluateIndex(op_.graph.pool(), indexed.extent,
-                                      [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
-                                        if (node.kind != IndexKind::kSymbol) return absl::nullopt;
-                                        const auto it = sizes.find(op_.graph.pool().SymbolNameAt(node.value));
-                                        if (it == sizes.end()) return absl::nullopt;
-                                        return it->second;
-                                      });
+    const auto extent = EvaluateIndex(
+        op_.graph.pool(), indexed.extent,
+        [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+          if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+          const auto it = sizes.find(op_.graph.pool().SymbolNameAt(node.value));
+          if (it == sizes.end()) return absl::nullopt;
+          return it->second;
+        });
     if (extent && (bound < 0 || *extent < bound)) bound = *extent;
   }
   return bound;
@@ -95,13 +100,15 @@ int64_t ValueDrawer::IndexBound(int number, const SymbolValues& sizes) const {
 // `bound`: as BoundOf gives it.
 IntegerDraw ValueDrawer::IntegersOf(DType type, int64_t bound, Random& random) const {
   if (type == DType::kBool) return {0, 1};
-  if (bound >= 0) return {0, std::max<int64_t>(bound - 1, 0), options_.indices_outside ? 10 : 0, -2, bound + 2};
+  if (bound >= 0)
+    return {0, std::max<int64_t>(bound - 1, 0), options_.indices_outside ? 10 : 0, -2, bound + 2};
   const int64_t character = random.Below(3);
   const Scalar least = Lowest(type), most = Highest(type);
   const bool is_any = character == 2 && (ByteSize(type) <= 2 || options_.special);
   if (is_any) return {least.ToInt(), most.ToInt()};
   const int64_t reach = character == 0 ? 3 : character == 1 ? 100 : 30000;
-  return {std::max(least.ToInt(), -reach), most.FitsInt64() ? std::min(most.ToInt(), reach) : reach};
+  return {std::max(least.ToInt(), -reach),
+          most.FitsInt64() ? std::min(most.ToInt(), reach) : reach};
 }
 
 // What the argument's values are below: the extent of an axis that they index, or what is
@@ -127,14 +134,17 @@ bool ValueDrawer::Allows(int number, const SymbolValues& sizes, const Scalar& va
     const ValueOptions options = OptionsOf(number, sizes);
     return value.ToDouble() >= options.low && value.ToDouble() <= options.high;
   }
-  const int64_t bound = IsInteger(value.type) && !options_.indices_outside ? BoundOf(number, sizes) : -1;
+  const int64_t bound =
+      IsInteger(value.type) && !options_.indices_outside ? BoundOf(number, sizes) : -1;
   return bound < 0 || (value.ToInt() >= 0 && value.ToInt() < bound);
 }
 
-bool ValueDrawer::Draw(int number, const SymbolValues& sizes, bool overflows, Random& random, Tensor& tensor) const {
+bool ValueDrawer::Draw(int number, const SymbolValues& sizes, bool overflows, Random& random,
+                       Tensor& tensor) const {
   const int64_t bound = BoundOf(number, sizes);
   const bool is_float = IsFloat(tensor.type());
-  const FloatDraw floats = is_float ? FloatsOf(OptionsOf(number, sizes), overflows, random) : FloatDraw();
+  const FloatDraw floats =
+      is_float ? FloatsOf(OptionsOf(number, sizes), overflows, random) : FloatDraw();
   const IntegerDraw integers = is_float ? IntegerDraw() : IntegersOf(tensor.type(), bound, random);
   RandomWords words(random.Bits());
   if (is_float) DrawFloats(floats, words, tensor);
@@ -143,13 +153,15 @@ bool ValueDrawer::Draw(int number, const SymbolValues& sizes, bool overflows, Ra
 }
 
 bool ValueDrawer::HasPlaces(int number, const SymbolValues& sizes, const Tensor& tensor) const {
-  const bool is_free = options_.indices_outside || !IsInteger(tensor.type()) || tensor.num_elements() == 0;
+  const bool is_free =
+      options_.indices_outside || !IsInteger(tensor.type()) || tensor.num_elements() == 0;
   return is_free || IndexBound(number, sizes) != 0;
 }
 
 bool ValueDrawer::FitIndices(int number, const SymbolValues& sizes, Tensor& tensor) const {
   if (!HasPlaces(number, sizes, tensor)) return false;
-  const int64_t bound = options_.indices_outside || !IsInteger(tensor.type()) ? -1 : IndexBound(number, sizes);
+  const int64_t bound =
+      options_.indices_outside || !IsInteger(tensor.type()) ? -1 : IndexBound(number, sizes);
   if (bound <= 0) return true;
   ReplaceElements(tensor, 0, tensor.num_elements(), [bound](const Scalar& index) {
     return Scalar::Integer(index.type, ((index.ToInt() % bound) + bound) % bound);
@@ -160,7 +172,8 @@ bool ValueDrawer::FitIndices(int number, const SymbolValues& sizes, Tensor& tens
 Scalar ValueDrawer::DrawParam(const ParamInfo& param, Random& random) const {
   if (param.value && random.Chance(50)) return *param.value;
   if (param.type == DType::kBool) return Scalar::Of(param.type, random.Chance(50));
-  const double low = param.low ? param.low->ToDouble() : 0, high = param.high ? param.high->ToDouble() : low + 1;
+  const double low = param.low ? param.low->ToDouble() : 0,
+               high = param.high ? param.high->ToDouble() : low + 1;
   const double inside = UniformIn(std::max(low, -1e6), std::min(high, 1e6), random);
   const double drawn = random.Pick({inside, inside, low, 1e-5, 0.5, 1.0});
   return Scalar::Float(param.type, std::min(std::max(drawn, low), high));

@@ -37,7 +37,8 @@ class ValueDrawer {
 
   // Of op.args[number]. `sizes` bind the axes that integers index. `overflows`: floats may be
   // such that most results overflow. False where indices have nothing to point at.
-  bool Draw(int number, const SymbolValues& sizes, bool overflows, Random& random, Tensor& tensor) const;
+  bool Draw(int number, const SymbolValues& sizes, bool overflows, Random& random,
+            Tensor& tensor) const;
   // Whether a value of op.args[number] lies in the range that is asked for: an index in its
   // axis, a float between low and high.
   bool Allows(int number, const SymbolValues& sizes, const Scalar& value) const;

@@ -31,7 +31,8 @@ absl::optional<NameValue> AsNameValue(absl::string_view word) {
 
 class Parser {
  public:
-  Parser(const Command& command, absl::Span<const std::string> words) : command_(command), words_(words) {}
+  Parser(const Command& command, absl::Span<const std::string> words)
+      : command_(command), words_(words) {}
 
   absl::StatusOr<Arguments> Run() {
     if (AsksForHelp()) {
@@ -42,10 +43,13 @@ class Parser {
     while (next_ < words_.size()) {
       const std::string& word = words_[next_++];
       if (!only_words && word == "--") only_words = true;
-      else NESTOR_RETURN_IF_ERROR(only_words || word[0] != '-' || word == "-" ? Word(word) : FlagWord(word));
+      else
+        NESTOR_RETURN_IF_ERROR(only_words || word[0] != '-' || word == "-" ? Word(word)
+                                                                           : FlagWord(word));
     }
     if (command_.takes_program && command_.needs_program && result_.program.empty()) {
-      return Error("PROGRAM is missing: a file in the notation, - for stdin, an op's text, or a macro op's name");
+      return Error(
+          "PROGRAM is missing: a file in the notation, - for stdin, an op's text, or a macro op's name");
     }
     return std::move(result_);
   }
@@ -72,7 +76,8 @@ class Parser {
   }
 
   absl::Status AddWord(NameValue given) {
-    if (!names_.insert(given.name).second) return Error(absl::StrCat("'", given.name, "' is given twice"));
+    if (!names_.insert(given.name).second)
+      return Error(absl::StrCat("'", given.name, "' is given twice"));
     result_.words.push_back(std::move(given));
     return absl::OkStatus();
   }
@@ -96,7 +101,8 @@ class Parser {
       value = words_[next_++];
     }
     if (flag->repeats) result_.repeated.push_back({name, value});
-    else if (!result_.flags.emplace(name, value).second) return Error(absl::StrCat(name, " is given twice"));
+    else if (!result_.flags.emplace(name, value).second)
+      return Error(absl::StrCat(name, " is given twice"));
     return absl::OkStatus();
   }
 
@@ -111,8 +117,10 @@ class Parser {
     if (next_ == words_.size()) return Error("-o needs NAME=FILE");
     const std::string& word = words_[next_++];
     auto output = AsNameValue(word);
-    if (!output || output->value.empty()) return Error(absl::StrCat("-o ", word, ": NAME=FILE is expected"));
-    if (!outputs_.insert(output->name).second) return Error(absl::StrCat("-o ", output->name, " is given twice"));
+    if (!output || output->value.empty())
+      return Error(absl::StrCat("-o ", word, ": NAME=FILE is expected"));
+    if (!outputs_.insert(output->name).second)
+      return Error(absl::StrCat("-o ", output->name, " is given twice"));
     result_.outputs.push_back(*std::move(output));
     return absl::OkStatus();
   }
@@ -128,7 +136,8 @@ class Parser {
 
 bool IsName(absl::string_view text) {
   const auto in_name = [](char c) { return absl::ascii_isalnum(c) || c == '_'; };
-  return !text.empty() && !absl::ascii_isdigit(text[0]) && std::all_of(text.begin(), text.end(), in_name);
+  return !text.empty() && !absl::ascii_isdigit(text[0]) &&
+         std::all_of(text.begin(), text.end(), in_name);
 }
 
 absl::optional<std::string> Arguments::Find(absl::string_view flag) const {
@@ -152,7 +161,8 @@ absl::StatusOr<std::vector<std::string>> Arguments::List(absl::string_view flag)
   absl::flat_hash_set<absl::string_view> known;
   for (const std::string& name : names) {
     if (!IsName(name)) return Error(absl::StrCat(flag, "=", *text, ": '", name, "' is no name"));
-    if (!known.insert(name).second) return Error(absl::StrCat(flag, "=", *text, ": '", name, "' is named twice"));
+    if (!known.insert(name).second)
+      return Error(absl::StrCat(flag, "=", *text, ": '", name, "' is named twice"));
   }
   return names;
 }
@@ -166,7 +176,8 @@ absl::StatusOr<uint64_t> Arguments::Seed() const {
   return seed;
 }
 
-absl::StatusOr<Arguments> ParseArguments(const Command& command, absl::Span<const std::string> words) {
+absl::StatusOr<Arguments> ParseArguments(const Command& command,
+                                         absl::Span<const std::string> words) {
   return Parser(command, words).Run();
 }
 

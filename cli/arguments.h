@@ -27,10 +27,10 @@ struct NameValue {
 struct Arguments {
   bool help = false;  // --help or -h stands among the words; nothing else is read
   std::string program;
-  std::vector<NameValue> words;                           // names distinct
-  std::vector<NameValue> outputs;                         // of -o; names distinct
-  absl::flat_hash_map<std::string, std::string> flags;    // a switch has the value ""
-  std::vector<NameValue> repeated;                        // of flags that may be; not in `flags`
+  std::vector<NameValue> words;                         // names distinct
+  std::vector<NameValue> outputs;                       // of -o; names distinct
+  absl::flat_hash_map<std::string, std::string> flags;  // a switch has the value ""
+  std::vector<NameValue> repeated;                      // of flags that may be; not in `flags`
 
   bool Has(absl::string_view flag) const { return flags.contains(flag); }
   absl::optional<std::string> Find(absl::string_view flag) const;
@@ -45,7 +45,8 @@ struct Arguments {
 
 // The words behind the subcommand's name. InvalidArgument names the word: an
 // unknown or repeated flag, a name given twice, a missing PROGRAM.
-absl::StatusOr<Arguments> ParseArguments(const Command& command, absl::Span<const std::string> words);
+absl::StatusOr<Arguments> ParseArguments(const Command& command,
+                                         absl::Span<const std::string> words);
 
 }  // namespace nestor::cli
 

@@ -108,11 +108,26 @@ Exit codes: 0 done, 2 bad usage or input, 3 the library crashed or hung.
 // How long to search for a schedule.
 constexpr absl::Duration kMostTuning = absl::Seconds(30);
 
-constexpr Flag kFlags[] = {{"--op"},   {"--seed"}, {"--json", false}, {"--compile", false}, {"--blocks", false},
-                           {"--threads"}, {"--mode"}, {"--isa"}, {"--library"}, {"--symbol"}, {"--strided", false},
-                           {"--type"},  {"--bind"},    {"--tune"},        {"--time"},           {"--schedules"}};
+constexpr Flag kFlags[] = {{"--op"},
+                           {"--seed"},
+                           {"--json", false},
+                           {"--compile", false},
+                           {"--blocks", false},
+                           {"--threads"},
+                           {"--mode"},
+                           {"--isa"},
+                           {"--library"},
+                           {"--symbol"},
+                           {"--strided", false},
+                           {"--type"},
+                           {"--bind"},
+                           {"--tune"},
+                           {"--time"},
+                           {"--schedules"}};
 
-double SecondsOf(std::function<void()> run) { return bench::MeasureAlternating({{"", std::move(run)}})[0].cost; }
+double SecondsOf(std::function<void()> run) {
+  return bench::MeasureAlternating({{"", std::move(run)}})[0].cost;
+}
 
 // Of a call, in seconds.
 struct Times {
@@ -138,14 +153,16 @@ absl::StatusOr<Times> TimesOfCalls(const std::function<absl::Status()>& nestor,
   return times;
 }
 
-absl::StatusOr<Times> TimesOf(const Op& op, const jit::Executable& executable, const RunInputs& inputs,
-                              const Binding& binding, const Library* library) {
+absl::StatusOr<Times> TimesOf(const Op& op, const jit::Executable& executable,
+                              const RunInputs& inputs, const Binding& binding,
+                              const Library* library) {
   NESTOR_ASSIGN_OR_RETURN(const MeasuredCall call, MakeCall(executable, inputs, binding));
   jit::Workspace workspace;
   const auto nestor = [&] { return executable.Run(call.arguments(), &workspace); };
   NESTOR_RETURN_IF_ERROR(nestor());
   if (library == nullptr) return TimesOfCalls(nestor, nullptr);
-  NESTOR_ASSIGN_OR_RETURN(const LibraryCall other, LibraryCall::Create(library->kernel, op, inputs, binding));
+  NESTOR_ASSIGN_OR_RETURN(const LibraryCall other,
+                          LibraryCall::Create(library->kernel, op, inputs, binding));
   NESTOR_RETURN_IF_ERROR(other.run()());
   library->on_return();
   return TimesOfCalls(nestor, other.run());
@@ -163,7 +180,8 @@ double BytesOf(const loop::Statistics& statistics) {
   return static_cast<double>(statistics.input_bytes) + static_cast<double>(statistics.output_bytes);
 }
 
-Figures SpeedFigures(double seconds, const loop::Statistics& statistics, const bench::Peaks& peaks) {
+Figures SpeedFigures(double seconds, const loop::Statistics& statistics,
+                     const bench::Peaks& peaks) {
   const double bytes = BytesOf(statistics);
   return {{"time_ms", Decimal(seconds * 1e3)},
           {"gflops", Decimal(statistics.flops / seconds * 1e-9)},
@@ -185,10 +203,12 @@ void AddLibrary(const Times& times, const loop::Statistics& statistics, Figures&
 void AddSetup(const JitSetup& setup, Figures& figures) {
   figures.push_back({"threads", absl::StrCat(setup.threads())});
   figures.push_back({"isa", std::string(jit::Name(*setup.options.isa)), /*is_text=*/true});
-  figures.push_back({"mode", setup.options.mode == jit::Mode::kStrict ? "strict" : "fast", /*is_text=*/true});
+  figures.push_back(
+      {"mode", setup.options.mode == jit::Mode::kStrict ? "strict" : "fast", /*is_text=*/true});
 }
 
-void AddCompilation(const Op& op, const JitSetup& setup, const jit::Executable& executable, Figures& figures) {
+void AddCompilation(const Op& op, const JitSetup& setup, const jit::Executable& executable,
+                    Figures& figures) {
   const double seconds = SecondsOf([&] { Compile(op, setup.options).status().IgnoreError(); });
   figures.push_back({"compile_ms", Decimal(seconds * 1e3)});
   figures.push_back({"code_bytes", absl::StrCat(executable.kernel().code_bytes())});
@@ -199,7 +219,8 @@ Rates RatesOf(const JitSetup& setup) {
   bench::ThreadTeam team(setup.threads());
   const jit::CacheSizes caches = jit::Caches();
   const int64_t bytes[] = {caches.l1, caches.l2, caches.last};
-  return {*setup.options.isa, setup.threads(), bench::MeasurePeaks(team), bench::MeasureCacheRates(bytes)};
+  return {*setup.options.isa, setup.threads(), bench::MeasurePeaks(team),
+          bench::MeasureCacheRates(bytes)};
 }
 
 // What is measured beside a call, and of what inputs it is bound to.
@@ -212,7 +233,8 @@ struct More {
 absl::StatusOr<More> ReadMore(const Arguments& arguments) {
   More more{arguments.Has("--blocks"), arguments.Has("--compile"), {}, {}};
   NESTOR_ASSIGN_OR_RETURN(more.bound, arguments.List("--bind"));
-  NESTOR_ASSIGN_OR_RETURN(const absl::Duration time, ReadDuration(arguments, "--time", kMostTuning));
+  NESTOR_ASSIGN_OR_RETURN(const absl::Duration time,
+                          ReadDuration(arguments, "--time", kMostTuning));
   const auto file = arguments.Find("--tune");
   if (file && file->empty()) return absl::InvalidArgumentError("--tune=: a file is expected");
   if (file) more.tune = TuneRequest{*file, time, more.bound};
@@ -220,23 +242,26 @@ absl::StatusOr<More> ReadMore(const Arguments& arguments) {
   return more;
 }
 
-absl::StatusOr<Figures> Measure(const Op& op, const RunInputs& inputs, const JitSetup& setup, int64_t max_bytes,
-                                const Library* library, const More& more) {
+absl::StatusOr<Figures> Measure(const Op& op, const RunInputs& inputs, const JitSetup& setup,
+                                int64_t max_bytes, const Library* library, const More& more) {
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(op), inputs));
-  NESTOR_ASSIGN_OR_RETURN(const auto executable, CompileBound(op, inputs, setup.options, more.bound));
+  NESTOR_ASSIGN_OR_RETURN(const auto executable,
+                          CompileBound(op, inputs, setup.options, more.bound));
   NESTOR_RETURN_IF_ERROR(CheckMemory(*executable, binding.symbols, max_bytes));
   NESTOR_ASSIGN_OR_RETURN(const loop::Statistics statistics, FusedStatistics(op, binding.symbols));
   NESTOR_ASSIGN_OR_RETURN(const Times times, TimesOf(op, *executable, inputs, binding, library));
   const Rates rates = RatesOf(setup);
   Figures figures = SpeedFigures(times.nestor, statistics, rates.peaks);
   NESTOR_ASSIGN_OR_RETURN(const MeasuredCall call, MakeCall(*executable, inputs, binding));
-  NESTOR_ASSIGN_OR_RETURN(const CallTimes calls, TimesOfBlocks(*executable, call.arguments(), binding, rates));
+  NESTOR_ASSIGN_OR_RETURN(const CallTimes calls,
+                          TimesOfBlocks(*executable, call.arguments(), binding, rates));
   AddBound(calls.bound, "", figures);
   if (times.library) AddLibrary(times, statistics, figures);
   AddSetup(setup, figures);
   if (more.blocks) AddBlocks(calls.blocks, figures);
   if (more.tune) {
-    NESTOR_ASSIGN_OR_RETURN(const Figures tuned, Tune(op, inputs, binding, setup.options, *more.tune));
+    NESTOR_ASSIGN_OR_RETURN(const Figures tuned,
+                            Tune(op, inputs, binding, setup.options, *more.tune));
     figures.insert(figures.end(), tuned.begin(), tuned.end());
   }
   if (more.compiles) AddCompilation(op, setup, *executable, figures);
@@ -252,7 +277,8 @@ constexpr absl::Duration kMostMeasuring = absl::Minutes(10);
 
 using MeasureText = absl::FunctionRef<absl::StatusOr<std::string>(std::function<void()> on_return)>;
 
-// What a child says: that a call of the kernel has returned; what was measured; an error, its code first.
+// What a child says: that a call of the kernel has returned; what was measured; an error,
+// its code first.
 constexpr char kReturned = 'r', kMeasured = 'm', kError = 'e';
 
 std::string Message(const absl::StatusOr<std::string>& measured) {
@@ -270,7 +296,8 @@ absl::StatusOr<std::string> MeasureInChild(MeasureText measure) {
       [&](absl::string_view message) {
         if (message[0] == kReturned) returned = absl::Now();
         if (message[0] == kMeasured) result = std::string(message.substr(1));
-        if (message[0] == kError) result = absl::Status(static_cast<absl::StatusCode>(message[1]), message.substr(2));
+        if (message[0] == kError)
+          result = absl::Status(static_cast<absl::StatusCode>(message[1]), message.substr(2));
         return true;
       },
       kPatience, [&] { return absl::Now() - returned < kMostMeasuring; });
@@ -293,11 +320,13 @@ absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const auto named, ReadLibraryKernel(arguments, op));
   if (named) NESTOR_RETURN_IF_ERROR(TryLoadCKernel(named->file, named->prototype, kPatience));
   int64_t max_bytes = MaxBytes();
-  NESTOR_ASSIGN_OR_RETURN(const Inputs inputs, MakeInputs(op, given, program.macro, seed, &max_bytes));
+  NESTOR_ASSIGN_OR_RETURN(const Inputs inputs,
+                          MakeInputs(op, given, program.macro, seed, &max_bytes));
   for (const std::string& remark : remarks) Remark(remark);
   for (const std::string& remark : inputs.remarks) Remark(remark);
   const auto measure = [&](const Library* library) -> absl::StatusOr<std::string> {
-    NESTOR_ASSIGN_OR_RETURN(const Figures figures, Measure(op, inputs.run, setup, max_bytes, library, more));
+    NESTOR_ASSIGN_OR_RETURN(const Figures figures,
+                            Measure(op, inputs.run, setup, max_bytes, library, more));
     return FiguresText(figures, arguments.Has("--json"));
   };
   const auto measure_beside = [&](std::function<void()> on_return) -> absl::StatusOr<std::string> {
@@ -305,12 +334,14 @@ absl::Status Run(const Arguments& arguments) {
     const Library library{std::move(kernel), std::move(on_return)};
     return measure(&library);
   };
-  NESTOR_ASSIGN_OR_RETURN(const std::string text, named ? MeasureInChild(measure_beside) : measure(nullptr));
+  NESTOR_ASSIGN_OR_RETURN(const std::string text,
+                          named ? MeasureInChild(measure_beside) : measure(nullptr));
   return WriteStdout(text);
 }
 
 }  // namespace
 
-const Command kBenchCommand = {"bench", "measures how fast an op runs", kHelp, kFlags, true, false, Run};
+const Command kBenchCommand = {"bench", "measures how fast an op runs", kHelp, kFlags, true, false,
+                               Run};
 
 }  // namespace nestor::cli

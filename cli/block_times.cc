@@ -36,8 +36,10 @@ std::vector<const loop::Item*> ItemsAtTheTop(const loop::Program& program) {
   return items;
 }
 
-absl::optional<int64_t> IterationsOf(const loop::Program& program, const loop::Loop& loop, const Binding& binding) {
-  const auto value_of = [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+absl::optional<int64_t> IterationsOf(const loop::Program& program, const loop::Loop& loop,
+                                     const Binding& binding) {
+  const auto value_of = [&](const IndexNode& node,
+                            absl::Span<const int64_t>) -> absl::optional<int64_t> {
     if (node.kind != IndexKind::kSymbol) return absl::nullopt;
     return binding.Find(program.pool.SymbolNameAt(node.value));
   };
@@ -48,17 +50,19 @@ absl::optional<int64_t> IterationsOf(const loop::Program& program, const loop::L
 }
 
 // Of a parallel loop together with those right inside that are cut into pieces with it.
-absl::optional<int64_t> AllIterationsOf(const loop::Program& program, const loop::Loop& loop, const Binding& binding) {
+absl::optional<int64_t> AllIterationsOf(const loop::Program& program, const loop::Loop& loop,
+                                        const Binding& binding) {
   const auto iterations = IterationsOf(program, loop, binding);
   const loop::Loop* inside = loop.body.size() == 1 ? loop.body[0].As<loop::Loop>() : nullptr;
-  if (!iterations || !loop.attributes.parallel || inside == nullptr || !inside->attributes.parallel) return iterations;
+  if (!iterations || !loop.attributes.parallel || inside == nullptr || !inside->attributes.parallel)
+    return iterations;
   const auto of_inside = AllIterationsOf(program, *inside, binding);
   return of_inside ? absl::make_optional(*iterations * *of_inside) : absl::nullopt;
 }
 
 // Of the items from number `first` on, up to `last`.
-std::string WhatIsDone(const loop::Program& program, const std::vector<const loop::Item*>& items, size_t first,
-                       size_t last, const Binding& binding) {
+std::string WhatIsDone(const loop::Program& program, const std::vector<const loop::Item*>& items,
+                       size_t first, size_t last, const Binding& binding) {
   std::set<std::string> written;
   for (size_t i = first; i < last; ++i) {
     const loop::Footprint footprint = FootprintOf(program, *items[i]);
@@ -68,9 +72,11 @@ std::string WhatIsDone(const loop::Program& program, const std::vector<const loo
   }
   std::string what = absl::StrJoin(written, ", ");
   const loop::Loop* loop = items[first]->As<loop::Loop>();
-  const auto iterations = loop == nullptr ? absl::nullopt : AllIterationsOf(program, *loop, binding);
+  const auto iterations =
+      loop == nullptr ? absl::nullopt : AllIterationsOf(program, *loop, binding);
   if (!iterations) return what;
-  absl::StrAppend(&what, ": ", *iterations, loop->attributes.parallel ? " parallel iteration" : " iteration",
+  absl::StrAppend(&what, ": ", *iterations,
+                  loop->attributes.parallel ? " parallel iteration" : " iteration",
                   *iterations == 1 ? "" : "s");
   return what;
 }
@@ -92,12 +98,15 @@ absl::StatusOr<Watched> Watch(const jit::Executable& executable, const jit::Argu
   };
   const jit::Executable::Watcher watcher(note);
   const double start = bench::SteadySeconds();
-  for (int call = 0; call < kMostCalls && (call == 0 || bench::SteadySeconds() < start + kMostSeconds); ++call) {
+  for (int call = 0;
+       call < kMostCalls && (call == 0 || bench::SteadySeconds() < start + kMostSeconds); ++call) {
     begins.clear();
-    NESTOR_RETURN_IF_ERROR(executable.RunWatched(arguments, &workspace, {nullptr, false, &watcher}));
+    NESTOR_RETURN_IF_ERROR(
+        executable.RunWatched(arguments, &workspace, {nullptr, false, &watcher}));
     begins.push_back({-1, bench::SteadySeconds()});
     std::map<int, double> of_call;
-    for (size_t i = 0; i + 1 < begins.size(); ++i) of_call[begins[i].first] += begins[i + 1].second - begins[i].second;
+    for (size_t i = 0; i + 1 < begins.size(); ++i)
+      of_call[begins[i].first] += begins[i + 1].second - begins[i].second;
     for (const auto& [item, seconds] : of_call) watched.times[item].push_back(seconds);
   }
   return watched;
@@ -105,8 +114,9 @@ absl::StatusOr<Watched> Watch(const jit::Executable& executable, const jit::Argu
 
 }  // namespace
 
-absl::StatusOr<CallTimes> TimesOfBlocks(const jit::Executable& executable, const jit::Arguments& arguments,
-                                        const Binding& binding, const Rates& rates) {
+absl::StatusOr<CallTimes> TimesOfBlocks(const jit::Executable& executable,
+                                        const jit::Arguments& arguments, const Binding& binding,
+                                        const Rates& rates) {
   NESTOR_ASSIGN_OR_RETURN(const Watched watched, Watch(executable, arguments));
   CallTimes call;
   if (watched.kernel == nullptr) return call;  // no results: nothing runs
@@ -124,12 +134,15 @@ absl::StatusOr<CallTimes> TimesOfBlocks(const jit::Executable& executable, const
   for (auto block = watched.times.begin(); block != watched.times.end(); ++block) {
     const auto next = std::next(block);
     const auto first = static_cast<size_t>(block->first);
-    const size_t last = next == watched.times.end() ? items.size() : static_cast<size_t>(next->first);
+    const size_t last =
+        next == watched.times.end() ? items.size() : static_cast<size_t>(next->first);
     std::vector<size_t> own(last - first);
     absl::c_iota(own, first);
     all.insert(all.end(), own.begin(), own.end());
-    BlockTime time{static_cast<int>(call.blocks.size()), bench::Median(block->second),
-                   WhatIsDone(program, items, first, last, binding), {}};
+    BlockTime time{static_cast<int>(call.blocks.size()),
+                   bench::Median(block->second),
+                   WhatIsDone(program, items, first, last, binding),
+                   {}};
     if (time.seconds >= seconds * kLeastPart) time.bound = bound_of(own, time.seconds);
     call.blocks.push_back(std::move(time));
   }

@@ -1,5 +1,5 @@
-// The roofline of Williams, Waterman and Patterson, "Roofline: An Insightful Visual Performance Model" (2009), with a
-// roof for each cache.
+// The roofline of Williams, Waterman and Patterson, "Roofline: An Insightful Visual Performance
+// Model" (2009), with a roof for each cache.
 #include "cli/bound.h"
 
 #include <algorithm>
@@ -24,16 +24,21 @@ struct Load {
   double seconds;
 };
 
-double SecondsOf(double bytes, double gigabytes) { return gigabytes > 0 ? bytes / (gigabytes * 1e9) : 0; }
-
-// A multiply-add is two operations of the peak, and one result of four bytes. Processors have about as many pipes for
-// other operations as for products.
-double SecondsOfArithmetic(const loop::Statistics& statistics, const Rates& rates) {
-  const double gigabytes = rates.peaks.gigaflops / 2 * 4;
-  return std::max(SecondsOf(statistics.product_bytes, gigabytes), SecondsOf(statistics.result_bytes, 2 * gigabytes));
+double SecondsOf(double bytes, double gigabytes) {
+  return gigabytes > 0 ? bytes / (gigabytes * 1e9) : 0;
 }
 
-int64_t RegisterBytes(jit::Isa isa) { return (isa == jit::Isa::kAvx512 ? 32 : 16) * jit::VectorBytes(isa); }
+// A multiply-add is two operations of the peak, and one result of four bytes. Processors have about
+// as many pipes for other operations as for products.
+double SecondsOfArithmetic(const loop::Statistics& statistics, const Rates& rates) {
+  const double gigabytes = rates.peaks.gigaflops / 2 * 4;
+  return std::max(SecondsOf(statistics.product_bytes, gigabytes),
+                  SecondsOf(statistics.result_bytes, 2 * gigabytes));
+}
+
+int64_t RegisterBytes(jit::Isa isa) {
+  return (isa == jit::Isa::kAvx512 ? 32 : 16) * jit::VectorBytes(isa);
+}
 
 // A tensor that this part of a program has from another one, or makes for it (PartOf).
 struct PassedOn {
@@ -49,25 +54,29 @@ std::vector<PassedOn> PassedOnIn(const loop::SizedProgram& sized) {
     const TensorId id{static_cast<int32_t>(i)};
     const Storage storage = program[id].storage;
     if (storage != Storage::kInput && storage != Storage::kOutput) continue;
-    if (absl::c_linear_search(program.inputs, id) || absl::c_linear_search(program.outputs, id)) continue;
+    if (absl::c_linear_search(program.inputs, id) || absl::c_linear_search(program.outputs, id))
+      continue;
     const absl::StatusOr<int64_t> bytes = sized.Bytes(id);
     if (bytes.ok()) passed.push_back({id, storage, *bytes});
   }
   return passed;
 }
 
-// What calls that follow each other fetch from beyond a cache: nothing if all that a call touches stays in it. What one
-// part of a program passes on to another stays there, too, if it is no larger.
+// What calls that follow each other fetch from beyond a cache: nothing if all that a call
+// touches stays in it. What one part of a program passes on to another stays there, too, if
+// it is no larger.
 class CacheModel {
  public:
   // `touched_bytes`: of the whole call, by each thread. REQUIRES: `sized` is of `program`.
   CacheModel(loop::Program& program, const loop::SizedProgram& sized, double touched_bytes)
-      : program_(program), sized_(sized), touched_bytes_(touched_bytes), passed_on_(PassedOnIn(sized)) {}
+      : program_(program), sized_(sized), touched_bytes_(touched_bytes),
+        passed_on_(PassedOnIn(sized)) {}
 
   double BytesFromBeyond(int64_t cache_bytes) {
     if (touched_bytes_ <= static_cast<double>(cache_bytes)) return 0;
     for (const PassedOn& passed : passed_on_) {
-      program_[passed.tensor].storage = passed.bytes <= cache_bytes ? Storage::kTemp : passed.storage;
+      program_[passed.tensor].storage =
+          passed.bytes <= cache_bytes ? Storage::kTemp : passed.storage;
     }
     return loop::EstimateBytesWalked(sized_, cache_bytes).Total();
   }
@@ -79,7 +88,8 @@ class CacheModel {
   const std::vector<PassedOn> passed_on_;
 };
 
-std::vector<Load> LoadsOf(CacheModel& model, const loop::Statistics& statistics, const Rates& rates) {
+std::vector<Load> LoadsOf(CacheModel& model, const loop::Statistics& statistics,
+                          const Rates& rates) {
   std::vector<Load> loads = {{"compute", SecondsOfArithmetic(statistics, rates)}};
   int64_t nearer = RegisterBytes(rates.isa);
   for (const bench::CacheRate& cache : rates.caches) {
@@ -93,21 +103,23 @@ std::vector<Load> LoadsOf(CacheModel& model, const loop::Statistics& statistics,
 
 }  // namespace
 
-absl::StatusOr<Bound> BoundOf(loop::Program program, const loop::Sizes& sizes, double touched_bytes, double seconds,
-                              const Rates& rates) {
+absl::StatusOr<Bound> BoundOf(loop::Program program, const loop::Sizes& sizes, double touched_bytes,
+                              double seconds, const Rates& rates) {
   NESTOR_ASSIGN_OR_RETURN(const loop::Statistics statistics, loop::StatisticsOf(program, sizes));
-  NESTOR_ASSIGN_OR_RETURN(const loop::SizedProgram sized, loop::SizedProgram::Create(program, sizes));
+  NESTOR_ASSIGN_OR_RETURN(const loop::SizedProgram sized,
+                          loop::SizedProgram::Create(program, sizes));
   CacheModel model(program, sized, touched_bytes / rates.threads);
   const std::vector<Load> loads = LoadsOf(model, statistics, rates);
-  const auto most = absl::c_max_element(loads, [](const Load& a, const Load& b) { return a.seconds < b.seconds; });
+  const auto most = absl::c_max_element(
+      loads, [](const Load& a, const Load& b) { return a.seconds < b.seconds; });
   const double share = seconds > 0 ? std::min(most->seconds / seconds, 1.0) : 0;
   return Bound{share < kLeastShare ? "latency" : most->resource, share};
 }
 
 absl::StatusOr<double> BytesTouched(const loop::Program& program, const loop::Sizes& sizes) {
   NESTOR_ASSIGN_OR_RETURN(const loop::Statistics statistics, loop::StatisticsOf(program, sizes));
-  return static_cast<double>(statistics.input_bytes) + static_cast<double>(statistics.output_bytes) +
-         static_cast<double>(statistics.arena_bytes);
+  return static_cast<double>(statistics.input_bytes) +
+         static_cast<double>(statistics.output_bytes) + static_cast<double>(statistics.arena_bytes);
 }
 
 loop::Program PartOf(loop::Program program, absl::Span<const size_t> items) {

@@ -15,19 +15,26 @@ namespace {
 // A result of four bytes takes a nanosecond; of each cache and of memory, half the one before.
 const Rates& MadeUp() {
   static const Rates& rates = *new Rates{
-      jit::Isa::kAvx2, 1, {2, 0, 1}, {{"first cache", 1 << 10, 8}, {"second cache", 16 << 10, 4}, {"last cache", 256 << 10, 2}}};
+      jit::Isa::kAvx2,
+      1,
+      {2, 0, 1},
+      {{"first cache", 1 << 10, 8}, {"second cache", 16 << 10, 4}, {"last cache", 256 << 10, 2}}};
   return rates;
 }
 
 // Of so many seconds for each billion elements of x.
-std::string BoundAt(int64_t n, const std::string& value, double nanoseconds, const Rates& rates = MadeUp()) {
+std::string BoundAt(int64_t n, const std::string& value, double nanoseconds,
+                    const Rates& rates = MadeUp()) {
   const loop::Program program =
-      loop::ParseProgram(absl::StrCat("program p(x: f32[N]) -> (y: f32[N]) {\n  for i in [0, N) { y[i] = ", value, " }\n}\n"))
+      loop::ParseProgram(
+          absl::StrCat("program p(x: f32[N]) -> (y: f32[N]) {\n  for i in [0, N) { y[i] = ", value,
+                       " }\n}\n"))
           .value();
   const loop::Sizes sizes = {{"N", n}};
   const auto touched = BytesTouched(program, sizes);
   EXPECT_EQ(*touched, 8.0 * static_cast<double>(n));
-  const auto bound = BoundOf(program, sizes, *touched, nanoseconds * 1e-9 * static_cast<double>(n), rates);
+  const auto bound =
+      BoundOf(program, sizes, *touched, nanoseconds * 1e-9 * static_cast<double>(n), rates);
   EXPECT_TRUE(bound.ok()) << bound.status();
   return absl::StrFormat("%s %.2f", bound->by, bound->share);
 }
@@ -66,7 +73,8 @@ program p(x: f32[N, C]) -> (y: f32[N, C]) {
   for i in [0, N) {
     for j in [0, C) vector(8) prefetch x[i + 1, j] { y[i, j] = x[i, j] }
   }
-})").value();
+})")
+                                    .value();
   const auto bound = BoundOf(program, {{"N", 100}, {"C", 1000}}, 8e5, 1e-3, MadeUp());
   ASSERT_TRUE(bound.ok()) << bound.status();
   EXPECT_EQ(bound->by, "memory");
@@ -80,7 +88,8 @@ program p(x: f32[N]) -> (y: f32[N], z: f32[N]) {
   for i in [0, N) { t[i] = x[i] + 1.0 }
   for i in [0, N) { y[i] = t[i] + 2.0 }
   for i in [0, N) { z[i] = t[i] + y[i] }
-})").value();
+})")
+                                    .value();
   const auto bound_of = [&](size_t item, int64_t n) {
     const std::vector<size_t> items = {item};
     const auto bound = BoundOf(PartOf(program, items), {{"N", n}}, 16.0 * static_cast<double>(n),
@@ -104,7 +113,8 @@ program p(x: f32[N]) -> (y: f32[N], z: f32[N], w: f32[N]) {
     for i in [0, N) { z[i] = x[i] }
     for i in [0, N) { w[i] = x[i] }
   }
-})").value();
+})")
+                                    .value();
   const std::string text = loop::ToText(PartOf(program, {0, 2}));
   EXPECT_NE(text.find("y[i] = "), std::string::npos);
   EXPECT_EQ(text.find("z[i] = "), std::string::npos);

@@ -76,21 +76,39 @@ Exit codes: 0 right, 1 wrong or not checked, 2 bad usage or input, 3 the kernel 
 )";
 
 constexpr Flag kFlags[] = {
-    {"--library"},      {"--symbol"},    {"--strided", false},
-    {"--type"},         {"--where", true, /*repeats=*/true},
-    {"--alignment"}, {"--sample"},    {"--in-place", true, /*repeats=*/true},
-    {"--special", false}, {"--signed-zeros", false}, {"--patience"}, {"--trials"},
-    {"--ulps"},         {"--bound"},     {"--range"},
-    {"--time"},         {"--seed"},      {"--json", false},
-    {"--op"},           {"--all", false}, {"--random", false},
-    {"--derivative"},   {"--findings"},  {"--shrink"},
+    {"--library"},
+    {"--symbol"},
+    {"--strided", false},
+    {"--type"},
+    {"--where", true, /*repeats=*/true},
+    {"--alignment"},
+    {"--sample"},
+    {"--in-place", true, /*repeats=*/true},
+    {"--special", false},
+    {"--signed-zeros", false},
+    {"--patience"},
+    {"--trials"},
+    {"--ulps"},
+    {"--bound"},
+    {"--range"},
+    {"--time"},
+    {"--seed"},
+    {"--json", false},
+    {"--op"},
+    {"--all", false},
+    {"--random", false},
+    {"--derivative"},
+    {"--findings"},
+    {"--shrink"},
 };
-constexpr const char* kLibraryFlags[] = {"--symbol",    "--strided",  "--type",    "--where",
-                                         "--alignment", "--in-place", "--sample",  "--special", "--signed-zeros",
-                                         "--patience",  "--ulps",     "--bound",   "--range"};
-constexpr const char* kEngineFlags[] = {"--all", "--random", "--derivative", "--findings", "--shrink"};
+constexpr const char* kLibraryFlags[] = {
+    "--symbol",  "--strided",      "--type",     "--where", "--alignment", "--in-place", "--sample",
+    "--special", "--signed-zeros", "--patience", "--ulps",  "--bound",     "--range"};
+constexpr const char* kEngineFlags[] = {"--all", "--random", "--derivative", "--findings",
+                                        "--shrink"};
 
-absl::Status Refuse(const Arguments& arguments, absl::Span<const char* const> flags, absl::string_view mode) {
+absl::Status Refuse(const Arguments& arguments, absl::Span<const char* const> flags,
+                    absl::string_view mode) {
   for (const char* flag : flags) {
     if (arguments.Has(flag) || !arguments.All(flag).empty()) {
       return absl::InvalidArgumentError(absl::StrCat(flag, ": only ", mode, " --library"));
@@ -106,13 +124,16 @@ absl::Status Run(const Arguments& arguments) {
   }
   const absl::Status status = Refuse(arguments, kEngineFlags, "without");
   if (!status.ok()) return status;
-  if (arguments.program.empty()) return absl::InvalidArgumentError("PROGRAM is missing: the op that the kernel is of");
+  if (arguments.program.empty())
+    return absl::InvalidArgumentError("PROGRAM is missing: the op that the kernel is of");
   return CheckLibrary(arguments);
 }
 
 }  // namespace
 
-const Command kCheckCommand = {"check", "says whether a kernel is right, or Nestor's engines are", kHelp, kFlags, true,
-                               false, Run, /*needs_program=*/false};
+const Command kCheckCommand = {"check", "says whether a kernel is right, or Nestor's engines are",
+                               kHelp,   kFlags,
+                               true,    false,
+                               Run,     /*needs_program=*/false};
 
 }  // namespace nestor::cli

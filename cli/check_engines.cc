@@ -1,5 +1,5 @@
-// The flags say which ops are drawn (one program, all macro ops, or random ones) and how long; the check
-// itself is check/engines. A finding is printed with the command that shows it again.
+// The flags say which ops are drawn (one program, all macro ops, or random ones) and how long; the
+// check itself is check/engines. A finding is printed with the command that shows it again.
 #include "cli/check_engines.h"
 
 #include <unistd.h>
@@ -41,21 +41,26 @@ absl::StatusOr<SelfCheckOptions> ReadOptions(const Arguments& arguments) {
   constexpr int64_t kNoLimit = int64_t{1} << 60;
   SelfCheckOptions options;
   NESTOR_ASSIGN_OR_RETURN(options.first_seed, arguments.Seed());
-  NESTOR_ASSIGN_OR_RETURN(options.time, ReadDuration(arguments, "--time", absl::InfiniteDuration()));
+  NESTOR_ASSIGN_OR_RETURN(options.time,
+                          ReadDuration(arguments, "--time", absl::InfiniteDuration()));
   const int64_t trials = arguments.Has("--time") ? kNoLimit : kTrials;
   NESTOR_ASSIGN_OR_RETURN(options.trials, ReadNumber(arguments, "--trials", trials, 0, kNoLimit));
-  NESTOR_ASSIGN_OR_RETURN(const int64_t derivative, ReadNumber(arguments, "--derivative", -1, 0, 2));
+  NESTOR_ASSIGN_OR_RETURN(const int64_t derivative,
+                          ReadNumber(arguments, "--derivative", -1, 0, 2));
   NESTOR_ASSIGN_OR_RETURN(const int64_t findings, ReadNumber(arguments, "--findings", 1, 1, 1000));
   options.derivative = static_cast<int>(derivative);
   options.most_findings = static_cast<int>(findings);
-  NESTOR_ASSIGN_OR_RETURN(options.shrinking, ReadDuration(arguments, "--shrink", options.shrinking));
+  NESTOR_ASSIGN_OR_RETURN(options.shrinking,
+                          ReadDuration(arguments, "--shrink", options.shrinking));
   return options;
 }
 
 absl::Status CheckForm(const Arguments& arguments) {
-  const bool all = arguments.Has("--all"), random = arguments.Has("--random"), program = !arguments.program.empty();
+  const bool all = arguments.Has("--all"), random = arguments.Has("--random"),
+             program = !arguments.program.empty();
   if (all + random + program == 1 && (program || arguments.words.empty())) return absl::OkStatus();
-  if (all + random + program == 1) return absl::InvalidArgumentError("sizes are those of a PROGRAM");
+  if (all + random + program == 1)
+    return absl::InvalidArgumentError("sizes are those of a PROGRAM");
   return absl::InvalidArgumentError("one of PROGRAM, --all and --random is expected");
 }
 
@@ -67,7 +72,8 @@ OpOf AllMacroOps() {
   return [](uint64_t seed) {
     const std::vector<MacroOp>& all = MacroOps();
     for (uint64_t s = seed;; s += all.size()) {
-      if (auto op = DrawInstance(MacroLibrary(), all[seed % all.size()].name, s)) return *std::move(op);
+      if (auto op = DrawInstance(MacroLibrary(), all[seed % all.size()].name, s))
+        return *std::move(op);
     }
   };
 }
@@ -93,8 +99,9 @@ absl::Status AddSize(const ast::Op& syntax, const Op& op, const NameValue& word,
     return absl::OkStatus();
   }
   if (!IsInteger(param->type)) {
-    return absl::InvalidArgumentError(absl::StrCat(word.name, "=", word.value, ": ", param->name, " is ", Name(param->type),
-                                                   "; only dimensions and integer $params are fixed here"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(word.name, "=", word.value, ": ", param->name, " is ", Name(param->type),
+                     "; only dimensions and integer $params are fixed here"));
   }
   NESTOR_ASSIGN_OR_RETURN(const Scalar value, ReadParam(op, *param, word.value));
   sizes[param->name] = value.ToInt();
@@ -109,7 +116,9 @@ absl::StatusOr<OpOf> OneProgram(const Arguments& arguments, Sizes& sizes) {
     NESTOR_RETURN_IF_ERROR(AddSize(program.Syntax(), op, word, sizes));
   }
   const auto shared = std::make_shared<const Program>(std::move(program));
-  return OpOf([shared, op](uint64_t seed) { return DrawInstance(shared->module(), shared->op, seed).value_or(op); });
+  return OpOf([shared, op](uint64_t seed) {
+    return DrawInstance(shared->module(), shared->op, seed).value_or(op);
+  });
 }
 
 absl::StatusOr<OpOf> Subject(const Arguments& arguments, Sizes& sizes) {
@@ -137,15 +146,18 @@ std::string SizesText(const Sizes& sizes) {
 std::string CommandOf(const Arguments& arguments, const SelfCheckFinding& finding) {
   const std::string trial = absl::StrCat(" --seed=", finding.seed, " --trials=1");
   if (finding.shrunk) {
-    return absl::StrCat("nestor check ", Quoted(finding.program), SizesText(finding.sizes), trial, " --derivative=0");
+    return absl::StrCat("nestor check ", Quoted(finding.program), SizesText(finding.sizes), trial,
+                        " --derivative=0");
   }
   const auto derivative = arguments.Find("--derivative");
   std::string subject = arguments.Has("--random") ? "--random" : "--all";
   if (!arguments.program.empty()) {
     subject = Quoted(arguments.program);
-    for (const NameValue& word : arguments.words) absl::StrAppend(&subject, " ", word.name, "=", word.value);
+    for (const NameValue& word : arguments.words)
+      absl::StrAppend(&subject, " ", word.name, "=", word.value);
   }
-  return absl::StrCat("nestor check ", subject, trial, derivative ? absl::StrCat(" --derivative=", *derivative) : "");
+  return absl::StrCat("nestor check ", subject, trial,
+                      derivative ? absl::StrCat(" --derivative=", *derivative) : "");
 }
 
 Figures CountsOf(const SelfCheckReport& report) {
@@ -163,12 +175,14 @@ Figures CountsOf(const SelfCheckReport& report) {
 std::string Json(const Arguments& arguments, const SelfCheckReport& report) {
   std::vector<std::string> findings;
   for (const SelfCheckFinding& finding : report.findings) {
-    findings.push_back(absl::StrCat("{\"seed\": ", finding.seed, ", \"what\": ", JsonString(finding.what),
-                                    ", \"program\": ", JsonString(finding.program),
-                                    ", \"command\": ", JsonString(CommandOf(arguments, finding)), "}"));
+    findings.push_back(
+        absl::StrCat("{\"seed\": ", finding.seed, ", \"what\": ", JsonString(finding.what),
+                     ", \"program\": ", JsonString(finding.program),
+                     ", \"command\": ", JsonString(CommandOf(arguments, finding)), "}"));
   }
   std::vector<std::string> members;
-  for (const Figure& figure : CountsOf(report)) members.push_back(absl::StrCat("\"", figure.key, "\": ", figure.value));
+  for (const Figure& figure : CountsOf(report))
+    members.push_back(absl::StrCat("\"", figure.key, "\": ", figure.value));
   members.push_back(absl::StrCat("\"findings\": [", absl::StrJoin(findings, ", "), "]"));
   return absl::StrCat("{", absl::StrJoin(members, ", "), "}\n");
 }
@@ -193,10 +207,12 @@ void ShowProgress(const TrialCounts& counts, uint64_t seed) {
 absl::Status Verdict(const Arguments& arguments, const SelfCheckReport& report) {
   if (!report.findings.empty()) return absl::AbortedError("an engine is wrong");
   const TrialCounts& counts = report.counts;
-  const bool is_idle = counts.trials > 0 && counts.pairs == 0 && counts.bounds == 0 && counts.quotients == 0;
+  const bool is_idle =
+      counts.trials > 0 && counts.pairs == 0 && counts.bounds == 0 && counts.quotients == 0;
   if (!is_idle || arguments.words.empty()) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat("nothing was checked at these sizes: of ", counts.trials, " trials the op refuses ",
-                                         counts.refused, ", and ", counts.skipped, " are too large"));
+  return absl::AbortedError(absl::StrCat("nothing was checked at these sizes: of ", counts.trials,
+                                         " trials the op refuses ", counts.refused, ", and ",
+                                         counts.skipped, " are too large"));
 }
 
 }  // namespace

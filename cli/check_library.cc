@@ -1,6 +1,6 @@
-// The kernel is loaded and runs in processes of its own, by Check; what is here reads what it demands from
-// the command line. While it runs, its stdout is ours on stderr, so that what it prints does
-// not get into the report.
+// The kernel is loaded and runs in processes of its own, by Check; what is here reads what it
+// demands from the command line. While it runs, its stdout is ours on stderr, so that what it
+// prints does not get into the report.
 #include "cli/check_library.h"
 
 #include <unistd.h>
@@ -33,7 +33,9 @@ namespace {
 
 // Of a word of a shell.
 std::string Quoted(absl::string_view text) {
-  const auto is_plain = [](char c) { return absl::ascii_isalnum(c) || absl::StrContains("_-+=./,:%", c); };
+  const auto is_plain = [](char c) {
+    return absl::ascii_isalnum(c) || absl::StrContains("_-+=./,:%", c);
+  };
   if (!text.empty() && absl::c_all_of(text, is_plain)) return std::string(text);
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
@@ -64,7 +66,8 @@ absl::Status AddSizes(const Op& op, const Given& given, CheckOptions& options) {
   const auto add = [&](const std::string& name, const std::string& value) {
     int64_t number;
     if (!absl::SimpleAtoi(value, &number)) {
-      return absl::InvalidArgumentError(absl::StrCat(name, "=", value, ": a number of 64 bits is expected"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, "=", value, ": a number of 64 bits is expected"));
     }
     options.Where(absl::StrCat(name, " == ", number));
     if (name[0] != '$') AllowLarge(number, options);
@@ -72,7 +75,8 @@ absl::Status AddSizes(const Op& op, const Given& given, CheckOptions& options) {
   };
   for (const auto& [name, value] : given.params) {
     const ParamInfo& param = *op.FindParam(name);
-    NESTOR_RETURN_IF_ERROR(IsInteger(param.type) ? add(name, value) : AddParam(param, value, options));
+    NESTOR_RETURN_IF_ERROR(IsInteger(param.type) ? add(name, value)
+                                                 : AddParam(param, value, options));
   }
   for (const auto& [name, value] : given.dims) NESTOR_RETURN_IF_ERROR(add(name, value));
   return absl::OkStatus();
@@ -84,19 +88,22 @@ absl::Status AddLimits(const Arguments& arguments, CheckOptions& options) {
     NESTOR_ASSIGN_OR_RETURN(options.trials, ReadNumber(arguments, "--trials", 0, 1, kMost));
   }
   if (arguments.Has("--time")) {
-    NESTOR_ASSIGN_OR_RETURN(options.duration, ReadDuration(arguments, "--time", absl::ZeroDuration()));
+    NESTOR_ASSIGN_OR_RETURN(options.duration,
+                            ReadDuration(arguments, "--time", absl::ZeroDuration()));
   }
   if (arguments.Has("--seed")) {
     NESTOR_ASSIGN_OR_RETURN(options.seed, arguments.Seed());
   }
-  NESTOR_ASSIGN_OR_RETURN(options.patience, ReadDuration(arguments, "--patience", options.patience));
+  NESTOR_ASSIGN_OR_RETURN(options.patience,
+                          ReadDuration(arguments, "--patience", options.patience));
   return absl::OkStatus();
 }
 
 absl::Status AddInPlace(const std::string& text, CheckOptions& options) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos) {
-    return absl::InvalidArgumentError(absl::StrCat("--in-place=", text, ": ARGUMENT=RESULT is expected"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--in-place=", text, ": ARGUMENT=RESULT is expected"));
   }
   options.InPlace(text.substr(0, equals), text.substr(equals + 1));
   return absl::OkStatus();
@@ -118,15 +125,18 @@ absl::Status AddPromises(const Arguments& arguments, CheckOptions& options) {
   const auto range = arguments.Find("--range");
   if (!range) return absl::OkStatus();
   const std::vector<std::string> ends = absl::StrSplit(*range, ',');
-  if (ends.size() != 2) return absl::InvalidArgumentError(absl::StrCat("--range=", *range, ": LOW,HIGH is expected"));
+  if (ends.size() != 2)
+    return absl::InvalidArgumentError(absl::StrCat("--range=", *range, ": LOW,HIGH is expected"));
   NESTOR_RETURN_IF_ERROR(ReadDecimal("--range", ends[0], options.values.low));
   return ReadDecimal("--range", ends[1], options.values.high);
 }
 
 absl::Status AddDemands(const Arguments& arguments, CheckOptions& options) {
   for (const std::string& condition : arguments.All("--where")) options.Where(condition);
-  for (const std::string& pair : arguments.All("--in-place")) NESTOR_RETURN_IF_ERROR(AddInPlace(pair, options));
-  NESTOR_ASSIGN_OR_RETURN(const int64_t alignment, ReadNumber(arguments, "--alignment", 0, 0, 4096));
+  for (const std::string& pair : arguments.All("--in-place"))
+    NESTOR_RETURN_IF_ERROR(AddInPlace(pair, options));
+  NESTOR_ASSIGN_OR_RETURN(const int64_t alignment,
+                          ReadNumber(arguments, "--alignment", 0, 0, 4096));
   options.Alignment(static_cast<int>(alignment));
   options.values.special = arguments.Has("--special");
   options.SignedZeros(arguments.Has("--signed-zeros"));
@@ -141,8 +151,8 @@ std::string ReproduceText(const Arguments& arguments, absl::string_view program)
     words.push_back(Quoted(absl::StrCat(name, "=", value)));
   };
   for (const NameValue& word : arguments.words) add(word.name, word.value);
-  for (const char* flag : {"--op", "--type", "--library", "--symbol", "--alignment", "--sample", "--ulps", "--bound",
-                           "--range", "--patience"}) {
+  for (const char* flag : {"--op", "--type", "--library", "--symbol", "--alignment", "--sample",
+                           "--ulps", "--bound", "--range", "--patience"}) {
     if (const auto value = arguments.Find(flag)) add(flag, *value);
   }
   for (const char* flag : {"--strided", "--special", "--signed-zeros"}) {
@@ -157,12 +167,14 @@ std::string ReproduceText(const Arguments& arguments, absl::string_view program)
 // ---- The op
 
 // A macro op by its name, for the sake of what its samples say of values.
-CheckedOp CheckedOpFor(const Program& program, const Op& op, const Given& given, CheckOptions& options) {
+CheckedOp CheckedOpFor(const Program& program, const Op& op, const Given& given,
+                       CheckOptions& options) {
   if (program.macro == nullptr) return op;
   for (const ast::Argument& arg : program.Syntax().args) {
     if (!TypeByName(arg.type.text)) options.Types({op.FindArgument(arg.name)->type});
   }
-  for (const auto& [name, shape] : given.shapes) options.Rank(name, static_cast<int>(shape.shape.size()));
+  for (const auto& [name, shape] : given.shapes)
+    options.Rank(name, static_cast<int>(shape.shape.size()));
   return program.macro->name;
 }
 
@@ -183,10 +195,12 @@ class StdoutOnStderr {
   int kept_;
 };
 
-absl::StatusOr<CheckReport> RunCheck(const CheckedOp& op, const NamedKernel& kernel, CheckOptions& options) {
+absl::StatusOr<CheckReport> RunCheck(const CheckedOp& op, const NamedKernel& kernel,
+                                     CheckOptions& options) {
   const bool is_terminal = isatty(STDERR_FILENO) == 1;
   if (is_terminal) {
-    options.OnProgress([](int64_t trials) { WriteStderr(absl::StrCat("\r", trials, " trials\x1b[K")); });
+    options.OnProgress(
+        [](int64_t trials) { WriteStderr(absl::StrCat("\r", trials, " trials\x1b[K")); });
   }
   const StdoutOnStderr moved;
   NESTOR_RETURN_IF_ERROR(TryLoadCKernel(kernel.file, kernel.prototype, options.patience));
@@ -199,7 +213,8 @@ absl::Status Verdict(const CheckReport& report) {
   if (report.IsRight()) return absl::OkStatus();
   if (report.fault == Fault::kCrash) return absl::UnavailableError("the kernel crashed");
   if (report.fault == Fault::kHang) return absl::UnavailableError("the kernel hung");
-  return absl::AbortedError(report.fault == Fault::kNone ? "nothing of the kernel was judged" : "the kernel is wrong");
+  return absl::AbortedError(report.fault == Fault::kNone ? "nothing of the kernel was judged"
+                                                         : "the kernel is wrong");
 }
 
 }  // namespace
@@ -211,19 +226,22 @@ absl::Status CheckLibrary(const Arguments& arguments) {
   NESTOR_RETURN_IF_ERROR(AddDemands(arguments, options));
   NESTOR_ASSIGN_OR_RETURN(const Program program, LoadProgram(arguments));
   NESTOR_ASSIGN_OR_RETURN(const Given given, ReadWords(arguments, program));
-  if (!given.tensors.empty()) return absl::InvalidArgumentError("tensors are drawn: only types and sizes can be given");
+  if (!given.tensors.empty())
+    return absl::InvalidArgumentError("tensors are drawn: only types and sizes can be given");
   NESTOR_ASSIGN_OR_RETURN(const auto type, ReadType(arguments, program));
   NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given, type));
   NESTOR_RETURN_IF_ERROR(AddSizes(op, given, options));
   const int64_t usual_sample = given.dims.empty() ? 0 : 4096;
-  NESTOR_ASSIGN_OR_RETURN(options.sample, ReadNumber(arguments, "--sample", usual_sample, 0, int64_t{1} << 40));
+  NESTOR_ASSIGN_OR_RETURN(options.sample,
+                          ReadNumber(arguments, "--sample", usual_sample, 0, int64_t{1} << 40));
   NESTOR_ASSIGN_OR_RETURN(const auto kernel, ReadLibraryKernel(arguments, op));
   const CheckedOp checked = CheckedOpFor(program, op, given, options);
   // What stdin said is not there again.
   const absl::string_view source = arguments.program == "-" ? program.text : arguments.program;
   options.reproduce = ReproduceText(arguments, absl::StripAsciiWhitespace(source));
   NESTOR_ASSIGN_OR_RETURN(const CheckReport report, RunCheck(checked, *kernel, options));
-  NESTOR_RETURN_IF_ERROR(WriteStdout(arguments.Has("--json") ? report.ToJson() : report.ToString()));
+  NESTOR_RETURN_IF_ERROR(
+      WriteStdout(arguments.Has("--json") ? report.ToJson() : report.ToString()));
   return Verdict(report);
 }
 

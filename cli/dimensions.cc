@@ -19,7 +19,7 @@ constexpr int kAttempts = 64;
 
 struct Equation {
   IndexId left;
-  IndexId right;          // not valid: `constant`
+  IndexId right;  // not valid: `constant`
   int64_t constant = 0;
   const Equality* source = nullptr;  // of the op's equalities
 };
@@ -75,12 +75,14 @@ class Chooser {
   }
 
   absl::optional<int64_t> Evaluate(IndexId id, const SymbolValues& symbols) const {
-    return EvaluateIndex(pool_, id, [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
-      if (node.kind != IndexKind::kSymbol) return absl::nullopt;
-      const auto it = symbols.find(pool_.SymbolNameAt(node.value));
-      if (it == symbols.end()) return absl::nullopt;
-      return it->second;
-    });
+    return EvaluateIndex(
+        pool_, id,
+        [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+          if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+          const auto it = symbols.find(pool_.SymbolNameAt(node.value));
+          if (it == symbols.end()) return absl::nullopt;
+          return it->second;
+        });
   }
 
   // left - right; nullopt where it is undefined.
@@ -110,7 +112,8 @@ class Chooser {
 
   // The least small `name` that satisfies the equation, or the one that does if
   // the equation is linear in it.
-  absl::optional<int64_t> Solve(const Equation& equation, const std::string& name, SymbolValues symbols) const {
+  absl::optional<int64_t> Solve(const Equation& equation, const std::string& name,
+                                SymbolValues symbols) const {
     const auto at = [&](int64_t value) {
       symbols[name] = value;
       return Difference(equation, symbols);
@@ -154,7 +157,8 @@ class Chooser {
     std::minstd_rand random(attempt + 1);
     int64_t guesses = 0;
     for (const std::string& name : unbound_) {
-      while (Propagate(sizes, used)) {}
+      while (Propagate(sizes, used)) {
+      }
       if (symbols.contains(name)) continue;
       const int64_t count = static_cast<int64_t>(unbound_.size());
       const int64_t guess = attempt == 0   ? kFirstSize + guesses
@@ -169,7 +173,8 @@ class Chooser {
 
   int CountViolations(const SymbolValues& symbols) const {
     int violations = 0;
-    for (const Equation& equation : equations_) violations += Difference(equation, symbols) != 0 ? 100 : 0;
+    for (const Equation& equation : equations_)
+      violations += Difference(equation, symbols) != 0 ? 100 : 0;
     for (IndexId extent : extents_) {
       const auto value = Evaluate(extent, symbols);
       violations += !value || *value < 0 ? 10 : *value == 0 ? 1 : 0;

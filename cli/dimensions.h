@@ -22,11 +22,12 @@ struct KnownSizes {
 };
 
 struct ChosenSizes {
-  SymbolValues symbols;                                 // all dimensions and integer $params
-  std::vector<std::pair<std::string, int64_t>> chosen;  // those that `known` does not hold, in signature order
+  SymbolValues symbols;  // all dimensions and integer $params
+  // Those that `known` does not hold, in signature order.
+  std::vector<std::pair<std::string, int64_t>> chosen;
   // Of these, what an equality of the op determines: the equality.
   absl::flat_hash_map<std::string, const Equality*> reasons;
-  std::vector<std::string> guessed;                     // of these, what nothing determines
+  std::vector<std::string> guessed;  // of these, what nothing determines
 };
 
 // Dimensions follow from `known` where it determines them, also through

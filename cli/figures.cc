@@ -12,7 +12,8 @@
 namespace nestor::cli {
 
 std::string CountText(double count) {
-  return std::abs(count) < 1e18 ? absl::StrCat(std::llround(count)) : absl::StrFormat("%.17g", count);
+  return std::abs(count) < 1e18 ? absl::StrCat(std::llround(count))
+                                : absl::StrFormat("%.17g", count);
 }
 
 std::string FiguresText(const Figures& figures, bool is_json) {
@@ -20,7 +21,8 @@ std::string FiguresText(const Figures& figures, bool is_json) {
     absl::StrAppend(out, figure.key, ": ", figure.value, "\n");
   };
   const auto member = [](std::string* out, const Figure& figure) {
-    absl::StrAppend(out, JsonString(figure.key), ": ", figure.is_text ? JsonString(figure.value) : figure.value);
+    absl::StrAppend(out, JsonString(figure.key), ": ",
+                    figure.is_text ? JsonString(figure.value) : figure.value);
   };
   if (!is_json) return absl::StrJoin(figures, "", line);
   return absl::StrCat("{", absl::StrJoin(figures, ", ", member), "}\n");

@@ -12,8 +12,8 @@
 namespace nestor::cli {
 
 // An error names the flag and the range.
-absl::StatusOr<int64_t> ReadNumber(const Arguments& arguments, absl::string_view flag, int64_t otherwise, int64_t least,
-                                   int64_t most);
+absl::StatusOr<int64_t> ReadNumber(const Arguments& arguments, absl::string_view flag,
+                                   int64_t otherwise, int64_t least, int64_t most);
 
 // As in "60s", "1h30m"; not negative.
 absl::StatusOr<absl::Duration> ReadDuration(const Arguments& arguments, absl::string_view flag,

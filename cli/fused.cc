@@ -27,12 +27,15 @@ std::vector<std::string> NamesOf(const fusion::Pipeline& pipeline) {
   return names;
 }
 
-absl::Status UnknownPass(absl::string_view flag, const std::string& name, const std::vector<std::string>& known) {
-  return absl::InvalidArgumentError(absl::StrCat(flag, ": unknown pass '", name, "'", DidYouMean(name, known),
-                                                 " (there are ", absl::StrJoin(known, ", "), ")"));
+absl::Status UnknownPass(absl::string_view flag, const std::string& name,
+                         const std::vector<std::string>& known) {
+  return absl::InvalidArgumentError(absl::StrCat(flag, ": unknown pass '", name, "'",
+                                                 DidYouMean(name, known), " (there are ",
+                                                 absl::StrJoin(known, ", "), ")"));
 }
 
-absl::Status CheckPasses(const std::vector<std::string>& wanted, const std::vector<std::string>& known) {
+absl::Status CheckPasses(const std::vector<std::string>& wanted,
+                         const std::vector<std::string>& known) {
   for (const std::string& name : wanted) {
     if (!absl::c_linear_search(known, name)) return UnknownPass("--passes", name, known);
   }
@@ -46,13 +49,14 @@ absl::StatusOr<int> CountUntil(const std::string& until, const std::vector<std::
   int count;
   if (absl::SimpleAtoi(until, &count) && count >= 0) return count;
   if (IsName(until)) return UnknownPass("--until", until, known);
-  return absl::InvalidArgumentError(
-      absl::StrCat("--until=", until, ": a number of passes is expected, 0 or more, or the name of a pass"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--until=", until, ": a number of passes is expected, 0 or more, or the name of a pass"));
 }
 
 void TracePass(const fusion::PassReport& report, const loop::Program& program) {
   const std::string time = absl::StrFormat("%.3f ms", absl::ToDoubleMilliseconds(report.time));
-  const std::string made = report.changed ? absl::StrCat(":\n", loop::ToText(program)) : ", unchanged\n";
+  const std::string made =
+      report.changed ? absl::StrCat(":\n", loop::ToText(program)) : ", unchanged\n";
   std::cerr << "# " << report.number << " " << report.pass.name << ", " << time << made;
 }
 
@@ -71,7 +75,8 @@ fusion::Pipeline WithSchedule(const fusion::Pipeline& schedule) {
   return fusion::Pipeline(std::move(passes));
 }
 
-absl::StatusOr<fusion::Pipeline> PipelineFor(const Arguments& arguments, fusion::Pipeline pipeline) {
+absl::StatusOr<fusion::Pipeline> PipelineFor(const Arguments& arguments,
+                                             fusion::Pipeline pipeline) {
   NESTOR_ASSIGN_OR_RETURN(const std::vector<std::string> wanted, arguments.List("--passes"));
   NESTOR_RETURN_IF_ERROR(CheckPasses(wanted, NamesOf(pipeline)));
   if (const auto until = arguments.Find("--until")) {
@@ -85,7 +90,8 @@ absl::StatusOr<fusion::Pipeline> PipelineFor(const Arguments& arguments, fusion:
   return pipeline;
 }
 
-absl::StatusOr<loop::Program> RunPasses(const Op& op, const Arguments& arguments, fusion::Pipeline all, bool strict) {
+absl::StatusOr<loop::Program> RunPasses(const Op& op, const Arguments& arguments,
+                                        fusion::Pipeline all, bool strict) {
   NESTOR_ASSIGN_OR_RETURN(const fusion::Pipeline pipeline, PipelineFor(arguments, std::move(all)));
   loop::Program program = Lower(op);
   fusion::RunOptions options;

@@ -21,7 +21,8 @@ fusion::Pipeline WithSchedule(const fusion::Pipeline& schedule);
 
 // `op` lowered, and what the passes make of it that these flags leave of `all`; with
 // --trace each says on stderr what it did.
-absl::StatusOr<loop::Program> RunPasses(const Op& op, const Arguments& arguments, fusion::Pipeline all, bool strict);
+absl::StatusOr<loop::Program> RunPasses(const Op& op, const Arguments& arguments,
+                                        fusion::Pipeline all, bool strict);
 
 }  // namespace nestor::cli
 

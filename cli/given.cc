@@ -24,13 +24,16 @@ absl::Status Error(absl::string_view message) { return absl::InvalidArgumentErro
 
 std::string Text(const NameValue& word) { return absl::StrCat(word.name, "=", word.value); }
 
-bool IsShape(absl::string_view value) { return absl::EndsWith(value, "]") && absl::StrContains(value, "["); }
+bool IsShape(absl::string_view value) {
+  return absl::EndsWith(value, "]") && absl::StrContains(value, "[");
+}
 
 // "'f31' ..", as the end of a message.
 std::string UnknownType(const std::string& text) {
   std::vector<std::string> known;
   for (DType type : AllTypes()) known.emplace_back(Name(type));
-  return absl::StrCat("unknown type '", text, "'", DidYouMean(text, known), " (there are ", absl::StrJoin(known, ", "), ")");
+  return absl::StrCat("unknown type '", text, "'", DidYouMean(text, known), " (there are ",
+                      absl::StrJoin(known, ", "), ")");
 }
 
 // "f32[2, 3]", or "[2, 3]" for an argument of any type.
@@ -47,7 +50,8 @@ absl::StatusOr<GivenShape> ParseShape(const NameValue& word) {
   for (absl::string_view dim : absl::StrSplit(dims, ',')) {
     int64_t extent;
     if (!absl::SimpleAtoi(dim, &extent) || extent < 0) {
-      return Error(absl::StrCat(Text(word), ": '", absl::StripAsciiWhitespace(dim), "' is no extent"));
+      return Error(
+          absl::StrCat(Text(word), ": '", absl::StripAsciiWhitespace(dim), "' is no extent"));
     }
     given.shape.push_back(extent);
   }
@@ -89,8 +93,8 @@ class WordReader {
       return is_file ? ReadTensor(word, arg - args_.begin(), given) : ReadShape(word, given);
     }
     if (arg != args_.end() && !is_param) {
-      return Error(absl::StrCat(Text(word), ": ", word.name, " is a tensor: give ", word.name, "=FILE.npy, or ",
-                                word.name, "=f32[2,3] to have it made up"));
+      return Error(absl::StrCat(Text(word), ": ", word.name, " is a tensor: give ", word.name,
+                                "=FILE.npy, or ", word.name, "=f32[2,3] to have it made up"));
     }
     if (is_param) given.params.emplace_back(absl::StrCat("$", word.name), word.value);
     else given.dims.emplace_back(word.name, word.value);
@@ -100,16 +104,19 @@ class WordReader {
  private:
   absl::Status NoArgument(const NameValue& word, bool is_param) const {
     if (is_param) return Error(absl::StrCat(Text(word), ": $", word.name, " takes a number"));
-    if (IsDimension(word.name)) return Error(absl::StrCat(Text(word), ": ", word.name, " is a dimension, which takes a number"));
-    return Error(absl::StrCat(Text(word), ": op ", syntax_.name, " has no argument '", word.name, "'",
-                              DidYouMean(word.name, args_)));
+    if (IsDimension(word.name))
+      return Error(
+          absl::StrCat(Text(word), ": ", word.name, " is a dimension, which takes a number"));
+    return Error(absl::StrCat(Text(word), ": op ", syntax_.name, " has no argument '", word.name,
+                              "'", DidYouMean(word.name, args_)));
   }
 
   // A name that stands alone as a dimension of an argument.
   bool IsDimension(absl::string_view name) const {
     return absl::c_any_of(syntax_.args, [&](const ast::Argument& arg) {
       return absl::c_any_of(arg.dims, [&](const ast::Item& dim) {
-        return dim.expr != nullptr && dim.expr->kind == ast::ExprKind::kName && dim.expr->text == name;
+        return dim.expr != nullptr && dim.expr->kind == ast::ExprKind::kName &&
+               dim.expr->text == name;
       });
     });
   }
@@ -119,7 +126,8 @@ class WordReader {
   absl::Status ReadTensor(const NameValue& word, size_t arg, Given& given) const {
     const std::string& type = syntax_.args[arg].type.text;
     const auto said = given.types.find(type);
-    const auto expected = said == given.types.end() ? TypeByName(type) : absl::make_optional(said->second);
+    const auto expected =
+        said == given.types.end() ? TypeByName(type) : absl::make_optional(said->second);
     absl::StatusOr<Tensor> tensor = ReadNpy(word.value, expected);
     if (!tensor.ok()) {
       return absl::Status(tensor.status().code(),
@@ -141,13 +149,14 @@ class WordReader {
 ArgumentSpecs SpecsOf(const Given& given) {
   ArgumentSpecs specs;
   for (const auto& [name, tensor] : given.tensors) specs[name] = {tensor.type(), tensor.rank()};
-  for (const auto& [name, shape] : given.shapes) specs[name] = {shape.type, static_cast<int>(shape.shape.size())};
+  for (const auto& [name, shape] : given.shapes)
+    specs[name] = {shape.type, static_cast<int>(shape.shape.size())};
   return specs;
 }
 
 // A variable is what the words say; else what some argument of it is; else `otherwise`.
-absl::Status SetTypeVariables(const ast::Op& syntax, const Given& given, absl::optional<DType> otherwise,
-                              ArgumentSpecs& specs) {
+absl::Status SetTypeVariables(const ast::Op& syntax, const Given& given,
+                              absl::optional<DType> otherwise, ArgumentSpecs& specs) {
   absl::flat_hash_set<std::string> known;
   for (const ast::Argument& arg : syntax.args) {
     if (specs[arg.name].type) known.insert(arg.type.text);
@@ -160,8 +169,8 @@ absl::Status SetTypeVariables(const ast::Op& syntax, const Given& given, absl::o
     if (!type) continue;
     absl::optional<DType>& own = specs[arg.name].type;
     if (own.value_or(*type) != *type) {
-      return Error(absl::StrCat("argument ", arg.name, " is ", Name(*own), ", but ", arg.type.text, " is given as ",
-                                Name(*type)));
+      return Error(absl::StrCat("argument ", arg.name, " is ", Name(*own), ", but ", arg.type.text,
+                                " is given as ", Name(*type)));
     }
     own = type;
   }
@@ -177,7 +186,8 @@ absl::StatusOr<absl::optional<DType>> ReadType(const Arguments& arguments, const
   if (!type) return Error(absl::StrCat("--type=", *text, ": ", UnknownType(*text)));
   const ast::Op& syntax = program.Syntax();
   if (absl::c_any_of(syntax.args, IsTypeVariable)) return type;
-  return Error(absl::StrCat("--type=", *text, ": op ", syntax.name, " names the type of each argument"));
+  return Error(
+      absl::StrCat("--type=", *text, ": op ", syntax.name, " names the type of each argument"));
 }
 
 absl::StatusOr<Given> ReadWords(const Arguments& arguments, const Program& program) {
@@ -196,21 +206,22 @@ absl::StatusOr<Given> ReadShapeWords(const Arguments& arguments, const Program& 
   const WordReader reader(program);
   for (const NameValue& word : arguments.words) {
     if (IsShape(word.value) || reader.IsType(word)) continue;
-    return Error(absl::StrCat(Text(word), ": only types and shapes are read here, as in ", word.name,
-                              "=f32[2,3]; dimensions and $params stay symbols"));
+    return Error(absl::StrCat(Text(word), ": only types and shapes are read here, as in ",
+                              word.name, "=f32[2,3]; dimensions and $params stay symbols"));
   }
   return ReadWords(arguments, program);
 }
 
-absl::StatusOr<Op> InstantiateFor(const Program& program, const Given& given, absl::optional<DType> type) {
+absl::StatusOr<Op> InstantiateFor(const Program& program, const Given& given,
+                                  absl::optional<DType> type) {
   ArgumentSpecs specs = SpecsOf(given);
   NESTOR_RETURN_IF_ERROR(SetTypeVariables(program.Syntax(), given, type, specs));
   NESTOR_ASSIGN_OR_RETURN(Op op, program.Instantiate(specs));
   for (const Argument& arg : op.args) {
     const auto shape = given.shapes.find(arg.name);
     if (shape == given.shapes.end() || shape->second.type.value_or(arg.type) == arg.type) continue;
-    return Error(absl::StrCat("op ", op.name, ": argument ", arg.name, " is ", Name(arg.type), ", is given ",
-                              Name(*shape->second.type)));
+    return Error(absl::StrCat("op ", op.name, ": argument ", arg.name, " is ", Name(arg.type),
+                              ", is given ", Name(*shape->second.type)));
   }
   return op;
 }

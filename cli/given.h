@@ -23,11 +23,11 @@ struct GivenShape {
 };
 
 struct Given {
-  absl::flat_hash_map<std::string, Tensor> tensors;                // by argument name
-  absl::flat_hash_map<std::string, GivenShape> shapes;             // of arguments without a tensor
-  absl::flat_hash_map<std::string, DType> types;                   // by type variable
-  std::vector<std::pair<std::string, std::string>> params;         // "$k" and the text of its value
-  std::vector<std::pair<std::string, std::string>> dims;           // "N" and the text of its value
+  absl::flat_hash_map<std::string, Tensor> tensors;         // by argument name
+  absl::flat_hash_map<std::string, GivenShape> shapes;      // of arguments without a tensor
+  absl::flat_hash_map<std::string, DType> types;            // by type variable
+  std::vector<std::pair<std::string, std::string>> params;  // "$k" and the text of its value
+  std::vector<std::pair<std::string, std::string>> dims;    // "N" and the text of its value
 };
 
 // Sorts the words by what they name in the op's signature and reads the files. An
@@ -44,7 +44,8 @@ absl::StatusOr<absl::optional<DType>> ReadType(const Arguments& arguments, const
 
 // The op for arguments of these types and ranks, which must be the op's. `type` is that of
 // type variables where no argument's says it.
-absl::StatusOr<Op> InstantiateFor(const Program& program, const Given& given, absl::optional<DType> type = {});
+absl::StatusOr<Op> InstantiateFor(const Program& program, const Given& given,
+                                  absl::optional<DType> type = {});
 
 }  // namespace nestor::cli
 

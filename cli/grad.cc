@@ -70,7 +70,8 @@ std::vector<std::string> FloatArguments(const Op& op) {
 }
 
 // Says which gradients are not named g_<argument>, that name being taken.
-void RemarkOtherNames(const std::vector<std::string>& wrt, const std::vector<std::string>& results) {
+void RemarkOtherNames(const std::vector<std::string>& wrt,
+                      const std::vector<std::string>& results) {
   for (size_t i = 0; i < std::min(wrt.size(), results.size()); ++i) {
     if (results[i] == absl::StrCat("g_", wrt[i])) continue;
     Remark(absl::StrCat("the gradient of ", wrt[i], " is ", results[i]));
@@ -90,6 +91,7 @@ absl::Status Run(const Arguments& arguments) {
 
 }  // namespace
 
-const Command kGradCommand = {"grad", "prints the gradient of an op as an op", kHelp, kFlags, true, false, Run};
+const Command kGradCommand = {
+    "grad", "prints the gradient of an op as an op", kHelp, kFlags, true, false, Run};
 
 }  // namespace nestor::cli

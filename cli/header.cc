@@ -51,7 +51,8 @@ constexpr Flag kFlags[] = {{"--op"}, {"--type"}, {"--strided", false}, {"--symbo
 absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const std::string symbol, ReadSymbol(arguments));
   if (IsTakenInC(symbol)) {
-    return absl::InvalidArgumentError(absl::StrCat("--symbol=", symbol, ": C or C++ has another meaning for it"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--symbol=", symbol, ": C or C++ has another meaning for it"));
   }
   NESTOR_ASSIGN_OR_RETURN(const Program program, LoadProgram(arguments));
   NESTOR_ASSIGN_OR_RETURN(const Given given, ReadShapeWords(arguments, program));
@@ -59,14 +60,13 @@ absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given, type));
   const CPrototype prototype = CPrototypeOf(op, {arguments.Has("--strided"), symbol});
   const std::vector<std::string> none;
-  return WriteStdout(CHeader(op, prototype, program.macro == nullptr ? none : program.macro->conditions));
+  return WriteStdout(
+      CHeader(op, prototype, program.macro == nullptr ? none : program.macro->conditions));
 }
 
 }  // namespace
 
-const Command kHeaderCommand = {"header", "prints the C function that a kernel of an op is",
-                                kHelp,    kFlags,
-                                true,     false,
-                                Run};
+const Command kHeaderCommand = {
+    "header", "prints the C function that a kernel of an op is", kHelp, kFlags, true, false, Run};
 
 }  // namespace nestor::cli

@@ -45,11 +45,13 @@ Scalar DrawScalar(DType type, absl::optional<int64_t> bound, Random& random) {
   const uint64_t bits = random.Next();
   if (type == DType::kBool) return Scalar::Of(type, bits >> 63 != 0);
   if (IsInteger(type)) {
-    return Scalar::Integer(type, static_cast<int64_t>((bits >> 1) % (GreatestDrawn(type, bound) + uint64_t{1})));
+    return Scalar::Integer(
+        type, static_cast<int64_t>((bits >> 1) % (GreatestDrawn(type, bound) + uint64_t{1})));
   }
   // As many bits as the significand has, so that no value is rounded up to the end of its range.
   const int precision = FactsOf(type).significand;
-  const double unit = static_cast<double>(bits >> (64 - precision)) / static_cast<double>(int64_t{1} << precision);
+  const double unit =
+      static_cast<double>(bits >> (64 - precision)) / static_cast<double>(int64_t{1} << precision);
   return Scalar::Float(type, bound ? unit * static_cast<double>(*bound) : 2 * unit - 1);
 }
 
@@ -72,7 +74,8 @@ absl::optional<int64_t> SampleBound(const MacroOp* macro, absl::string_view name
 
 class InputMaker {
  public:
-  InputMaker(const Op& op, const Given& given, const MacroOp* macro, uint64_t seed, int64_t* max_bytes)
+  InputMaker(const Op& op, const Given& given, const MacroOp* macro, uint64_t seed,
+             int64_t* max_bytes)
       : op_(op), given_(given), macro_(macro), seed_(seed), max_bytes_(*max_bytes) {}
 
   absl::StatusOr<Inputs> Run() {
@@ -92,7 +95,8 @@ class InputMaker {
     for (const auto& [name, extent] : chosen.chosen) {
       inputs_.run.dims[name] = extent;
       const auto reason = chosen.reasons.find(name);
-      const std::string why = reason != chosen.reasons.end() ? EqualityText(name, *reason->second) : "";
+      const std::string why =
+          reason != chosen.reasons.end() ? EqualityText(name, *reason->second) : "";
       inputs_.remarks.push_back(absl::StrCat(name, ": ", extent, " chosen", why));
     }
     binding_.symbols = std::move(chosen.symbols);
@@ -100,7 +104,8 @@ class InputMaker {
 
   // ", equal to K by ...": what makes `name` what it is.
   std::string EqualityText(const std::string& name, const Equality& equality) const {
-    std::string left = SymbolicText(op_.graph.pool(), equality.left), right = SymbolicText(op_.graph.pool(), equality.right);
+    std::string left = SymbolicText(op_.graph.pool(), equality.left),
+                right = SymbolicText(op_.graph.pool(), equality.right);
     if (right == name) std::swap(left, right);
     if (left == name) return absl::StrCat(", equal to ", right, " by this: ", equality.message);
     return absl::StrCat(", so that ", left, " == ", right, " by this: ", equality.message);
@@ -109,17 +114,20 @@ class InputMaker {
   absl::StatusOr<Dims> ShapeOf(const Argument& arg) const {
     const auto given = given_.shapes.find(arg.name);
     if (given != given_.shapes.end()) return given->second.shape;
-    return EvaluateShape(op_.graph.pool(), arg.shape, binding_, absl::StrCat("op ", op_.name, ": argument ", arg.name));
+    return EvaluateShape(op_.graph.pool(), arg.shape, binding_,
+                         absl::StrCat("op ", op_.name, ": argument ", arg.name));
   }
 
   absl::Status MakeUp(const Argument& arg) {
     NESTOR_ASSIGN_OR_RETURN(const Dims shape, ShapeOf(arg));
     if (arg.shape_only) return MakeUpShape(arg, shape);
     const absl::StatusOr<int64_t> bytes = NumBytes(arg.type, shape);
-    if (!bytes.ok()) return Error(op_, absl::StrCat("argument ", arg.name, ": ", bytes.status().message()));
+    if (!bytes.ok())
+      return Error(op_, absl::StrCat("argument ", arg.name, ": ", bytes.status().message()));
     if (*bytes > max_bytes_) {
-      return absl::ResourceExhaustedError(absl::StrCat("op ", op_.name, ": argument ", arg.name, " ", ShapeText(shape),
-                                                       " exceeds the limit of ", max_bytes_, " bytes"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat("op ", op_.name, ": argument ", arg.name, " ", ShapeText(shape),
+                       " exceeds the limit of ", max_bytes_, " bytes"));
     }
     max_bytes_ -= *bytes;
     NESTOR_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(arg.type, shape));
@@ -144,7 +152,8 @@ class InputMaker {
     view.strides.assign(shape.size(), 0);
     inputs_.run.tensors[arg.name] = view;
     inputs_.drawn.push_back(std::move(element));
-    inputs_.remarks.push_back(absl::StrCat(arg.name, ": shape ", Name(arg.type), ShapeText(shape), " made up"));
+    inputs_.remarks.push_back(
+        absl::StrCat(arg.name, ": shape ", Name(arg.type), ShapeText(shape), " made up"));
     return absl::OkStatus();
   }
 
@@ -159,7 +168,8 @@ class InputMaker {
 
 }  // namespace
 
-void FillFromSample(const MacroOp& macro, const Program& program, Given& given, std::vector<std::string>& remarks) {
+void FillFromSample(const MacroOp& macro, const Program& program, Given& given,
+                    std::vector<std::string>& remarks) {
   if (macro.samples.empty()) return;
   const Sample& sample = macro.samples[0];
   const bool sizes = given.tensors.empty() && given.shapes.empty() && given.dims.empty();
@@ -171,15 +181,17 @@ void FillFromSample(const MacroOp& macro, const Program& program, Given& given, 
   for (const auto& [name, text] : sample.params) {
     const auto is_it = [&, &name = name](const auto& other) { return other.first == name; };
     if (absl::c_any_of(given.params, is_it)) continue;
-    const auto has_default = [&, &name = name](const ast::Param& p) { return p.name == name && p.value; };
+    const auto has_default = [&, &name = name](const ast::Param& p) {
+      return p.name == name && p.value;
+    };
     if (!sizes && absl::c_any_of(program.Syntax().params, has_default)) continue;
     given.params.emplace_back(name, text);
     remarks.push_back(absl::StrCat(name, ": ", text, " from the sample of ", macro.name));
   }
 }
 
-absl::StatusOr<Inputs> MakeInputs(const Op& op, const Given& given, const MacroOp* macro, uint64_t seed,
-                                  int64_t* max_bytes) {
+absl::StatusOr<Inputs> MakeInputs(const Op& op, const Given& given, const MacroOp* macro,
+                                  uint64_t seed, int64_t* max_bytes) {
   return InputMaker(op, given, macro, seed, max_bytes).Run();
 }
 

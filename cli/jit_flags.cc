@@ -23,7 +23,8 @@ absl::Status ReadMode(const Arguments& arguments, jit::CompileOptions& options) 
   const std::string mode = arguments.Find("--mode").value_or("fast");
   if (mode != "fast" && mode != "strict") {
     return absl::InvalidArgumentError(absl::StrCat("--mode=", mode, ": unknown mode",
-                                                   DidYouMean(mode, {"fast", "strict"}), " (there are fast, strict)"));
+                                                   DidYouMean(mode, {"fast", "strict"}),
+                                                   " (there are fast, strict)"));
   }
   options.mode = mode == "strict" ? jit::Mode::kStrict : jit::Mode::kFast;
   return absl::OkStatus();
@@ -39,7 +40,8 @@ absl::Status ReadThreads(const Arguments& arguments, JitSetup& setup) {
   }
   setup.pool = threads == 1 ? nullptr : jit::NewThreadPool(threads);
   if (setup.pool != nullptr && setup.pool->NumThreads() < threads) {
-    return absl::ResourceExhaustedError(absl::StrCat("--threads=", threads, ": the system does not let so many start"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("--threads=", threads, ": the system does not let so many start"));
   }
   setup.options.executor = threads == 1 ? &jit::InlineExecutor() : setup.pool.get();
   return absl::OkStatus();

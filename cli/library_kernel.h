@@ -26,7 +26,8 @@ struct NamedKernel {
 };
 
 // Nothing where there is no --library, which --symbol and --strided need.
-absl::StatusOr<absl::optional<NamedKernel>> ReadLibraryKernel(const Arguments& arguments, const Op& op);
+absl::StatusOr<absl::optional<NamedKernel>> ReadLibraryKernel(const Arguments& arguments,
+                                                              const Op& op);
 
 struct LibraryKernel {
   CPrototype prototype;
@@ -41,8 +42,8 @@ absl::StatusOr<LibraryKernel> LoadLibraryKernel(NamedKernel named);
 class LibraryCall {
  public:
   // What `inputs` views must outlive it. An error where there is no memory.
-  static absl::StatusOr<LibraryCall> Create(const LibraryKernel& kernel, const Op& op, const RunInputs& inputs,
-                                            const Binding& binding);
+  static absl::StatusOr<LibraryCall> Create(const LibraryKernel& kernel, const Op& op,
+                                            const RunInputs& inputs, const Binding& binding);
 
   const std::function<absl::Status()>& run() const { return run_; }
 

@@ -33,13 +33,13 @@ std::string Usage() {
   std::string text =
       "nestor SUBCOMMAND ...\n\n"
       "One line describes a tensor operation; Nestor runs it, and derives its gradient.\n\n";
-  for (const Command* command : kCommands) absl::StrAppendFormat(&text, "  %-8s %s\n", command->name, command->summary);
-  absl::StrAppend(&text,
-                  "  help     shows how a subcommand is used, as SUBCOMMAND --help does\n\n"
-                  "nestor --version prints the version.\n\n"
-                  "Examples:\n"
-                  "  $ nestor run softmax 'x=f32[2,3]'\n"
-                  "  $ nestor help run\n");
+  for (const Command* command : kCommands)
+    absl::StrAppendFormat(&text, "  %-8s %s\n", command->name, command->summary);
+  absl::StrAppend(&text, "  help     shows how a subcommand is used, as SUBCOMMAND --help does\n\n"
+                         "nestor --version prints the version.\n\n"
+                         "Examples:\n"
+                         "  $ nestor run softmax 'x=f32[2,3]'\n"
+                         "  $ nestor help run\n");
   return text;
 }
 
@@ -49,8 +49,9 @@ absl::StatusOr<const Command*> FindCommand(const std::string& name) {
     if (command->name == name) return command;
     known.emplace_back(command->name);
   }
-  return absl::InvalidArgumentError(absl::StrCat("unknown subcommand '", name, "'", DidYouMean(name, known),
-                                                 " (there are ", absl::StrJoin(known, ", "), ")"));
+  return absl::InvalidArgumentError(absl::StrCat("unknown subcommand '", name, "'",
+                                                 DidYouMean(name, known), " (there are ",
+                                                 absl::StrJoin(known, ", "), ")"));
 }
 
 absl::Status NoSubcommand() {
@@ -70,14 +71,15 @@ absl::Status RunCommand(const std::string& name, const std::vector<std::string>&
   NESTOR_ASSIGN_OR_RETURN(const Command* const command, FindCommand(name));
   const absl::StatusOr<Arguments> arguments = ParseArguments(*command, words);
   if (!arguments.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(arguments.status().message(), "\n(`nestor ", name, " --help` shows how it is used)"));
+    return absl::InvalidArgumentError(absl::StrCat(arguments.status().message(), "\n(`nestor ",
+                                                   name, " --help` shows how it is used)"));
   }
   return arguments->help ? WriteStdout(command->help) : command->run(*arguments);
 }
 
 int ExitCode(const absl::Status& status) {
-  if (status.ok() || absl::IsCancelled(status)) return kDone;  // a reader of stdout that has enough is no error
+  // A reader of stdout that has enough is no error.
+  if (status.ok() || absl::IsCancelled(status)) return kDone;
   ReportError(status);
   if (absl::IsAborted(status)) return kCheckFailed;
   return absl::IsUnavailable(status) ? kCrashed : kBadUsage;
@@ -96,4 +98,6 @@ int Main(const std::vector<std::string>& words) {
 }  // namespace
 }  // namespace nestor::cli
 
-int main(int argc, char** argv) { return nestor::cli::Main({argv + (argc > 0 ? 1 : 0), argv + argc}); }
+int main(int argc, char** argv) {
+  return nestor::cli::Main({argv + (argc > 0 ? 1 : 0), argv + argc});
+}

@@ -12,22 +12,26 @@ absl::StatusOr<MeasuredCall> MakeCall(const jit::Executable& executable, const R
                                       const Binding& binding) {
   const loop::Program& program = executable.program();
   MeasuredCall call;
-  for (loop::TensorId id : executable.inputs()) call.inputs.push_back(inputs.tensors.at(program[id].name));
-  for (const ParamInfo& param : program.params) call.params.push_back(binding.params.at(param.name));
-  if (!UnboundDimensions(SignatureOf(program), {inputs.tensors, {}, {}}).empty()) call.dims = &inputs.dims;
+  for (loop::TensorId id : executable.inputs())
+    call.inputs.push_back(inputs.tensors.at(program[id].name));
+  for (const ParamInfo& param : program.params)
+    call.params.push_back(binding.params.at(param.name));
+  if (!UnboundDimensions(SignatureOf(program), {inputs.tensors, {}, {}}).empty())
+    call.dims = &inputs.dims;
   NESTOR_ASSIGN_OR_RETURN(const std::vector<Dims> shapes,
                           executable.OutputShapes(call.inputs, call.params, call.dims));
   for (size_t i = 0; i < shapes.size(); ++i) {
-    NESTOR_ASSIGN_OR_RETURN(Tensor output, Tensor::Create(program[program.outputs[i]].type, shapes[i]));
+    NESTOR_ASSIGN_OR_RETURN(Tensor output,
+                            Tensor::Create(program[program.outputs[i]].type, shapes[i]));
     call.output_views.push_back(output.view());
     call.outputs.push_back(std::move(output));
   }
   return call;
 }
 
-absl::StatusOr<std::unique_ptr<const jit::Executable>> CompileBound(const Op& op, const RunInputs& inputs,
-                                                                    const jit::CompileOptions& options,
-                                                                    const std::vector<std::string>& bound) {
+absl::StatusOr<std::unique_ptr<const jit::Executable>> CompileBound(
+    const Op& op, const RunInputs& inputs, const jit::CompileOptions& options,
+    const std::vector<std::string>& bound) {
   NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const jit::Executable> executable, Compile(op, options));
   for (const std::string& name : bound) {
     const auto tensor = inputs.tensors.find(name);

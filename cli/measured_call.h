@@ -32,9 +32,9 @@ absl::StatusOr<MeasuredCall> MakeCall(const jit::Executable& executable, const R
                                       const Binding& binding);
 
 // With the inputs of these names bound. The Statuses of Compile and Bind.
-absl::StatusOr<std::unique_ptr<const jit::Executable>> CompileBound(const Op& op, const RunInputs& inputs,
-                                                                    const jit::CompileOptions& options,
-                                                                    const std::vector<std::string>& bound);
+absl::StatusOr<std::unique_ptr<const jit::Executable>> CompileBound(
+    const Op& op, const RunInputs& inputs, const jit::CompileOptions& options,
+    const std::vector<std::string>& bound);
 
 }  // namespace nestor::cli
 

@@ -24,31 +24,37 @@ int64_t MaxBytes() {
   return bytes / 2;
 }
 
-absl::Status CheckMemory(const jit::Executable& executable, const SymbolValues& sizes, int64_t max_bytes) {
+absl::Status CheckMemory(const jit::Executable& executable, const SymbolValues& sizes,
+                         int64_t max_bytes) {
   const auto symbol = [&](const std::string& name) -> absl::optional<int64_t> {
     const auto known = sizes.find(name);
     return known == sizes.end() ? absl::nullopt : absl::optional<int64_t>(known->second);
   };
   NESTOR_RETURN_IF_ERROR(loop::CheckDomains(executable.program(), symbol));
-  NESTOR_ASSIGN_OR_RETURN(const std::shared_ptr<const jit::Kernel> kernel, executable.KernelAt(symbol));
+  NESTOR_ASSIGN_OR_RETURN(const std::shared_ptr<const jit::Kernel> kernel,
+                          executable.KernelAt(symbol));
   const loop::Program& program = kernel->program();
-  NESTOR_ASSIGN_OR_RETURN(const loop::SizedProgram sized, loop::SizedProgram::Create(program, sizes));
+  NESTOR_ASSIGN_OR_RETURN(const loop::SizedProgram sized,
+                          loop::SizedProgram::Create(program, sizes));
   int64_t left = max_bytes;
   for (loop::TensorId id : program.outputs) {
     NESTOR_ASSIGN_OR_RETURN(const int64_t bytes, sized.Bytes(id));
     if (bytes > left) {
-      return absl::ResourceExhaustedError(absl::StrCat("program ", program.name, ": tensor ", program[id].name, " of ",
-                                                       bytes, " bytes exceeds the limit of ", max_bytes, " bytes"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat("program ", program.name, ": tensor ", program[id].name, " of ", bytes,
+                       " bytes exceeds the limit of ", max_bytes, " bytes"));
     }
     left -= bytes;
   }
   const jit::Executor* executor = executable.options().executor;
   const int64_t workers = executor == nullptr ? 1 : executor->NumThreads();
   NESTOR_ASSIGN_OR_RETURN(const loop::Arena arena, EvaluatePlan(sized, kernel->plan()));
-  if (arena.total <= left && arena.private_total <= (left - arena.total) / workers) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("program ", program.name, ": temporaries of ", arena.total,
-                                                   " bytes, and ", arena.private_total, " for each of ", workers,
-                                                   " threads: exceeds the limit of ", max_bytes, " bytes"));
+  if (arena.total <= left && arena.private_total <= (left - arena.total) / workers)
+    return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("program ", program.name, ": temporaries of ", arena.total, " bytes, and ",
+                   arena.private_total, " for each of ", workers, " threads: exceeds the limit of ",
+                   max_bytes, " bytes"));
 }
 
 }  // namespace nestor::cli

@@ -16,7 +16,8 @@ int64_t MaxBytes();
 
 // ResourceExhausted, naming what does not fit, where outputs and temporaries
 // of a run at these sizes take more than `max_bytes`.
-absl::Status CheckMemory(const jit::Executable& executable, const SymbolValues& sizes, int64_t max_bytes);
+absl::Status CheckMemory(const jit::Executable& executable, const SymbolValues& sizes,
+                         int64_t max_bytes);
 
 }  // namespace nestor::cli
 

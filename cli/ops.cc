@@ -78,7 +78,10 @@ std::string JsonText() {
                                  {"kind", JsonString(Kind(row))},
                                  {"definition", JsonString(BodyText(row.op, DType::kF32))}}));
   }
-  return JsonObject({{"scalar", JsonList(scalar)}, {"generator", JsonList(generators)}, {"macro", JsonList(macro)}}) + "\n";
+  return JsonObject({{"scalar", JsonList(scalar)},
+                     {"generator", JsonList(generators)},
+                     {"macro", JsonList(macro)}}) +
+         "\n";
 }
 
 // ---- Text
@@ -86,21 +89,25 @@ std::string JsonText() {
 // "fma(a, b, c): primitive", with what the table says of it below.
 std::string ScalarText(const ScalarOpRow& row) {
   constexpr absl::string_view kOperands[] = {"a", "b", "c"};
-  std::string text = absl::StrCat(row.name, "(", absl::StrJoin(absl::MakeSpan(kOperands, row.arity), ", "),
-                                  "): ", Kind(row));
-  if (row.transcendental) absl::StrAppend(&text, ", error at most ", row.ulp32, " ulp (f32), ", row.ulp64, " ulp (f64)");
+  std::string text = absl::StrCat(
+      row.name, "(", absl::StrJoin(absl::MakeSpan(kOperands, row.arity), ", "), "): ", Kind(row));
+  if (row.transcendental)
+    absl::StrAppend(&text, ", error at most ", row.ulp32, " ulp (f32), ", row.ulp64, " ulp (f64)");
   if (row.body_for_floats_only) absl::StrAppend(&text, " on floats, primitive on integers");
   const std::string body = BodyText(row.op, DType::kF32);
   if (body.empty()) return text + "\n";
-  return absl::StrCat(text, "\n    ", absl::StrReplaceAll(absl::StripSuffix(body, "\n"), {{"\n", "\n    "}}), "\n");
+  return absl::StrCat(text, "\n    ",
+                      absl::StrReplaceAll(absl::StripSuffix(body, "\n"), {{"\n", "\n    "}}), "\n");
 }
 
 std::string PlainText() {
   std::string text = "# Macro ops\n";
-  for (const MacroOp& op : MacroOps()) absl::StrAppend(&text, "\n# ", op.summary, "\n", op.definition);
+  for (const MacroOp& op : MacroOps())
+    absl::StrAppend(&text, "\n# ", op.summary, "\n", op.definition);
   absl::StrAppend(&text, "\n# Generators\n");
   for (const Generator& generator : Generators()) {
-    absl::StrAppend(&text, "\n# ", generator.summary, "\n", generator.usage, ": ", generator.example, "\n");
+    absl::StrAppend(&text, "\n# ", generator.summary, "\n", generator.usage, ": ",
+                    generator.example, "\n");
   }
   absl::StrAppend(&text, "\n# Scalar ops; bodies as for f32\n\n");
   for (const ScalarOpRow& row : AllScalarOps()) text += ScalarText(row);
@@ -117,6 +124,7 @@ absl::Status Run(const Arguments& arguments) {
 
 }  // namespace
 
-const Command kOpsCommand = {"ops", "lists the macro ops and scalar ops", kHelp, kFlags, false, false, Run};
+const Command kOpsCommand = {
+    "ops", "lists the macro ops and scalar ops", kHelp, kFlags, false, false, Run};
 
 }  // namespace nestor::cli

@@ -23,7 +23,8 @@ std::string Row(const MacroOp& macro) {
   const absl::StatusOr<Op> op = MacroLibrary().Instantiate(macro.name, {});
   NESTOR_CHECK(op.ok(), op.status().ToString());
   const absl::StatusOr<GradientResult> gradient = Gradient(*op);
-  return absl::StrCat("| `", macro.name, "` | ", absl::StrReplaceAll(macro.summary, {{"|", "\\|"}, {"*", "\\*"}}), " | ",
+  return absl::StrCat("| `", macro.name, "` | ",
+                      absl::StrReplaceAll(macro.summary, {{"|", "\\|"}, {"*", "\\*"}}), " | ",
                       macro.definition.size(), " | ", BlocksText(*op), " | ",
                       gradient.ok() ? BlocksText(gradient->op) : "-", " |\n");
 }
@@ -34,7 +35,9 @@ std::string OpsTable() {
   std::string text, family;
   for (const MacroOp& macro : MacroOps()) {
     if (macro.family != family) {
-      absl::StrAppend(&text, family.empty() ? "" : "\n", "## ", macro.family, "\n\n| op | what it is | characters | blocks | of its gradient |\n|---|---|--:|--:|--:|\n");
+      absl::StrAppend(
+          &text, family.empty() ? "" : "\n", "## ", macro.family,
+          "\n\n| op | what it is | characters | blocks | of its gradient |\n|---|---|--:|--:|--:|\n");
       family = macro.family;
     }
     absl::StrAppend(&text, Row(macro));

@@ -56,14 +56,17 @@ std::string PrintableLine(absl::string_view line) {
 
 // The lines that a message goes on with: what it shows of a program, and where to read more.
 // Elsewhere a newline is of a word that the user gave.
-bool GoesOn(absl::string_view line) { return absl::StartsWith(line, "    ") || absl::StartsWith(line, "(`nestor "); }
+bool GoesOn(absl::string_view line) {
+  return absl::StartsWith(line, "    ") || absl::StartsWith(line, "(`nestor ");
+}
 
 enum class Lines { kOwn, kAny };
 
 std::string Printable(absl::string_view text, Lines lines) {
   std::string shown;
   bool is_first = true;
-  for (absl::string_view line : absl::StrSplit(ClipWords(ValidUtf8(text), kLongestFileName), '\n')) {
+  for (absl::string_view line :
+       absl::StrSplit(ClipWords(ValidUtf8(text), kLongestFileName), '\n')) {
     const bool keeps_newline = lines == Lines::kAny || GoesOn(line);
     absl::StrAppend(&shown, is_first ? "" : keeps_newline ? "\n" : "\\x0a", PrintableLine(line));
     is_first = false;

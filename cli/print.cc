@@ -65,23 +65,32 @@ Examples:
 Exit codes: 0 done, 2 bad usage or input.
 )";
 
-constexpr Flag kFlags[] = {{"--op"}, {"--stage"}, {"--passes"}, {"--until"}, {"--strict", false}, {"--trace", false},
-                           {"--isa"}, {"--large", false}};
+constexpr Flag kFlags[] = {{"--op"},    {"--stage"},         {"--passes"},
+                           {"--until"}, {"--strict", false}, {"--trace", false},
+                           {"--isa"},   {"--large", false}};
 
-absl::StatusOr<std::string> UopsText(const Op& op, const Arguments&) { return PrintOp(op, {.equalities = true}); }
+absl::StatusOr<std::string> UopsText(const Op& op, const Arguments&) {
+  return PrintOp(op, {.equalities = true});
+}
 
-absl::StatusOr<std::string> LoopsText(const Op& op, const Arguments&) { return loop::ToText(Lower(op)); }
+absl::StatusOr<std::string> LoopsText(const Op& op, const Arguments&) {
+  return loop::ToText(Lower(op));
+}
 
 absl::StatusOr<std::string> FusedText(const Op& op, const Arguments& arguments) {
-  NESTOR_ASSIGN_OR_RETURN(const loop::Program program, RunPasses(op, arguments, fusion::Pipeline::Default(), arguments.Has("--strict")));
+  NESTOR_ASSIGN_OR_RETURN(
+      const loop::Program program,
+      RunPasses(op, arguments, fusion::Pipeline::Default(), arguments.Has("--strict")));
   return loop::ToText(program);
 }
 
 absl::StatusOr<loop::Program> Scheduled(const Op& op, const Arguments& arguments, jit::Isa isa) {
   jit::CompileOptions options;
   options.mode = arguments.Has("--strict") ? jit::Mode::kStrict : jit::Mode::kFast;
-  NESTOR_ASSIGN_OR_RETURN(loop::Program program, RunPasses(op, arguments, WithSchedule(jit::SchedulePipeline(options, isa)),
-                                                           arguments.Has("--strict")));
+  NESTOR_ASSIGN_OR_RETURN(
+      loop::Program program,
+      RunPasses(op, arguments, WithSchedule(jit::SchedulePipeline(options, isa)),
+                arguments.Has("--strict")));
   if (!arguments.Has("--large")) return program;
   // Where the passes were cut short.
   if (!program.proven) NESTOR_RETURN_IF_ERROR(jit::ProveForCode(program, isa));
@@ -112,8 +121,9 @@ struct Stage {
   absl::StatusOr<std::string> (*text)(const Op& op, const Arguments& arguments);
 };
 constexpr Stage kStages[] = {
-    {"uops", false, false, UopsText},         {"loops", false, false, LoopsText}, {"fused", true, false, FusedText},
-    {"scheduled", true, true, ScheduledText}, {"asm", true, true, AsmText},
+    {"uops", false, false, UopsText},  {"loops", false, false, LoopsText},
+    {"fused", true, false, FusedText}, {"scheduled", true, true, ScheduledText},
+    {"asm", true, true, AsmText},
 };
 
 absl::StatusOr<const Stage*> FindStage(const std::string& name) {
@@ -122,24 +132,28 @@ absl::StatusOr<const Stage*> FindStage(const std::string& name) {
     if (stage.name == name) return &stage;
     known.push_back(stage.name);
   }
-  return absl::InvalidArgumentError(absl::StrCat("--stage=", name, ": unknown stage", DidYouMean(name, known),
-                                                 " (there are ", absl::StrJoin(known, ", "), ")"));
+  return absl::InvalidArgumentError(absl::StrCat("--stage=", name, ": unknown stage",
+                                                 DidYouMean(name, known), " (there are ",
+                                                 absl::StrJoin(known, ", "), ")"));
 }
 
 absl::Status CheckFlags(const Stage& stage, const Arguments& arguments) {
   for (const char* flag : {"--passes", "--until", "--strict", "--trace"}) {
     if (stage.takes_passes || !arguments.Has(flag)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(flag, ": no passes run before the stage ", stage.name));
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": no passes run before the stage ", stage.name));
   }
   for (const char* flag : {"--isa", "--large"}) {
     if (stage.takes_isa || !arguments.Has(flag)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(flag, ": the stage ", stage.name, " is the same on all machines"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": the stage ", stage.name, " is the same on all machines"));
   }
   return absl::OkStatus();
 }
 
 absl::Status Run(const Arguments& arguments) {
-  NESTOR_ASSIGN_OR_RETURN(const Stage* const stage, FindStage(arguments.Find("--stage").value_or("uops")));
+  NESTOR_ASSIGN_OR_RETURN(const Stage* const stage,
+                          FindStage(arguments.Find("--stage").value_or("uops")));
   NESTOR_RETURN_IF_ERROR(CheckFlags(*stage, arguments));
   NESTOR_ASSIGN_OR_RETURN(const Program program, LoadProgram(arguments));
   NESTOR_ASSIGN_OR_RETURN(const Given given, ReadShapeWords(arguments, program));
@@ -150,7 +164,7 @@ absl::Status Run(const Arguments& arguments) {
 
 }  // namespace
 
-const Command kPrintCommand = {"print", "prints an op as micro-ops, loops or machine code", kHelp, kFlags,
-                               true,    false,                                              Run};
+const Command kPrintCommand = {
+    "print", "prints an op as micro-ops, loops or machine code", kHelp, kFlags, true, false, Run};
 
 }  // namespace nestor::cli

@@ -33,18 +33,21 @@ bool Exists(const std::string& path) {
   return stat(path.c_str(), &info) == 0;
 }
 
-// What no file and no macro op is called: "op NAME(..", or anything with a body or of several lines.
+// What no file and no macro op is called: "op NAME(..", or anything with a body or of
+// several lines.
 bool IsText(absl::string_view word) {
   const absl::string_view text = absl::StripLeadingAsciiWhitespace(word);
-  const bool begins = absl::StartsWith(text, "op") && text.size() > 2 && absl::ascii_isspace(text[2]);
+  const bool begins =
+      absl::StartsWith(text, "op") && text.size() > 2 && absl::ascii_isspace(text[2]);
   return absl::StrContains(text, begins ? "(" : "{") || absl::StrContains(text, '\n');
 }
 
 absl::Status NoSuchProgram(const std::string& word) {
   std::vector<std::string> known;
   for (const MacroOp& op : MacroOps()) known.push_back(op.name);
-  return absl::NotFoundError(absl::StrCat("'", word, "' is neither a file, nor an op's text, nor a macro op", DidYouMean(word, known),
-                                          " (`nestor ops` lists the macro ops)"));
+  return absl::NotFoundError(
+      absl::StrCat("'", word, "' is neither a file, nor an op's text, nor a macro op",
+                   DidYouMean(word, known), " (`nestor ops` lists the macro ops)"));
 }
 
 // `text` with a blank for each control character and a "?" for each byte that is no
@@ -81,10 +84,12 @@ std::string ShowLine(absl::string_view text, size_t line, size_t column) {
 constexpr absl::string_view kError = "", kWarning = "warning: ";
 
 // Takes a leading "LINE:COLUMN: " off.
-absl::Status WithoutPosition(absl::string_view message, const std::string& op, absl::string_view kind) {
+absl::Status WithoutPosition(absl::string_view message, const std::string& op,
+                             absl::string_view kind) {
   re2::StringPiece rest(message.data(), message.size());
   if (!RE2::Consume(&rest, R"(\d+:\d+: )")) return absl::InvalidArgumentError(message);
-  return absl::InvalidArgumentError(absl::StrCat(kind, "op ", op, ": ", absl::string_view(rest.data(), rest.size())));
+  return absl::InvalidArgumentError(
+      absl::StrCat(kind, "op ", op, ": ", absl::string_view(rest.data(), rest.size())));
 }
 
 // Puts the place and the line before a message that says "LINE:COLUMN: ...".
@@ -92,10 +97,11 @@ absl::Status Locate(absl::string_view message, const std::string& place, absl::s
                     absl::string_view kind) {
   int line, column;
   re2::StringPiece rest(message.data(), message.size());
-  if (!RE2::Consume(&rest, R"((\d+):(\d+): )", &line, &column)) return absl::InvalidArgumentError(message);
+  if (!RE2::Consume(&rest, R"((\d+):(\d+): )", &line, &column))
+    return absl::InvalidArgumentError(message);
   const absl::string_view unplaced(rest.data(), rest.size());
-  return MarkLocated(absl::InvalidArgumentError(
-      absl::StrCat(place, ":", line, ":", column, ": ", kind, unplaced, ShowLine(text, line, column))));
+  return MarkLocated(absl::InvalidArgumentError(absl::StrCat(
+      place, ":", line, ":", column, ": ", kind, unplaced, ShowLine(text, line, column))));
 }
 
 absl::Status SelectOp(Program& program, const absl::optional<std::string>& wanted) {
@@ -103,11 +109,12 @@ absl::Status SelectOp(Program& program, const absl::optional<std::string>& wante
   if (names.empty()) return absl::InvalidArgumentError(absl::StrCat(program.place, " holds no op"));
   program.op = wanted.value_or(names.back());
   if (program.own->Has(program.op)) return absl::OkStatus();
-  return absl::NotFoundError(
-      absl::StrCat(program.place, " has no op named '", program.op, "'", DidYouMean(program.op, names)));
+  return absl::NotFoundError(absl::StrCat(program.place, " has no op named '", program.op, "'",
+                                          DidYouMean(program.op, names)));
 }
 
-absl::StatusOr<Program> FromText(std::string place, std::string text, const absl::optional<std::string>& wanted) {
+absl::StatusOr<Program> FromText(std::string place, std::string text,
+                                 const absl::optional<std::string>& wanted) {
   Program program;
   program.place = std::move(place);
   program.text = std::move(text);
@@ -118,15 +125,16 @@ absl::StatusOr<Program> FromText(std::string place, std::string text, const absl
   return program;
 }
 
-absl::StatusOr<Program> FromGenerator(const std::string& call, const absl::optional<std::string>& wanted) {
+absl::StatusOr<Program> FromGenerator(const std::string& call,
+                                      const absl::optional<std::string>& wanted) {
   NESTOR_ASSIGN_OR_RETURN(std::string text, Generate(call));
   return FromText(call, std::move(text), wanted);
 }
 
 absl::StatusOr<Program> FromMacro(const MacroOp& macro, const absl::optional<std::string>& wanted) {
   if (wanted && *wanted != macro.name) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--op=", *wanted, " chooses an op of a file, but PROGRAM is the macro op ", macro.name));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--op=", *wanted, " chooses an op of a file, but PROGRAM is the macro op ", macro.name));
   }
   Program program;
   program.macro = &macro;
@@ -139,7 +147,8 @@ absl::StatusOr<Program> FromMacro(const MacroOp& macro, const absl::optional<std
 absl::StatusOr<Op> Program::Instantiate(const ArgumentSpecs& specs) const {
   // Positions in the library's text say nothing to its user.
   const auto located = [&](absl::string_view message, absl::string_view kind) {
-    return macro != nullptr ? WithoutPosition(message, op, kind) : Locate(message, place, text, kind);
+    return macro != nullptr ? WithoutPosition(message, op, kind)
+                            : Locate(message, place, text, kind);
   };
   absl::StatusOr<Op> result = module().Instantiate(op, specs);
   if (!result.ok()) return located(result.status().message(), kError);

@@ -14,11 +14,13 @@
 namespace nestor::cli {
 
 struct Program {
-  std::string place;   // for messages: the file's name, "<stdin>", "<PROGRAM>", a generator's call; empty for a macro op
-  std::string text;    // what stands there
-  absl::optional<Module> own;        // what `text` says; else the macro library
-  const MacroOp* macro = nullptr;    // where PROGRAM is a macro op's name
-  std::string op;                    // the op that is meant
+  // For messages: the file's name, "<stdin>", "<PROGRAM>", a generator's call; empty
+  // for a macro op.
+  std::string place;
+  std::string text;                // what stands there
+  absl::optional<Module> own;      // what `text` says; else the macro library
+  const MacroOp* macro = nullptr;  // where PROGRAM is a macro op's name
+  std::string op;                  // the op that is meant
 
   const Module& module() const { return own ? *own : MacroLibrary(); }
   const ast::Op& Syntax() const { return module().Syntax(op); }

@@ -32,7 +32,8 @@ absl::Status CheckWritable(const NameValue& output) {
   const std::string what = absl::StrCat("-o ", output.name, "=", output.value);
   struct stat info;
   if (stat(output.value.c_str(), &info) == 0) {
-    if (S_ISDIR(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(what, " is a directory"));
+    if (S_ISDIR(info.st_mode))
+      return absl::InvalidArgumentError(absl::StrCat(what, " is a directory"));
     if (access(output.value.c_str(), W_OK) != 0) return absl::ErrnoToStatus(errno, what);
     return absl::OkStatus();
   }
@@ -41,7 +42,8 @@ absl::Status CheckWritable(const NameValue& output) {
   if (access(directory.c_str(), W_OK | X_OK) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat(what, ": cannot write in ", directory));
   }
-  if (output.value.back() == '/') return absl::InvalidArgumentError(absl::StrCat(what, " names no file"));
+  if (output.value.back() == '/')
+    return absl::InvalidArgumentError(absl::StrCat(what, " names no file"));
   return absl::OkStatus();
 }
 
@@ -80,9 +82,9 @@ absl::Status CheckOutputs(const Arguments& arguments, const Op& op) {
   for (const Result& result : op.results) known.push_back(result.name);
   for (const NameValue& output : arguments.outputs) {
     if (op.FindResult(output.name) == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("-o ", output.name, ": op ", op.name, " has no result '",
-                                                     output.name, "'", DidYouMean(output.name, known), " (there are ",
-                                                     absl::StrJoin(known, ", "), ")"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "-o ", output.name, ": op ", op.name, " has no result '", output.name, "'",
+          DidYouMean(output.name, known), " (there are ", absl::StrJoin(known, ", "), ")"));
     }
     NESTOR_RETURN_IF_ERROR(CheckWritable(output));
   }
@@ -118,8 +120,8 @@ std::string JsonText(const NamedResults& results) {
 std::string PlainText(const NamedResults& results) {
   std::string text;
   for (const auto& [name, tensor] : results) {
-    absl::StrAppend(&text, name, ": ", Name(tensor->type()), ShapeText(tensor->shape()), " =\n", ToString(*tensor),
-                    "\n");
+    absl::StrAppend(&text, name, ": ", Name(tensor->type()), ShapeText(tensor->shape()), " =\n",
+                    ToString(*tensor), "\n");
   }
   return text;
 }

@@ -73,8 +73,8 @@ Examples:
 Exit codes: 0 done, 2 bad usage or input.
 )";
 
-constexpr Flag kFlags[] = {{"--op"},   {"--seed"},    {"--json", false}, {"--backend"},
-                           {"--mode"}, {"--threads"}, {"--isa"},         {"--until"}, {"--schedules"}};
+constexpr Flag kFlags[] = {{"--op"},      {"--seed"}, {"--json", false}, {"--backend"},  {"--mode"},
+                           {"--threads"}, {"--isa"},  {"--until"},       {"--schedules"}};
 
 // ---- Backends
 
@@ -85,10 +85,12 @@ absl::StatusOr<bool> UsesJit(const Arguments& arguments) {
   if (backend == "jit") return true;
   if (backend != "interp") {
     return absl::InvalidArgumentError(absl::StrCat("--backend=", backend, ": unknown backend",
-                                                   DidYouMean(backend, {"jit", "interp"}), " (there are jit, interp)"));
+                                                   DidYouMean(backend, {"jit", "interp"}),
+                                                   " (there are jit, interp)"));
   }
   for (const char* flag : kJitFlags) {
-    if (arguments.Has(flag)) return absl::InvalidArgumentError(absl::StrCat(flag, ": only of --backend=jit"));
+    if (arguments.Has(flag))
+      return absl::InvalidArgumentError(absl::StrCat(flag, ": only of --backend=jit"));
   }
   return false;
 }
@@ -96,7 +98,8 @@ absl::StatusOr<bool> UsesJit(const Arguments& arguments) {
 // Says what runs the op all the same.
 absl::Status AddHint(const absl::Status& status) {
   if (!absl::IsFailedPrecondition(status) && !absl::IsUnimplemented(status)) return status;
-  return absl::Status(status.code(), absl::StrCat(status.message(), "; --backend=interp runs the interpreter"));
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "; --backend=interp runs the interpreter"));
 }
 
 fusion::Pipeline AllPasses(const jit::CompileOptions& options) {
@@ -105,20 +108,22 @@ fusion::Pipeline AllPasses(const jit::CompileOptions& options) {
 }
 
 // What --until leaves of the passes makes of `op`.
-absl::StatusOr<loop::Program> CutShort(const Op& op, const Arguments& arguments, const jit::CompileOptions& options) {
+absl::StatusOr<loop::Program> CutShort(const Op& op, const Arguments& arguments,
+                                       const jit::CompileOptions& options) {
   return RunPasses(op, arguments, AllPasses(options), options.mode == jit::Mode::kStrict);
 }
 
-absl::StatusOr<std::unique_ptr<const jit::Executable>> CompileFor(const Op& op, const Arguments& arguments,
-                                                                  const jit::CompileOptions& options) {
+absl::StatusOr<std::unique_ptr<const jit::Executable>> CompileFor(
+    const Op& op, const Arguments& arguments, const jit::CompileOptions& options) {
   if (!arguments.Has("--until")) return Compile(op, options);
   NESTOR_ASSIGN_OR_RETURN(loop::Program program, CutShort(op, arguments, options));
   return jit::CompileScheduled(std::move(program), options);
 }
 
 // Binding comes first, so that a mistake in the inputs is told before the code is made.
-absl::StatusOr<std::vector<Tensor>> RunCompiled(const Op& op, const Arguments& arguments, const RunInputs& inputs,
-                                                const JitSetup& setup, int64_t max_bytes) {
+absl::StatusOr<std::vector<Tensor>> RunCompiled(const Op& op, const Arguments& arguments,
+                                                const RunInputs& inputs, const JitSetup& setup,
+                                                int64_t max_bytes) {
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(op), inputs));
   const auto executable = CompileFor(op, arguments, setup.options);
   if (!executable.ok()) return AddHint(executable.status());
@@ -126,8 +131,8 @@ absl::StatusOr<std::vector<Tensor>> RunCompiled(const Op& op, const Arguments& a
   return nestor::Run(**executable, inputs);
 }
 
-absl::StatusOr<std::vector<Tensor>> RunInterpreted(const Op& op, const Arguments& arguments, const RunInputs& inputs,
-                                                   int64_t max_bytes) {
+absl::StatusOr<std::vector<Tensor>> RunInterpreted(const Op& op, const Arguments& arguments,
+                                                   const RunInputs& inputs, int64_t max_bytes) {
   InterpreterOptions options;
   options.max_bytes = max_bytes;
   if (!arguments.Has("--until")) return Interpret(Lower(op), inputs, options);
@@ -148,7 +153,8 @@ absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given));
   NESTOR_RETURN_IF_ERROR(CheckOutputs(arguments, op));
   int64_t max_bytes = MaxBytes();
-  NESTOR_ASSIGN_OR_RETURN(const Inputs inputs, MakeInputs(op, given, program.macro, seed, &max_bytes));
+  NESTOR_ASSIGN_OR_RETURN(const Inputs inputs,
+                          MakeInputs(op, given, program.macro, seed, &max_bytes));
   for (const std::string& remark : remarks) Remark(remark);
   for (const std::string& remark : inputs.remarks) Remark(remark);
   NESTOR_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
@@ -159,6 +165,7 @@ absl::Status Run(const Arguments& arguments) {
 
 }  // namespace
 
-const Command kRunCommand = {"run", "runs an op and prints its results", kHelp, kFlags, true, true, Run};
+const Command kRunCommand = {"run", "runs an op and prints its results", kHelp, kFlags, true, true,
+                             Run};
 
 }  // namespace nestor::cli

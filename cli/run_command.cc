@@ -57,7 +57,8 @@ void RedirectStdout(const std::string& file, Stdout out) {
   if (out == Stdout::kFile) return Redirect(STDOUT_FILENO, file, O_WRONLY | O_CREAT | O_TRUNC);
   if (out == Stdout::kFullDevice) return Redirect(STDOUT_FILENO, "/dev/full", O_WRONLY);
   int ends[2];
-  Need(pipe(ends) == 0 && dup2(ends[1], STDOUT_FILENO) == STDOUT_FILENO && close(ends[0]) == 0 && close(ends[1]) == 0);
+  Need(pipe(ends) == 0 && dup2(ends[1], STDOUT_FILENO) == STDOUT_FILENO && close(ends[0]) == 0 &&
+       close(ends[1]) == 0);
 }
 
 [[noreturn]] void BecomeCommand(const std::string& command, const std::vector<std::string>& words) {
@@ -81,17 +82,21 @@ CommandDirectory::CommandDirectory() : root_(testing::TempDir() + "/nestor_XXXXX
 CommandDirectory::~CommandDirectory() { fs::remove_all(root_); }
 
 void CommandDirectory::Put(const std::string& name, absl::string_view contents) const {
-  std::ofstream(work_ + "/" + name, std::ios::binary).write(contents.data(), static_cast<std::streamsize>(contents.size()));
+  std::ofstream(work_ + "/" + name, std::ios::binary)
+      .write(contents.data(), static_cast<std::streamsize>(contents.size()));
 }
 
-void CommandDirectory::MakeDirectory(const std::string& name) const { EXPECT_TRUE(fs::create_directory(work_ + "/" + name)); }
+void CommandDirectory::MakeDirectory(const std::string& name) const {
+  EXPECT_TRUE(fs::create_directory(work_ + "/" + name));
+}
 
 CommandDirectory::Snapshot CommandDirectory::TakeSnapshot() const {
   Snapshot snapshot;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(work_)) {
     struct stat info = {};
     EXPECT_EQ(lstat(entry.path().c_str(), &info), 0);
-    snapshot[entry.path()] = {info.st_ino, info.st_size, info.st_mtim.tv_sec * 1'000'000'000u + info.st_mtim.tv_nsec};
+    snapshot[entry.path()] = {info.st_ino, info.st_size,
+                              info.st_mtim.tv_sec * 1'000'000'000u + info.st_mtim.tv_nsec};
   }
   return snapshot;
 }
@@ -112,7 +117,8 @@ CommandOutcome CommandDirectory::Run(const CommandCall& call) const {
   int status = 0;
   EXPECT_EQ(waitpid(child, &status, 0), child);
   const bool is_killed = WIFSIGNALED(status);
-  return {is_killed ? -1 : WEXITSTATUS(status), is_killed ? WTERMSIG(status) : 0, ReadText(out), ReadText(err)};
+  return {is_killed ? -1 : WEXITSTATUS(status), is_killed ? WTERMSIG(status) : 0, ReadText(out),
+          ReadText(err)};
 }
 
 }  // namespace nestor::cli

@@ -33,7 +33,9 @@ absl::StatusOr<int64_t> ReadExtent(const Op& op, const std::string& name, const 
 
 absl::StatusOr<Scalar> ReadParam(const Op& op, const ParamInfo& param, const std::string& text) {
   const auto value = ParseLiteral(text, param.type);
-  if (!value) return Error(op, absl::StrCat(param.name, " is ", Name(param.type), ", '", text, "' does not fit"));
+  if (!value)
+    return Error(op,
+                 absl::StrCat(param.name, " is ", Name(param.type), ", '", text, "' does not fit"));
   // Of an op that has this $param alone.
   const std::vector<ParamInfo> params = {param};
   const std::vector<Equality> equalities;
@@ -46,8 +48,10 @@ absl::StatusOr<Scalar> ReadParam(const Op& op, const ParamInfo& param, const std
 absl::Status UnknownNumber(const Op& op, const std::string& name) {
   std::vector<std::string> known = UnboundDimensions(SignatureOf(op), {});
   for (const ParamInfo& param : op.params) known.push_back(param.name.substr(1));
-  const std::string list = known.empty() ? "" : absl::StrCat(" (there are ", absl::StrJoin(known, ", "), ")");
-  return Error(op, absl::StrCat("no $param and no dimension is named '", name, "'", DidYouMean(name, known), list));
+  const std::string list =
+      known.empty() ? "" : absl::StrCat(" (there are ", absl::StrJoin(known, ", "), ")");
+  return Error(op, absl::StrCat("no $param and no dimension is named '", name, "'",
+                                DidYouMean(name, known), list));
 }
 
 namespace {
@@ -62,7 +66,8 @@ absl::Status ReadParams(const Op& op, const Given& given, GivenSizes& sizes) {
     const auto it = sizes.run.params.find(param.name);
     const auto value = it != sizes.run.params.end() ? it->second : param.value;
     if (!value) {
-      return Error(op, absl::StrCat(param.name, " has no default: give ", param.name.substr(1), "=.."));
+      return Error(op,
+                   absl::StrCat(param.name, " has no default: give ", param.name.substr(1), "=.."));
     }
     if (IsInteger(param.type)) sizes.known.symbols[param.name] = value->ToInt();
   }
@@ -94,8 +99,8 @@ absl::StatusOr<SymbolValues> BindSizes(const Op& op, const Given& given) {
   NESTOR_ASSIGN_OR_RETURN(GivenSizes sizes, ReadSizes(op, given));
   const ChosenSizes chosen = ChooseSizes(op, sizes.known);
   if (!chosen.guessed.empty()) {
-    return Error(op, absl::StrCat("no size is given for ", absl::StrJoin(chosen.guessed, ", "), ": give ",
-                                  absl::StrJoin(chosen.guessed, "=.. "), "=.."));
+    return Error(op, absl::StrCat("no size is given for ", absl::StrJoin(chosen.guessed, ", "),
+                                  ": give ", absl::StrJoin(chosen.guessed, "=.. "), "=.."));
   }
   for (const auto& [name, extent] : chosen.chosen) sizes.run.dims[name] = extent;
   Binding binding;
@@ -107,8 +112,9 @@ absl::StatusOr<SymbolValues> BindSizes(const Op& op, const Given& given) {
     if (shape != sizes.known.shapes.end()) {
       view.shape = shape->second;
     } else {
-      NESTOR_ASSIGN_OR_RETURN(view.shape, EvaluateShape(op.graph.pool(), arg.shape, binding,
-                                                        absl::StrCat("op ", op.name, ": argument ", arg.name)));
+      NESTOR_ASSIGN_OR_RETURN(view.shape,
+                              EvaluateShape(op.graph.pool(), arg.shape, binding,
+                                            absl::StrCat("op ", op.name, ": argument ", arg.name)));
     }
     view.strides.assign(view.shape.size(), 0);
     sizes.run.tensors[arg.name] = view;

@@ -75,14 +75,17 @@ absl::StatusOr<int64_t> CacheBytes(const Arguments& arguments) {
   const std::string text = arguments.Find("--l2").value_or("1MiB");
   absl::string_view number = text;
   int64_t unit = 1;
-  constexpr std::pair<const char*, int64_t> kUnits[] = {{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
+  constexpr std::pair<const char*, int64_t> kUnits[] = {
+      {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
   for (const auto& [suffix, size] : kUnits) {
     if (absl::ConsumeSuffix(&number, suffix)) unit = size;
   }
   int64_t count, bytes;
-  const bool is_number = !number.empty() && absl::ascii_isdigit(number[0]) && absl::SimpleAtoi(number, &count);
+  const bool is_number =
+      !number.empty() && absl::ascii_isdigit(number[0]) && absl::SimpleAtoi(number, &count);
   if (is_number && !__builtin_mul_overflow(count, unit, &bytes)) return bytes;
-  return absl::InvalidArgumentError(absl::StrCat("--l2=", text, ": a size is expected, as in 1MiB, 512KiB or 65536"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--l2=", text, ": a size is expected, as in 1MiB, 512KiB or 65536"));
 }
 
 // ---- Passes
@@ -116,14 +119,17 @@ absl::StatusOr<Code> MakeCode(loop::Program fused) {
 // Of the code's memory.
 absl::Status MeasureMemory(const jit::Executable& executable, const loop::Sizes& sizes,
                            loop::Statistics& statistics) {
-  NESTOR_ASSIGN_OR_RETURN(const loop::SizedProgram sized, loop::SizedProgram::Create(executable.program(), sizes));
+  NESTOR_ASSIGN_OR_RETURN(const loop::SizedProgram sized,
+                          loop::SizedProgram::Create(executable.program(), sizes));
   return loop::MeasureMemory(sized, executable.kernel().plan(), statistics);
 }
 
 // ---- Figures
 
 void AddProgram(const loop::Statistics& statistics, const std::string& suffix, Figures& figures) {
-  const auto add = [&](const char* key, const std::string& value) { figures.push_back({key + suffix, value}); };
+  const auto add = [&](const char* key, const std::string& value) {
+    figures.push_back({key + suffix, value});
+  };
   add("blocks", absl::StrCat(statistics.blocks));
   add("loops", absl::StrCat(statistics.loops));
   add("statements", absl::StrCat(statistics.statements));
@@ -137,14 +143,16 @@ void AddProgram(const loop::Statistics& statistics, const std::string& suffix, F
 
 // The time from the lowered program to machine code.
 void AddCode(const Fused& fused, const Code& code, Figures& figures) {
-  figures.push_back({"compile_ms", absl::StrFormat("%.3f", fused.milliseconds + code.milliseconds)});
+  figures.push_back(
+      {"compile_ms", absl::StrFormat("%.3f", fused.milliseconds + code.milliseconds)});
   figures.push_back({"code_bytes", absl::StrCat(code.executable->kernel().code_bytes())});
 }
 
 absl::Status Run(const Arguments& arguments) {
   loop::StatisticsOptions options;
   NESTOR_ASSIGN_OR_RETURN(options.cache_bytes, CacheBytes(arguments));
-  NESTOR_ASSIGN_OR_RETURN(const fusion::Pipeline pipeline, PipelineFor(arguments, fusion::Pipeline::Default()));
+  NESTOR_ASSIGN_OR_RETURN(const fusion::Pipeline pipeline,
+                          PipelineFor(arguments, fusion::Pipeline::Default()));
   NESTOR_ASSIGN_OR_RETURN(const Program program, LoadProgram(arguments));
   NESTOR_ASSIGN_OR_RETURN(const Given given, ReadWords(arguments, program));
   NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given));
@@ -164,13 +172,15 @@ absl::Status Run(const Arguments& arguments) {
   if (code.ok()) {
     AddCode(fused, *code, figures);
   } else {
-    Remark(absl::StrCat("no compile_ms and code_bytes, and memory as of the fused program: ", code.status().message()));
+    Remark(absl::StrCat("no compile_ms and code_bytes, and memory as of the fused program: ",
+                        code.status().message()));
   }
   return WriteStdout(FiguresText(figures, arguments.Has("--json")));
 }
 
 }  // namespace
 
-const Command kStatsCommand = {"stats", "counts what an op costs, unfused and fused", kHelp, kFlags, true, false, Run};
+const Command kStatsCommand = {
+    "stats", "counts what an op costs, unfused and fused", kHelp, kFlags, true, false, Run};
 
 }  // namespace nestor::cli

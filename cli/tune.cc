@@ -38,15 +38,18 @@ absl::StatusOr<jit::Schedules> ReadOrNone(const std::string& file) {
 class Candidate {
  public:
   static absl::StatusOr<std::unique_ptr<Candidate>> Create(const Op& op, const RunInputs& inputs,
-                                                           const Binding& binding, const jit::CompileOptions& options,
+                                                           const Binding& binding,
+                                                           const jit::CompileOptions& options,
                                                            const std::vector<std::string>& bound) {
     auto candidate = std::make_unique<Candidate>();
     NESTOR_ASSIGN_OR_RETURN(candidate->executable_, CompileBound(op, inputs, options, bound));
     NESTOR_ASSIGN_OR_RETURN(candidate->call_, MakeCall(*candidate->executable_, inputs, binding));
-    const auto note = [&](const jit::Kernel& kernel, int) { candidate->text_ = loop::ToText(kernel.program()); };
+    const auto note = [&](const jit::Kernel& kernel, int) {
+      candidate->text_ = loop::ToText(kernel.program());
+    };
     const jit::Executable::Watcher watcher(note);
-    NESTOR_RETURN_IF_ERROR(candidate->executable_->RunWatched(candidate->call_.arguments(), &candidate->workspace_,
-                                                              {nullptr, false, &watcher}));
+    NESTOR_RETURN_IF_ERROR(candidate->executable_->RunWatched(
+        candidate->call_.arguments(), &candidate->workspace_, {nullptr, false, &watcher}));
     return candidate;
   }
 
@@ -67,8 +70,8 @@ class Candidate {
 
 class Tuner {
  public:
-  Tuner(const Op& op, const RunInputs& inputs, const Binding& binding, const jit::CompileOptions& options,
-        const TuneRequest& request)
+  Tuner(const Op& op, const RunInputs& inputs, const Binding& binding,
+        const jit::CompileOptions& options, const TuneRequest& request)
       : op_(op), inputs_(inputs), binding_(binding), options_(options), request_(request) {}
 
   absl::StatusOr<Figures> Run() {
@@ -81,10 +84,12 @@ class Tuner {
     const auto ratio = [&](const jit::ChosenValues& best, const jit::ChosenValues& candidate) {
       return TimeRatio(best, candidate);
     };
-    NESTOR_ASSIGN_OR_RETURN(jit::ChosenValues found, bench::SearchSchedule(jit::ScheduleChoices(), ratio, search));
+    NESTOR_ASSIGN_OR_RETURN(jit::ChosenValues found,
+                            bench::SearchSchedule(jit::ScheduleChoices(), ratio, search));
     NESTOR_ASSIGN_OR_RETURN(const auto plain, Make({}));
     NESTOR_ASSIGN_OR_RETURN(const auto tuned, Make(found));
-    const auto times = bench::MeasureAlternating({{"plain", [&] { plain->Run(); }}, {"tuned", [&] { tuned->Run(); }}});
+    const auto times = bench::MeasureAlternating(
+        {{"plain", [&] { plain->Run(); }}, {"tuned", [&] { tuned->Run(); }}});
     if (times[1].cost > times[0].cost * (1 - kLeastGain)) found.clear();
     const double seconds = found.empty() ? times[0].cost : times[1].cost;
     schedules.Set(key_, op_.name, found);

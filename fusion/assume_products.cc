@@ -22,12 +22,14 @@ int32_t DomainVar(Program& program, size_t number) {
 
 // How far the index of a loop as lowering makes them runs from 0: to its end, or, of the one
 // step inside of a loop that counts from the last step down, over all steps. Else nullopt.
-absl::optional<IndexId> ExtentOf(IndexPool& pool, const Loop& loop, absl::Span<const Loop* const> around) {
+absl::optional<IndexId> ExtentOf(IndexPool& pool, const Loop& loop,
+                                 absl::Span<const Loop* const> around) {
   if (pool.IsConst(loop.begin, 0) && !pool.HasVar(loop.end)) return loop.end;
   if (!pool.IsConst(pool.Sub(loop.end, loop.begin), 1)) return absl::nullopt;
   for (const Loop* counter : around) {
     const IndexId extent = pool.Add(loop.end, pool.Var(counter->var));
-    if (!pool.HasVar(extent) && pool.IsConst(counter->begin, 0) && counter->end == extent) return extent;
+    if (!pool.HasVar(extent) && pool.IsConst(counter->begin, 0) && counter->end == extent)
+      return extent;
   }
   return absl::nullopt;
 }
@@ -90,7 +92,8 @@ class ProductFinder {
 
 absl::StatusOr<bool> AssumeProducts(Program& program) { return ProductFinder(program).Run(); }
 
-bool AssumeNumbers(Program& program, absl::Span<const IndexId> numbers, absl::Span<const Loop* const> around) {
+bool AssumeNumbers(Program& program, absl::Span<const IndexId> numbers,
+                   absl::Span<const Loop* const> around) {
   std::vector<Domain> domains;
   for (IndexId number : numbers) {
     if (IsAlwaysSmall(program.pool, number)) continue;
@@ -99,7 +102,8 @@ bool AssumeNumbers(Program& program, absl::Span<const IndexId> numbers, absl::Sp
     domains.push_back(*std::move(domain));
   }
   for (Domain& domain : domains) {
-    if (!absl::c_linear_search(program.assumptions, domain)) program.assumptions.push_back(std::move(domain));
+    if (!absl::c_linear_search(program.assumptions, domain))
+      program.assumptions.push_back(std::move(domain));
   }
   return true;
 }

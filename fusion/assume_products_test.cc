@@ -6,9 +6,8 @@
 namespace nestor::loop {
 namespace {
 
-constexpr Frame kFrame = {
-    "program p(x: f32[N, C], k: i64[N]; $s: i64) -> (y: f32[N]) {\n",
-    "\n  for o in [0, N) { y[o] = 1.0 }\n}\n"};
+constexpr Frame kFrame = {"program p(x: f32[N, C], k: i64[N]; $s: i64) -> (y: f32[N]) {\n",
+                          "\n  for o in [0, N) { y[o] = 1.0 }\n}\n"};
 
 TEST(AssumeProducts, TextInTextOut) {
   constexpr PassCase kCases[] = {

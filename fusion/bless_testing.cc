@@ -35,7 +35,8 @@ class Reader {
       else if (At("/*")) SkipTo("*/");
       else if (At("R\"")) Add(begin, Raw());
       else if (At("\"")) Add(begin, Quoted('"'));
-      else if (At("'") && (at_ == 0 || !absl::ascii_isalnum(source_[at_ - 1]))) Quoted('\''), joins_ = false;
+      else if (At("'") && (at_ == 0 || !absl::ascii_isalnum(source_[at_ - 1])))
+        Quoted('\''), joins_ = false;
       else joins_ = joins_ && absl::ascii_isspace(source_[at_]), ++at_;
     }
     return std::move(texts_);
@@ -86,9 +87,11 @@ std::vector<std::string> Folded(const std::vector<std::string>& lines) {
   std::vector<std::string> folded;
   for (const std::string& line : lines) {
     const size_t n = folded.size();
-    const bool ends_one = n >= 2 && absl::StripAsciiWhitespace(line) == "}" && absl::EndsWith(folded[n - 2], "{");
+    const bool ends_one =
+        n >= 2 && absl::StripAsciiWhitespace(line) == "}" && absl::EndsWith(folded[n - 2], "{");
     const absl::string_view inside = ends_one ? absl::StripAsciiWhitespace(folded[n - 1]) : "";
-    if (!ends_one || absl::EndsWith(inside, "{") || folded[n - 2].size() + inside.size() + 3 > kWidth) {
+    if (!ends_one || absl::EndsWith(inside, "{") ||
+        folded[n - 2].size() + inside.size() + 3 > kWidth) {
       folded.push_back(line);
       continue;
     }
@@ -109,7 +112,8 @@ std::string AsLiteral(const std::vector<std::string>& lines, size_t column) {
 }  // namespace
 
 absl::StatusOr<std::string> WithExpectation(absl::string_view source, absl::string_view before,
-                                            absl::string_view after, const std::vector<std::string>& expected) {
+                                            absl::string_view after,
+                                            const std::vector<std::string>& expected) {
   const std::vector<Text> texts = Reader(source).Texts();
   const Text* found = nullptr;
   for (size_t i = 1; i < texts.size(); ++i) {
@@ -117,21 +121,26 @@ absl::StatusOr<std::string> WithExpectation(absl::string_view source, absl::stri
     if (found != nullptr) return absl::NotFoundError("several rows are the same");
     found = &texts[i];
   }
-  if (found == nullptr) return absl::NotFoundError("the row does not stand in the source as literals");
+  if (found == nullptr)
+    return absl::NotFoundError("the row does not stand in the source as literals");
   const size_t line = source.rfind('\n', found->begin) + 1;  // npos + 1 is 0
-  return absl::StrCat(source.substr(0, found->begin), AsLiteral(Folded(expected), found->begin - line),
-                      source.substr(found->end));
+  return absl::StrCat(source.substr(0, found->begin),
+                      AsLiteral(Folded(expected), found->begin - line), source.substr(found->end));
 }
 
 bool IsBlessing() { return std::getenv("NESTOR_BLESS") != nullptr; }
 
-absl::Status Bless(absl::string_view before, absl::string_view after, const std::vector<std::string>& expected) {
+absl::Status Bless(absl::string_view before, absl::string_view after,
+                   const std::vector<std::string>& expected) {
   const char* const root = std::getenv("BUILD_WORKSPACE_DIRECTORY");
-  if (root == nullptr) return absl::FailedPreconditionError("only `bazelw run` says where the source is");
-  const std::string path = absl::StrCat(root, "/", testing::UnitTest::GetInstance()->current_test_info()->file());
+  if (root == nullptr)
+    return absl::FailedPreconditionError("only `bazelw run` says where the source is");
+  const std::string path =
+      absl::StrCat(root, "/", testing::UnitTest::GetInstance()->current_test_info()->file());
   std::ifstream in(path);
   const std::string source{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  NESTOR_ASSIGN_OR_RETURN(const std::string blessed, WithExpectation(source, before, after, expected));
+  NESTOR_ASSIGN_OR_RETURN(const std::string blessed,
+                          WithExpectation(source, before, after, expected));
   std::ofstream(path) << blessed;
   return absl::OkStatus();
 }

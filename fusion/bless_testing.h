@@ -15,12 +15,14 @@ namespace nestor::loop {
 // `after`, each written as one or more string literals: the lines of `expected`, indented to
 // where the old one stands. NotFound where there is no such row, or more than one.
 absl::StatusOr<std::string> WithExpectation(absl::string_view source, absl::string_view before,
-                                            absl::string_view after, const std::vector<std::string>& expected);
+                                            absl::string_view after,
+                                            const std::vector<std::string>& expected);
 
 // Whether the user wants that: NESTOR_BLESS=1 ./bazelw run //fusion:contract_test
 bool IsBlessing();
 // Does so in the source of the test that runs.
-absl::Status Bless(absl::string_view before, absl::string_view after, const std::vector<std::string>& expected);
+absl::Status Bless(absl::string_view before, absl::string_view after,
+                   const std::vector<std::string>& expected);
 
 }  // namespace nestor::loop
 

@@ -127,7 +127,8 @@ class Sequencer {
     return b.box.elements > 0 ? CommonElements(a.box, b.box) * (b.bytes / b.box.elements) : 0;
   }
 
-  void Append(WalkNode& node, size_t child, const Use& use, const Found& found, const Footprints& footprints) {
+  void Append(WalkNode& node, size_t child, const Use& use, const Found& found,
+              const Footprints& footprints) {
     Use* sum = Sum(node, use.tensor);
     if (sum == nullptr) {
       places_[use.tensor.value] = static_cast<int>(node.uses.size());
@@ -142,17 +143,19 @@ class Sequencer {
     // changed still.
     const double left = std::min(sum->dirty_share, found.misses);
     sum->stores += use.stores + left;
-    const double again = std::min(sum->dirty_share - left, use.dirty_share * CommonBytes(*sum, use));
+    const double again =
+        std::min(sum->dirty_share - left, use.dirty_share * CommonBytes(*sum, use));
     sum->dirty_share += use.dirty_share * use.bytes - left - again;
     sum->box = BoundingBox(sum->box, use.box);
     sum->bytes = sum->box.elements * footprints.ElementBytes(use.tensor);
     sum->last = use.last;
-    for (size_t i = child + 1; i < node.children.size(); ++i) sum->last.beside.push_back(node.children[i].get());
+    for (size_t i = child + 1; i < node.children.size(); ++i)
+      sum->last.beside.push_back(node.children[i].get());
   }
 
   ReuseDistance& reuse_;
-  std::vector<int> places_;    // by tensor: where it stands in the uses of the sum
-  std::vector<Found> found_;   // by use of the child
+  std::vector<int> places_;   // by tensor: where it stands in the uses of the sum
+  std::vector<Found> found_;  // by use of the child
 };
 
 class Estimator {
@@ -189,17 +192,19 @@ class Estimator {
   // A masked load outside its tensor touches nothing here, but may elsewhere.
   std::unique_ptr<WalkNode> OfStatement(const Item& item, const Statement& statement) {
     auto node = std::make_unique<WalkNode>();
-    VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
-      if (!footprints_.IsWalked(tensor)) return;
-      const Use* found = node->Find(tensor);
-      if (found == nullptr) {
-        node->uses.push_back({tensor});
-        node->uses.back().load_share = kind == AccessKind::kWrite ? 0 : 1;
-      }
-      Use& use = node->uses[found == nullptr ? node->uses.size() - 1 : found - node->uses.data()];
-      use.box = BoundingBox(use.box, footprints_.Of(tensor, place));
-      if (tensor == statement.target.tensor && kind != AccessKind::kRead) use.dirty_share = 1;
-    });
+    VisitAccesses(
+        program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+          if (!footprints_.IsWalked(tensor)) return;
+          const Use* found = node->Find(tensor);
+          if (found == nullptr) {
+            node->uses.push_back({tensor});
+            node->uses.back().load_share = kind == AccessKind::kWrite ? 0 : 1;
+          }
+          Use& use =
+              node->uses[found == nullptr ? node->uses.size() - 1 : found - node->uses.data()];
+          use.box = BoundingBox(use.box, footprints_.Of(tensor, place));
+          if (tensor == statement.target.tensor && kind != AccessKind::kRead) use.dirty_share = 1;
+        });
     for (Use& use : node->uses) {
       use.bytes = use.box.elements * footprints_.ElementBytes(use.tensor);
       use.loads = use.load_share * use.bytes;
@@ -237,7 +242,8 @@ class Estimator {
     auto node = std::make_unique<WalkNode>();
     for (const Use& once : body->uses) node->uses.push_back(Widened(once, boxes, *node));
     AddUp(*node);
-    for (size_t u = 0; u < node->uses.size(); ++u) Repeat(body->uses[u], trips, *node, node->uses[u]);
+    for (size_t u = 0; u < node->uses.size(); ++u)
+      Repeat(body->uses[u], trips, *node, node->uses[u]);
     node->children.push_back(std::move(body));
     return node;
   }
@@ -257,7 +263,8 @@ class Estimator {
   // The axis along which iterations differ.
   static int WidestAxis(const Box& once, const Box& all) {
     for (size_t axis = 0; axis < std::min(once.axes.size(), all.axes.size()); ++axis) {
-      if (once.axes[axis].low != all.axes[axis].low || once.axes[axis].high != all.axes[axis].high) {
+      if (once.axes[axis].low != all.axes[axis].low ||
+          once.axes[axis].high != all.axes[axis].high) {
         return static_cast<int>(axis);
       }
     }
@@ -271,7 +278,8 @@ class Estimator {
     if (again > 0 && trips > 1) {
       reuse_.ClearBetween();
       const bool is_scattered = use.box.is_scattered && use.bytes > once.bytes;
-      hits = is_scattered ? reuse_.HitShareOfScattered(node) : reuse_.HitShare(once.last, once.first);
+      hits =
+          is_scattered ? reuse_.HitShareOfScattered(node) : reuse_.HitShare(once.last, once.first);
     }
     const double beyond = std::max(0.0, use.bytes - trips * once.bytes);
     use.loads = trips * once.loads + once.load_share * (beyond - (trips - 1) * hits * again);

@@ -41,7 +41,8 @@ Progression Hull(const Progression& a, const Progression& b) {
 double ShareWithin(const Progression& axis, int64_t low, int64_t high) {
   const double step = static_cast<double>(axis.step);
   const double length = static_cast<double>(axis.high - axis.low) + step;
-  const double common = static_cast<double>(std::min(axis.high, high) - std::max(axis.low, low)) + step;
+  const double common =
+      static_cast<double>(std::min(axis.high, high) - std::max(axis.low, low)) + step;
   return std::clamp(common / length, 0.0, 1.0);
 }
 
@@ -49,14 +50,17 @@ double ShareWithin(const Progression& axis, int64_t low, int64_t high) {
 absl::optional<Progression> Clipped(Progression p, int64_t extent) {
   if (p.low >= 0 && p.high < extent) return p;
   p.high = std::min(p.high, extent - 1);
-  if (p.low < 0) p.low = (p.low % p.step + p.step) % p.step;  // the first of its steps that is not negative
+  // The first of its steps that is not negative.
+  if (p.low < 0) p.low = (p.low % p.step + p.step) % p.step;
   if (p.high < p.low) return absl::nullopt;
   p.high = p.low + (p.high - p.low) / p.step * p.step;
   p.count = std::min(p.count, (p.high - p.low) / p.step + 1);
   return p;
 }
 
-Box Nothing(size_t rank) { return Box{std::vector<Progression>(rank, Progression::Single(0)), 0, false}; }
+Box Nothing(size_t rank) {
+  return Box{std::vector<Progression>(rank, Progression::Single(0)), 0, false};
+}
 
 }  // namespace
 
@@ -65,9 +69,11 @@ Box BoundingBox(const Box& a, const Box& b) {
   if (b.elements == 0) return a;
   Box hull;
   hull.is_scattered = a.is_scattered || b.is_scattered;
-  for (size_t axis = 0; axis < a.axes.size(); ++axis) hull.axes.push_back(Hull(a.axes[axis], b.axes[axis]));
+  for (size_t axis = 0; axis < a.axes.size(); ++axis)
+    hull.axes.push_back(Hull(a.axes[axis], b.axes[axis]));
   // Two that look alike reach the same elements, but for what is drawn.
-  hull.elements = SameAxes(a, b) ? std::max(a.elements, b.elements) : std::min(Places(hull), a.elements + b.elements);
+  hull.elements = SameAxes(a, b) ? std::max(a.elements, b.elements)
+                                 : std::min(Places(hull), a.elements + b.elements);
   return hull;
 }
 
@@ -92,7 +98,8 @@ Progression Middle(const Progression& index) {
 }  // namespace
 
 Footprints::Footprints(const SizedProgram& sized)
-    : sized_(sized), values_(sized.program().vars.size()), middles_(values_), trips_(values_.size(), 1) {
+    : sized_(sized), values_(sized.program().vars.size()), middles_(values_),
+      trips_(values_.size(), 1) {
   for (size_t i = 0; i < sized.program().tensors.size(); ++i) {
     const TensorId tensor{static_cast<int32_t>(i)};
     const TensorInfo& info = sized.program()[tensor];
@@ -130,7 +137,8 @@ Box Footprints::Of(TensorId tensor, absl::Span<const IndexId> place) const {
     if (!values) {  // anywhere
       const double drawn = Touches({place[axis]});
       const bool reaches_all = drawn >= static_cast<double>(extent);
-      values = Progression{0, std::max<int64_t>(extent - 1, 0), 1, reaches_all ? extent : static_cast<int64_t>(drawn)};
+      values = Progression{0, std::max<int64_t>(extent - 1, 0), 1,
+                           reaches_all ? extent : static_cast<int64_t>(drawn)};
     }
     values = Clipped(*values, extent);
     if (!values || values->count == 0) return Nothing(place.size());
@@ -177,11 +185,12 @@ void Footprints::Collect(const Loop& loop, Boxes& boxes) {
 }
 
 void Footprints::CollectAccesses(const Item& item, Boxes& boxes) const {
-  VisitAccesses(sized_.program(), item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
-    if (!IsWalked(tensor)) return;
-    const auto [it, is_new] = boxes.try_emplace(tensor, Of(tensor, place));
-    if (!is_new) it->second = BoundingBox(it->second, Of(tensor, place));
-  });
+  VisitAccesses(sized_.program(), item,
+                [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
+                  if (!IsWalked(tensor)) return;
+                  const auto [it, is_new] = boxes.try_emplace(tensor, Of(tensor, place));
+                  if (!is_new) it->second = BoundingBox(it->second, Of(tensor, place));
+                });
 }
 
 }  // namespace nestor::loop

@@ -13,8 +13,8 @@ namespace nestor::loop {
 
 struct Box {
   std::vector<Progression> axes;
-  double elements = 0;       // different ones; at most the product of counts
-  bool is_scattered = false; // a gather, or a remainder, jumps about in it
+  double elements = 0;        // different ones; at most the product of counts
+  bool is_scattered = false;  // a gather, or a remainder, jumps about in it
 };
 
 // The box around both; as many elements as both have together, where these fit.
@@ -52,9 +52,9 @@ class Footprints {
   const SizedProgram& sized_;
   std::vector<std::vector<int64_t>> extents_;  // by tensor
   std::vector<double> element_bytes_;          // by tensor; 0: not walked
-  VarValues values_;     // of the loops entered or collected
-  VarValues middles_;    // the same, each at its middle
-  std::vector<double> trips_;  // by index: how many values it takes; entered: 1
+  VarValues values_;                           // of the loops entered or collected
+  VarValues middles_;                          // the same, each at its middle
+  std::vector<double> trips_;                  // by index: how many values it takes; entered: 1
 };
 
 }  // namespace nestor::loop

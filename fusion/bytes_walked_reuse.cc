@@ -9,7 +9,8 @@
 namespace nestor::loop {
 
 const Use* WalkNode::Find(TensorId tensor) const {
-  const auto it = std::find_if(uses.begin(), uses.end(), [&](const Use& use) { return use.tensor == tensor; });
+  const auto it =
+      std::find_if(uses.begin(), uses.end(), [&](const Use& use) { return use.tensor == tensor; });
   return it == uses.end() ? nullptr : &*it;
 }
 
@@ -43,7 +44,8 @@ double ReuseDistance::HitShare(const Sweep& from, const Sweep& to) {
   const double between = between_.total() + beside_.BytesBeyond(between_);
   const double tail = Beyond(*from.walk), head = Beyond(*to.walk);
   const bool in_order = from.axis == to.axis || from.axis < 0 || to.axis < 0;
-  return in_order ? InOrder(tail, between, head) : OutOfOrder(tail, between, head, Shared(*from.walk, *to.walk));
+  return in_order ? InOrder(tail, between, head)
+                  : OutOfOrder(tail, between, head, Shared(*from.walk, *to.walk));
 }
 
 double ReuseDistance::Beyond(const Use& use) const {

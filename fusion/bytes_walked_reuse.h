@@ -15,7 +15,7 @@ struct WalkNode;
 // How a tensor's box is walked through at the beginning or end of a node.
 struct Sweep {
   const WalkNode* walk = nullptr;       // one execution of this sweeps the box
-  int axis = -1;                    // along this axis of the tensor, most slowly; -1: at once
+  int axis = -1;                        // along this axis of the tensor, most slowly; -1: at once
   std::vector<const WalkNode*> beside;  // executed whole before the first, or after the last, sweep
 };
 
@@ -24,11 +24,11 @@ struct Sweep {
 struct Use {
   TensorId tensor;
   Box box = {};
-  double bytes = 0;         // of the box
+  double bytes = 0;  // of the box
   double loads = 0;
   double stores = 0;
-  double load_share = 0;    // of the elements, those whose first touch needs the old value
-  double dirty_share = 0;   // of the elements, those that are changed at the end
+  double load_share = 0;   // of the elements, those whose first touch needs the old value
+  double dirty_share = 0;  // of the elements, those that are changed at the end
   Sweep first = {}, last = {};
 };
 
@@ -36,7 +36,7 @@ struct Use {
 struct WalkNode {
   std::vector<Use> uses;  // in the order of the first touch
   std::vector<std::unique_ptr<WalkNode>> children;
-  double bytes = 0;       // of all boxes
+  double bytes = 0;  // of all boxes
 
   const Use* Find(TensorId tensor) const;
 };
@@ -61,7 +61,8 @@ class TensorBytes {
 
 class ReuseDistance {
  public:
-  ReuseDistance(size_t tensors, double cache) : cache_(cache), between_(tensors), beside_(tensors) {}
+  ReuseDistance(size_t tensors, double cache)
+      : cache_(cache), between_(tensors), beside_(tensors) {}
 
   // What is executed between the two sweeps of HitShare.
   void ClearBetween() { between_.Clear(); }
@@ -72,7 +73,9 @@ class ReuseDistance {
   // them.
   double HitShare(const Sweep& from, const Sweep& to);
   // The same of accesses all over the node's footprint.
-  double HitShareOfScattered(const WalkNode& node) const { return node.bytes <= cache_ ? 1 : cache_ / node.bytes; }
+  double HitShareOfScattered(const WalkNode& node) const {
+    return node.bytes <= cache_ ? 1 : cache_ / node.bytes;
+  }
 
  private:
   double Beyond(const Use& use) const;

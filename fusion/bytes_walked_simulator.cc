@@ -1,5 +1,5 @@
-// A list of elements in order of last use. An element that leaves the cache changed is noted as such, and
-// written off when it is touched again or at the end: whether its value is needed
+// A list of elements in order of last use. An element that leaves the cache changed is noted as
+// such, and written off when it is touched again or at the end: whether its value is needed
 // shows only then.
 #include "fusion/bytes_walked_simulator.h"
 
@@ -78,7 +78,8 @@ absl::StatusOr<Elements> ElementsOf(const SizedProgram& sized) {
     int64_t count = 1;
     for (int64_t extent : extents) count *= extent;
     const bool is_fresh = program[tensor].storage != Storage::kInput;
-    if (count > 0) elements[i].assign(count, Element{ElementBytes(program[tensor]), is_fresh, false, false, {}});
+    if (count > 0)
+      elements[i].assign(count, Element{ElementBytes(program[tensor]), is_fresh, false, false, {}});
   }
   return elements;
 }

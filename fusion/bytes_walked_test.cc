@@ -55,10 +55,9 @@ const char kTiledMatmul[] =
     "temp t: f32[8, 8]  for i in [0, 8) { for j in [0, 8) { t[i, j] = 0.0 } } "
     "for k in [0, K) { for i in [0, 8) { for j in [0, 8) { t[i, j] += a[it + i, k] * b[k, jt + j] } } } "
     "for i in [0, 8) { for j in [0, 8) { c[it + i, jt + j] = t[i, j] } } } } }";
-const char kTranspose[] =
-    "program p(x: f32[N, C]) -> (y: f32[C, N]) { temp t: f32[N, C] "
-    "for i in [0, N) { for j in [0, C) { t[i, j] = x[i, j] } } "
-    "for i in [0, C) { for j in [0, N) { y[i, j] = t[j, i] } } }";
+const char kTranspose[] = "program p(x: f32[N, C]) -> (y: f32[C, N]) { temp t: f32[N, C] "
+                          "for i in [0, N) { for j in [0, C) { t[i, j] = x[i, j] } } "
+                          "for i in [0, C) { for j in [0, N) { y[i, j] = t[j, i] } } }";
 const char kConv[] =
     "program p(x: f32[N, C, H, W], w: f32[O, C, 3, 3]) -> (y: f32[N, O, H, W]) { "
     "for n in [0, N) { for o in [0, O) { for h in [0, H) { for v in [0, W) { acc s: f32 = sum "
@@ -84,17 +83,15 @@ const char kStencil[] =
 const char kConcat[] =
     "program p(a: f32[N, C], b: f32[M, C]) -> (y: f32[N + M, C]) { for i in [0, N + M) { for j in [0, C) { "
     "y[i, j] = where(index(i) < index(N), a[i, j | 0.0], b[i - N, j | 0.0]) } } }";
-const char kEmbedding[] =
-    "program p(t: f32[V, D], ids: i64[N]) -> (y: f32[N, D]) { "
-    "for i in [0, N) { for d in [0, D) { y[i, d] = t[ids[i], d | 0.0] } } }";
+const char kEmbedding[] = "program p(t: f32[V, D], ids: i64[N]) -> (y: f32[N, D]) { "
+                          "for i in [0, N) { for d in [0, D) { y[i, d] = t[ids[i], d | 0.0] } } }";
 const char kScatter[] =
     "program p(g: f32[N, D], ids: i64[N], t: shape f32[V, D]) -> (y: f32[V, D]) { "
     "for i in [0, V) { for d in [0, D) { y[i, d] = 0.0 } } "
     "for i in [0, N) { for d in [0, D) { drop y[ids[i], d] += g[i, d] } } }";
-const char kHalves[] =
-    "program p(x: f32[N], z: f32[M]) -> (y: f32[N]) { temp t: f32[N + M] "
-    "for i in [0, N) { t[i] = x[i] } for i in [0, M) { t[i + N] = z[i] } "
-    "for i in [0, N) { y[i] = t[i] + t[i + M | 0.0] } }";
+const char kHalves[] = "program p(x: f32[N], z: f32[M]) -> (y: f32[N]) { temp t: f32[N + M] "
+                       "for i in [0, N) { t[i] = x[i] } for i in [0, M) { t[i + N] = z[i] } "
+                       "for i in [0, N) { y[i] = t[i] + t[i + M | 0.0] } }";
 const char kGlobalAccumulator[] =
     "program p(x: f32[N, C]) -> (y: f32[C], r: f32) { for j in [0, C) { y[j] = 0.0 } "
     "for i in [0, N) { for j in [0, C) { y[j] += x[i, j] } } block { r = 1.0 } }";
@@ -115,12 +112,24 @@ const Case kCases[] = {
     {"matmul", kMatmul, {{"M", 24}, {"N", 20}, {"K", 30}}, {64, 1 << 16}, 1},
     {"matmul, row fits", kMatmul, {{"M", 24}, {"N", 20}, {"K", 30}}, {400, 1500}, 1.02},
     {"matmul, outer product", kMatmulOuter, {{"M", 24}, {"N", 20}, {"K", 30}}, {64, 1 << 16}, 1},
-    {"matmul, outer product, between", kMatmulOuter, {{"M", 24}, {"N", 20}, {"K", 30}}, {500, 2500}, 1.1},
-    {"matmul, tiled", kTiledMatmul, {{"M", 32}, {"N", 24}, {"K", 40}}, {400, 2000, 4000, 1 << 16}, 1.2},
+    {"matmul, outer product, between",
+     kMatmulOuter,
+     {{"M", 24}, {"N", 20}, {"K", 30}},
+     {500, 2500},
+     1.1},
+    {"matmul, tiled",
+     kTiledMatmul,
+     {{"M", 32}, {"N", 24}, {"K", 40}},
+     {400, 2000, 4000, 1 << 16},
+     1.2},
     {"transpose", kTranspose, {{"N", 30}, {"C", 20}}, {16, 7300, 1 << 16}, 1},
     {"transpose, between", kTranspose, {{"N", 30}, {"C", 20}}, {1000, 3000, 4000}, 1.3},
     {"conv", kConv, {{"N", 2}, {"C", 3}, {"H", 8}, {"W", 7}, {"O", 4}}, {1 << 16}, 1},
-    {"conv, between", kConv, {{"N", 2}, {"C", 3}, {"H", 8}, {"W", 7}, {"O", 4}}, {64, 250, 600, 1000}, 1.3},
+    {"conv, between",
+     kConv,
+     {{"N", 2}, {"C", 3}, {"H", 8}, {"W", 7}, {"O", 4}},
+     {64, 250, 600, 1000},
+     1.3},
     {"attention", kAttention, {{"T", 12}, {"S", 20}, {"D", 8}}, {1 << 16}, 1},
     {"attention, between", kAttention, {{"T", 12}, {"S", 20}, {"D", 8}}, {64, 200, 1000}, 1.2},
     {"triangle", kTriangle, {{"N", 40}}, {64, 1 << 16}, 1.05},
@@ -136,7 +145,9 @@ const Case kCases[] = {
     {"nothing", kTwoMaps, {{"N", 0}}, {64}, 1},
 };
 
-double Ratio(double a, double b) { return a == b ? 1 : a == 0 || b == 0 ? INFINITY : std::max(a / b, b / a); }
+double Ratio(double a, double b) {
+  return a == b ? 1 : a == 0 || b == 0 ? INFINITY : std::max(a / b, b / a);
+}
 
 // Below `bound`, with repetitions (a step of splitmix64).
 int64_t Draw(int64_t element, int64_t bound) {
@@ -157,8 +168,9 @@ TEST(BytesWalked, EstimateAgainstSimulation) {
       const BytesWalked estimate = EstimateBytesWalked(*sized, cache);
       const auto exact = SimulateBytesWalked(*sized, cache, gathered);
       ASSERT_TRUE(exact.ok()) << c.name << exact.status();
-      const std::string figures = absl::StrCat(c.name, ", cache ", cache, ": loads ", estimate.loads, " for ",
-                                               exact->loads, ", stores ", estimate.stores, " for ", exact->stores);
+      const std::string figures =
+          absl::StrCat(c.name, ", cache ", cache, ": loads ", estimate.loads, " for ", exact->loads,
+                       ", stores ", estimate.stores, " for ", exact->stores);
       std::printf("%s\n", figures.c_str());
       EXPECT_LE(Ratio(estimate.loads, exact->loads), c.factor) << figures;
       EXPECT_LE(Ratio(estimate.stores, exact->stores), c.factor) << figures;
@@ -173,9 +185,11 @@ TEST(BytesWalked, ManyBlocks) {
   constexpr int64_t kN = 1000;
   std::string temps, blocks = "for i in [0, N) { t0[i] = x[i] } ";
   for (int b = 0; b < kBlocks; ++b) absl::StrAppend(&temps, "temp t", b, ": f32[N] ");
-  for (int b = 1; b < kBlocks; ++b) absl::StrAppend(&blocks, "for i in [0, N) { t", b, "[i] = t", b - 1, "[i] + x[i] } ");
-  const auto program = ParseProgram(absl::StrCat("program p(x: f32[N]) -> (y: f32[N]) { ", temps, blocks,
-                                                 "for i in [0, N) { y[i] = t", kBlocks - 1, "[i] } }"));
+  for (int b = 1; b < kBlocks; ++b)
+    absl::StrAppend(&blocks, "for i in [0, N) { t", b, "[i] = t", b - 1, "[i] + x[i] } ");
+  const auto program =
+      ParseProgram(absl::StrCat("program p(x: f32[N]) -> (y: f32[N]) { ", temps, blocks,
+                                "for i in [0, N) { y[i] = t", kBlocks - 1, "[i] } }"));
   ASSERT_TRUE(program.ok()) << program.status();
   const auto sized = SizedProgram::Create(*program, {{"N", kN}});
   ASSERT_TRUE(sized.ok()) << sized.status();

@@ -39,10 +39,13 @@ class NumberedWalk {
     numbers_.Change(target.tensor);
     const bool gathers = std::any_of(target.place.begin(), target.place.end(),
                                      [&](IndexId e) { return program_.pool.HasLoad(e); });
-    if (!statement->op && !target.masked && !gathers && IsApplication(statement->value)) numbers_.Alias(target, number);
+    if (!statement->op && !target.masked && !gathers && IsApplication(statement->value))
+      numbers_.Alias(target, number);
   }
 
-  bool IsApplication(ValueId id) const { return absl::holds_alternative<ApplyValue>(program_[id].node); }
+  bool IsApplication(ValueId id) const {
+    return absl::holds_alternative<ApplyValue>(program_[id].node);
+  }
 
  private:
   static std::vector<TensorId> Sorted(const Footprint& footprint) {
@@ -145,7 +148,8 @@ class ScopeEliminator {
 
   void Rewrite(Statement& statement, NumberedWalk& walk, Scope& before) {
     const int number = walk.Of(statement.value);
-    if (!statement.op && IsHolder(statement.target) && IsShared(number) && !holders_.contains(number)) {
+    if (!statement.op && IsHolder(statement.target) && IsShared(number) &&
+        !holders_.contains(number)) {
       statement.value = WithSharedArgs(statement.value, walk, before);
       holders_[number] = statement.target.tensor;
     } else {
@@ -194,7 +198,8 @@ absl::StatusOr<bool> EliminateCommonSubexpressions(Program& program) {
   return RewriteTopScopes(program, [&](Scope& top, bool is_program) {
     bool changed = false;
     VisitScopes(top, [&](Scope& scope) {
-      changed |= ScopeEliminator(program, scope).Run(is_program && &scope == &top ? &program.temps : nullptr);
+      changed |= ScopeEliminator(program, scope)
+                     .Run(is_program && &scope == &top ? &program.temps : nullptr);
     });
     return changed;
   });

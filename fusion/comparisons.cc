@@ -1,4 +1,5 @@
-// A comparison is said as a <= b, whatever the program writes: a < b is a + 1 <= b, an equality is two of them.
+// A comparison is said as a <= b, whatever the program writes: a < b is a + 1 <= b, an equality
+// is two of them.
 #include "fusion/comparisons.h"
 
 #include <algorithm>
@@ -36,12 +37,16 @@ IndexList GatesOf(const Program& program, ValueId value) {
   bool is_product = true;
   VisitValues(program, value, [&](ValueId, const Value& v) {
     if (const auto* load = absl::get_if<LoadValue>(&v.node)) {
-      const auto* fill = load->access.masked ? absl::get_if<ConstantValue>(&program[load->access.fill].node) : nullptr;
+      const auto* fill = load->access.masked
+                             ? absl::get_if<ConstantValue>(&program[load->access.fill].node)
+                             : nullptr;
       is_product = is_product && fill != nullptr && fill->value.bits == Scalar::Zero(v.type).bits;
       if (!gates) gates = load->access.conditions;
-      gates->erase(std::remove_if(gates->begin(), gates->end(), [&](IndexId c) {
-        return !absl::c_linear_search(load->access.conditions, c);
-      }), gates->end());
+      gates->erase(std::remove_if(gates->begin(), gates->end(),
+                                  [&](IndexId c) {
+                                    return !absl::c_linear_search(load->access.conditions, c);
+                                  }),
+                   gates->end());
     } else if (const auto* apply = absl::get_if<ApplyValue>(&v.node)) {
       is_product = is_product && apply->op == ScalarOp::kMul;
     }
@@ -71,7 +76,8 @@ void VisitExtreme(const IndexPool& pool, IndexId e, ComparisonVisitor visit) {
 
 void VisitExtremes(const IndexPool& pool, const Access& access, ComparisonVisitor visit) {
   for (IndexId e : access.place) {
-    if (pool.HasVar(e)) VisitIndex(pool, e, [&](IndexId part, const IndexNode&) { VisitExtreme(pool, part, visit); });
+    if (pool.HasVar(e))
+      VisitIndex(pool, e, [&](IndexId part, const IndexNode&) { VisitExtreme(pool, part, visit); });
   }
 }
 
@@ -113,20 +119,24 @@ bool HasFewSteps(const IndexPool& pool, const Loop& loop) {
 
 absl::optional<Window> WindowOf(const Program& program, const Loop& outermost) {
   Window window{{&outermost}, nullptr};
-  const auto only = [&] { return window.loops.back()->body.size() == 1 ? &window.loops.back()->body[0] : nullptr; };
-  while (only() != nullptr && only()->As<Loop>() != nullptr) window.loops.push_back(only()->As<Loop>());
+  const auto only = [&] {
+    return window.loops.back()->body.size() == 1 ? &window.loops.back()->body[0] : nullptr;
+  };
+  while (only() != nullptr && only()->As<Loop>() != nullptr)
+    window.loops.push_back(only()->As<Loop>());
   window.step = only() != nullptr ? only()->As<Statement>() : nullptr;
   if (window.step == nullptr || !window.step->op) return absl::nullopt;
   if (program[window.step->target.tensor].storage != Storage::kAccumulator) return absl::nullopt;
   const auto* apply = absl::get_if<ApplyValue>(&program[window.step->value].node);
   const bool sums_products = apply != nullptr && apply->op == ScalarOp::kMul;
   const auto has_few = [&](const Loop* loop) { return HasFewSteps(program.pool, *loop); };
-  if (sums_products && (window.step->target.masked || !absl::c_all_of(window.loops, has_few))) return absl::nullopt;
+  if (sums_products && (window.step->target.masked || !absl::c_all_of(window.loops, has_few)))
+    return absl::nullopt;
   return window;
 }
 
-void VisitWindow(Program& program, const Window& window, absl::FunctionRef<bool(const Access&, size_t)> asks,
-                 ComparisonVisitor visit) {
+void VisitWindow(Program& program, const Window& window,
+                 absl::FunctionRef<bool(const Access&, size_t)> asks, ComparisonVisitor visit) {
   IndexPool& pool = program.pool;
   const auto extreme = [&](IndexId e, bool least) -> absl::optional<IndexId> {
     VarReplacement replace(program);

@@ -26,7 +26,8 @@ int CostOf(const Program& program, ValueId value) {
     const auto* apply = absl::get_if<ApplyValue>(&v.node);
     if (apply == nullptr) return;
     const auto& operand = program[apply->args[0]].node;
-    const bool computes = apply->op != ScalarOp::kCast || absl::holds_alternative<LoadValue>(operand) ||
+    const bool computes = apply->op != ScalarOp::kCast ||
+                          absl::holds_alternative<LoadValue>(operand) ||
                           absl::holds_alternative<ApplyValue>(operand);
     const ScalarOpRow& row = Row(apply->op);
     const bool slow = row.body != nullptr || (row.traits & kUnbounded) != 0;
@@ -65,16 +66,19 @@ bool FindWrite(const Item& item, TensorId tensor, Path& path) {
 // The axes are indexed by the path's loops, each over the whole axis.
 bool CoversTensor(const Program& program, const Path& path, Definition& definition) {
   const Access& target = path.statement().target;
-  if (target.masked || path.statement().op || target.place.size() != path.loops.size()) return false;
+  if (target.masked || path.statement().op || target.place.size() != path.loops.size())
+    return false;
   const auto& shape = program[target.tensor].shape;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     const int64_t var = program.pool.VarValue(target.place[axis]);
-    const auto loop = std::find_if(path.loops.begin(), path.loops.end(), [&](const Loop* l) { return l->var == var; });
-    if (loop == path.loops.end() || !program.pool.IsConst((*loop)->begin, 0) || (*loop)->end != shape[axis] ||
-        (*loop)->step != 1) {
+    const auto loop = std::find_if(path.loops.begin(), path.loops.end(),
+                                   [&](const Loop* l) { return l->var == var; });
+    if (loop == path.loops.end() || !program.pool.IsConst((*loop)->begin, 0) ||
+        (*loop)->end != shape[axis] || (*loop)->step != 1) {
       return false;
     }
-    if (std::find(definition.vars.begin(), definition.vars.end(), var) != definition.vars.end()) return false;
+    if (std::find(definition.vars.begin(), definition.vars.end(), var) != definition.vars.end())
+      return false;
     definition.vars.push_back(static_cast<int32_t>(var));
   }
   return true;
@@ -103,7 +107,9 @@ int CountWrites(const Item& item, TensorId tensor) {
 bool IsLocal(const Item& item, absl::Span<const TensorId> tensors) {
   bool local = false;
   VisitItems(item, [&](const Item& inner) {
-    const auto among = [&](TensorId t) { return std::find(tensors.begin(), tensors.end(), t) != tensors.end(); };
+    const auto among = [&](TensorId t) {
+      return std::find(tensors.begin(), tensors.end(), t) != tensors.end();
+    };
     const auto* declaration = inner.As<Declaration>();
     const auto* statement = inner.As<Statement>();
     local = local || (declaration != nullptr && among(declaration->tensor)) ||
@@ -118,11 +124,13 @@ class Composer {
  public:
   Composer(Program& program, const Definition& definition, absl::Span<const IndexId> place)
       : program_(program), definition_(definition), place_(place), replace_(program) {
-    for (size_t axis = 0; axis < place.size(); ++axis) replace_.Set(definition.vars[axis], place[axis]);
+    for (size_t axis = 0; axis < place.size(); ++axis)
+      replace_.Set(definition.vars[axis], place[axis]);
   }
 
   absl::optional<ValueId> Run(const Access& access) {
-    const ValueId value = RewriteIndices(program_, definition_.value, [&](IndexId e) { return replace_(e); });
+    const ValueId value =
+        RewriteIndices(program_, definition_.value, [&](IndexId e) { return replace_(e); });
     if (!access.masked) return value;
     if (const auto* load = absl::get_if<LoadValue>(&program_[value].node)) {
       const Access inner = load->access;
@@ -138,7 +146,8 @@ class Composer {
     if (a == b) return true;
     const auto* x = absl::get_if<ConstantValue>(&program_[a].node);
     const auto* y = absl::get_if<ConstantValue>(&program_[b].node);
-    if (x != nullptr && y != nullptr) return x->value.bits == y->value.bits && x->value.type == y->value.type;
+    if (x != nullptr && y != nullptr)
+      return x->value.bits == y->value.bits && x->value.type == y->value.type;
     const auto* p = absl::get_if<ParamValue>(&program_[a].node);
     const auto* q = absl::get_if<ParamValue>(&program_[b].node);
     return p != nullptr && q != nullptr && p->name == q->name;
@@ -170,7 +179,8 @@ class Composer {
     if (original == nullptr) return false;
     const auto& shape = program_[inner.tensor].shape;
     for (size_t j = 0; j < shape.size(); ++j) {
-      const bool whole = program_.pool.VarValue(original->access.place[j]) == definition_.vars[axis];
+      const bool whole =
+          program_.pool.VarValue(original->access.place[j]) == definition_.vars[axis];
       if (whole && shape[j] == program_[definition_.tensor].shape[axis]) return true;
     }
     return false;
@@ -190,7 +200,8 @@ class Composer {
     if (!HasValueEverywhere(value)) return absl::nullopt;
     const ValueId safe = RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
       const auto* load = absl::get_if<LoadValue>(&program_[id].node);
-      if (load == nullptr || (load->access.place.empty() && IsInput(load->access.tensor))) return absl::nullopt;
+      if (load == nullptr || (load->access.place.empty() && IsInput(load->access.tensor)))
+        return absl::nullopt;
       Access masked = load->access;
       if (!masked.masked) masked.fill = program_.AddConstant(Scalar::Zero(program_[id].type));
       masked.masked = true;
@@ -216,7 +227,8 @@ class Composer {
   // IndexValue's must: no gathered values, no division by what might be zero.
   absl::optional<ValueId> AsValue(IndexId condition) {
     const IndexNode node = pool()[condition];
-    if (node.kind == IndexKind::kConst) return program_.AddConstant(Scalar::Of(DType::kBool, node.value != 0));
+    if (node.kind == IndexKind::kConst)
+      return program_.AddConstant(Scalar::Of(DType::kBool, node.value != 0));
     absl::InlinedVector<ValueId, 2> args;
     for (IndexId arg : node.args) {
       if (IsCondition(node.kind) && node.kind < IndexKind::kAnd) {
@@ -283,7 +295,8 @@ absl::optional<Definition> DefinitionOf(const Program& program, const Item& item
 namespace {
 
 // Whether an index that the definition multiplies by much would become another expression.
-bool MovesLargeProduct(const Program& program, const Definition& definition, absl::Span<const IndexId> place) {
+bool MovesLargeProduct(const Program& program, const Definition& definition,
+                       absl::Span<const IndexId> place) {
   const Item value{Statement{{definition.tensor}, absl::nullopt, definition.value, ValueId()}};
   for (size_t axis = 0; axis < place.size(); ++axis) {
     if (loop::MovesLargeProduct(program, value, definition.vars[axis], place[axis])) return true;
@@ -293,7 +306,8 @@ bool MovesLargeProduct(const Program& program, const Definition& definition, abs
 
 }  // namespace
 
-absl::optional<ValueId> Compose(Program& program, const Definition& definition, const Access& access) {
+absl::optional<ValueId> Compose(Program& program, const Definition& definition,
+                                const Access& access) {
   if (MovesLargeProduct(program, definition, access.place)) return absl::nullopt;
   const auto size = static_cast<int64_t>(program.values.size());
   const absl::optional<ValueId> value = Composer(program, definition, access.place).Run(access);
@@ -302,9 +316,11 @@ absl::optional<ValueId> Compose(Program& program, const Definition& definition, 
   return value;
 }
 
-absl::optional<IndexId> ComposeIndex(Program& program, const Definition& definition, absl::Span<const IndexId> place) {
+absl::optional<IndexId> ComposeIndex(Program& program, const Definition& definition,
+                                     absl::Span<const IndexId> place) {
   VarReplacement replace(program);
-  for (size_t axis = 0; axis < place.size(); ++axis) replace.Set(definition.vars[axis], place[axis]);
+  for (size_t axis = 0; axis < place.size(); ++axis)
+    replace.Set(definition.vars[axis], place[axis]);
   const Value& value = program[definition.value];
   // A place outside the temporary has no value; that must stay so.
   const auto& shape = program[definition.tensor].shape;

@@ -20,7 +20,7 @@ struct Definition {
   // Scalar ops applied, but for conversions of indices and constants; those that are
   // slower than a multiplication count kSlowOp.
   int cost = 0;
-  bool is_alone = false;      // the item holds nothing else
+  bool is_alone = false;        // the item holds nothing else
   std::vector<TensorId> reads;  // what the value reads
 };
 
@@ -32,7 +32,7 @@ absl::optional<Definition> DefinitionOf(const Program& program, const Item& item
 // The value of the load `access` of the definition's tensor; nullopt where it has no
 // expression.
 absl::optional<ValueId> Compose(Program& program, const Definition& definition,
-                                      const Access& access);
+                                const Access& access);
 
 // The same of a load in an index expression.
 absl::optional<IndexId> ComposeIndex(Program& program, const Definition& definition,

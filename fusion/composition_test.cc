@@ -15,8 +15,8 @@ namespace {
 Program Of(absl::string_view type, absl::string_view item, absl::string_view read) {
   const std::string text = absl::StrCat(
       "program p(x: f32[N], x2: f32[N, M], s: f32, ids: i64[N]; $f: f32 = 1.0, $k: i64 = 1) -> (y: f32[N], z: ",
-      absl::StrContains(type, "i64") ? "i64" : "f32", "[N]) {\n  temp t: ", type, "\n  ", item, "\n  for j in [0, N) { z[j] = ", read,
-      " }\n  block { drop y[0] = 0.0 }\n}\n");
+      absl::StrContains(type, "i64") ? "i64" : "f32", "[N]) {\n  temp t: ", type, "\n  ", item,
+      "\n  for j in [0, N) { z[j] = ", read, " }\n  block { drop y[0] = 0.0 }\n}\n");
   const absl::StatusOr<Program> program = ParseProgram(text);
   EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
   if (!program.ok()) return Program();
@@ -45,10 +45,12 @@ TEST(Composition, Definitions) {
   } kCases[] = {
       {"f32", "block { t = 1.0 }", ": 1.0, cost 0, alone"},
       {"f32[N]", "for i in [0, N) { t[i] = x[i] }", "i : x[i], cost 0, alone"},
-      {"f32[M, N]", "for i in [0, N) { for k in [0, M) { t[k, i] = x2[i, k] } }", "k i : x2[i, k], cost 0, alone"},
+      {"f32[M, N]", "for i in [0, N) { for k in [0, M) { t[k, i] = x2[i, k] } }",
+       "k i : x2[i, k], cost 0, alone"},
       {"f32[N]", "for i in [0, N) { y[i] = 1.0  t[i] = x[i] }", "i : x[i], cost 0"},
       // The cost: one for an op, more for a slow one, none for an index.
-      {"f32[N]", "for i in [0, N) { t[i] = x[i] * $f + 1.0 }", "i : x[i] * $f + 1.0, cost 2, alone"},
+      {"f32[N]", "for i in [0, N) { t[i] = x[i] * $f + 1.0 }",
+       "i : x[i] * $f + 1.0, cost 2, alone"},
       {"f32[N]", "for i in [0, N) { t[i] = exp(x[i]) }", "i : exp(x[i]), cost 8, alone"},
       {"f32[N]", "for i in [0, N) { t[i] = f32(index(i)) }", "i : f32(index(i)), cost 0, alone"},
       {"f32[N]", "for i in [0, N) { t[i] = f32(ids[i]) }", "i : f32(ids[i]), cost 1, alone"},
@@ -86,10 +88,12 @@ TEST(Composition, Values) {
       {"x[i]", "t[N - 1 - j]", "x[-j + N - 1]"},
       {"x[ids[i]]", "t[ids[j]]", "x[ids[ids[j]]]"},
       {"f32(index(2*i))", "t[j + 1]", "f32(index(2*j + 2))"},
-      {"x[i] * x[N - 1 - i | 0.5 if i < 3]", "t[j + 1]", "x[j + 1] * x[-j + N - 2 | 0.5 if j + 1 < 3]"},
+      {"x[i] * x[N - 1 - i | 0.5 if i < 3]", "t[j + 1]",
+       "x[j + 1] * x[-j + N - 2 | 0.5 if j + 1 < 3]"},
       {"x[i]", "t[j | 0.5 if j < 2]", "x[j | 0.5 if j < 2]"},
       {"x[i + 1 | 0.5]", "t[j | 0.5]", "x[j + 1 | 0.5 if 0 <= j, j < N]"},
-      {"x[i + 1 | 0.5]", "t[j | 1.5]", "where(index(0) <= index(j) && index(j) < index(N), x[j + 1 | 0.5 if 0 <= j, j < N], 1.5)"},
+      {"x[i + 1 | 0.5]", "t[j | 1.5]",
+       "where(index(0) <= index(j) && index(j) < index(N), x[j + 1 | 0.5 if 0 <= j, j < N], 1.5)"},
       {"x2[i, 0]", "t[j - 1 | 0.5]", "x2[j - 1, 0 | 0.5]"},
       {"x2[0, i]", "t[j - 1 | 0.5]", "x2[0, j - 1 | 0.5 if 0 <= j - 1, j - 1 < N]"},
       {"exp(x[i])", "t[j | 0.5 if j < 1 || !(j < 4)]",
@@ -103,7 +107,8 @@ TEST(Composition, Values) {
        "where(index(0) <= index(j/2) && index(j/2) < index(N), exp(x[j/2 | 0.0 if 0 <= j/2, j/2 < N]), 0.5)"},
   };
   for (const auto& c : kCases) {
-    Program program = Of("f32[N]", absl::StrCat("for i in [0, N) { t[i] = ", c.value, " }"), c.read);
+    Program program =
+        Of("f32[N]", absl::StrCat("for i in [0, N) { t[i] = ", c.value, " }"), c.read);
     const auto definition = DefinitionIn(program);
     ASSERT_TRUE(definition.has_value()) << c.value;
     const Statement& reader = *program.blocks[1].body[0].As<Loop>()->body[0].As<Statement>();

@@ -31,8 +31,8 @@ struct Plan {
 // What the accesses of a tensor have in common.
 struct Uses {
   bool any = false;
-  LoopsAround chain;         // the loops around all of them
-  std::vector<IndexId> indices;    // per axis the one in all, or invalid: there are several
+  LoopsAround chain;             // the loops around all of them
+  std::vector<IndexId> indices;  // per axis the one in all, or invalid: there are several
 };
 
 class Analysis {
@@ -40,10 +40,12 @@ class Analysis {
   explicit Analysis(Program& program)
       : program_(program), uses_(program.tensors.size()), depth_(program.tensors.size(), 0) {
     VisitItemsInLoops(program, [&](const Item& item, const LoopsAround& around) {
-      if (const auto* declaration = item.As<Declaration>()) depth_[declaration->tensor.value] = around.size();
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
-        Note(uses_[tensor.value], place, around);
-      });
+      if (const auto* declaration = item.As<Declaration>())
+        depth_[declaration->tensor.value] = around.size();
+      VisitAccesses(program_, item,
+                    [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
+                      Note(uses_[tensor.value], place, around);
+                    });
     });
   }
 
@@ -61,7 +63,8 @@ class Analysis {
     }
     for (size_t axis = 0; axis < uses.indices.size(); ++axis) {
       const bool is_first = uses.indices[axis] == program_.pool.Const(0);
-      if (is_first && program_.pool.IsConst(program_[tensor].shape[axis], 1)) plan.axes.push_back(axis);
+      if (is_first && program_.pool.IsConst(program_[tensor].shape[axis], 1))
+        plan.axes.push_back(axis);
     }
     return plan;
   }
@@ -94,7 +97,9 @@ class Analysis {
     }
     if (NESTOR_MUTANT("contraction_of_what_is_read_later")) return;
     size_t common = 0;
-    while (common < uses.chain.size() && common < around.size() && uses.chain[common] == around[common]) ++common;
+    while (common < uses.chain.size() && common < around.size() &&
+           uses.chain[common] == around[common])
+      ++common;
     uses.chain.resize(common);
     for (size_t axis = 0; axis < place.size(); ++axis) {
       if (place[axis] != uses.indices[axis]) uses.indices[axis] = IndexId();
@@ -136,10 +141,12 @@ class Contractor {
     }
     if (plans_.empty()) return false;
     auto& temps = program_.temps;
-    temps.erase(std::remove_if(temps.begin(), temps.end(), [&](TensorId t) { return moved_.contains(t.value); }),
+    temps.erase(std::remove_if(temps.begin(), temps.end(),
+                               [&](TensorId t) { return moved_.contains(t.value); }),
                 temps.end());
     for (Block& block : program_.blocks) {
-      RewritePlaces(program_, block.body, [&](TensorId tensor, IndexList& place) { return Shrink(tensor, place); });
+      RewritePlaces(program_, block.body,
+                    [&](TensorId tensor, IndexList& place) { return Shrink(tensor, place); });
       MoveDeclarations(block.body);
     }
     return true;
@@ -154,10 +161,13 @@ class Contractor {
   }
 
   void MoveDeclarations(Scope& scope) {
-    scope.erase(std::remove_if(scope.begin(), scope.end(), [&](const Item& item) {
-      const auto* declaration = item.As<Declaration>();
-      return declaration != nullptr && moved_.contains(declaration->tensor.value);
-    }), scope.end());
+    scope.erase(std::remove_if(scope.begin(), scope.end(),
+                               [&](const Item& item) {
+                                 const auto* declaration = item.As<Declaration>();
+                                 return declaration != nullptr &&
+                                        moved_.contains(declaration->tensor.value);
+                               }),
+                scope.end());
     for (Item& item : scope) {
       Loop* loop = item.As<Loop>();
       if (loop == nullptr) continue;
@@ -173,9 +183,10 @@ class Contractor {
   }
 
   Program& program_;
-  absl::flat_hash_map<int32_t, Plan> plans_;                        // by tensor
-  absl::flat_hash_set<int32_t> moved_;                              // tensors whose declarations move
-  absl::flat_hash_map<int32_t, std::vector<TensorId>> new_scope_;   // by loop index
+  absl::flat_hash_map<int32_t, Plan> plans_;  // by tensor
+  // Tensors whose declarations move.
+  absl::flat_hash_set<int32_t> moved_;
+  absl::flat_hash_map<int32_t, std::vector<TensorId>> new_scope_;  // by loop index
 };
 
 // ---- Expansion
@@ -207,9 +218,11 @@ bool RemoveDeclaration(Scope& scope, TensorId tensor) {
   return false;
 }
 
-absl::Status NotExpanded(const Program& program, TensorId tensor, int32_t var, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("program ", program.name, ": ", program[tensor].name,
-                                                 " cannot be expanded over the loop ", program.vars[var], ": ", why));
+absl::Status NotExpanded(const Program& program, TensorId tensor, int32_t var,
+                         absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("program ", program.name, ": ", program[tensor].name,
+                   " cannot be expanded over the loop ", program.vars[var], ": ", why));
 }
 
 }  // namespace
@@ -220,12 +233,16 @@ absl::Status ExpandTemporary(Program& program, TensorId tensor, int32_t var) {
   const FoundLoop found = FindLoop(program, var);
   if (found.around == nullptr) return NotExpanded(program, tensor, var, "there is no such loop");
   Loop& loop = *(*found.around)[found.position].As<Loop>();
-  if (!program.pool.IsConst(loop.begin, 0)) return NotExpanded(program, tensor, var, "it does not begin at 0");
-  if (program[tensor].is_register) return NotExpanded(program, tensor, var, "it is a register tensor");
+  if (!program.pool.IsConst(loop.begin, 0))
+    return NotExpanded(program, tensor, var, "it does not begin at 0");
+  if (program[tensor].is_register)
+    return NotExpanded(program, tensor, var, "it is a register tensor");
   for (IndexId extent : program[tensor].shape) {
-    if (HoldsVar(program.pool, extent, var)) return NotExpanded(program, tensor, var, "its extents depend on it");
+    if (HoldsVar(program.pool, extent, var))
+      return NotExpanded(program, tensor, var, "its extents depend on it");
   }
-  if (!RemoveDeclaration(loop.body, tensor)) return NotExpanded(program, tensor, var, "it does not declare it");
+  if (!RemoveDeclaration(loop.body, tensor))
+    return NotExpanded(program, tensor, var, "it does not declare it");
   const IndexId index = program.pool.Var(var);
   RewritePlaces(program, loop.body, [&](TensorId t, IndexList& place) {
     if (t != tensor) return false;

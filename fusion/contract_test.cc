@@ -12,9 +12,8 @@
 namespace nestor::loop {
 namespace {
 
-constexpr Frame kFrame = {
-    "program p(x: f32[N, M], ids: i64[N]) -> (y: f32[N, M], r: f32[N]) {\n",
-    "\n  block { drop y[0, 0] = 0.0 }  block { drop r[0] = 0.0 }\n}\n"};
+constexpr Frame kFrame = {"program p(x: f32[N, M], ids: i64[N]) -> (y: f32[N, M], r: f32[N]) {\n",
+                          "\n  block { drop y[0, 0] = 0.0 }  block { drop r[0] = 0.0 }\n}\n"};
 
 Program Around(absl::string_view items) { return ParseVerified(kFrame, items); }
 
@@ -29,7 +28,8 @@ TEST(Contract, TextInTextOut) {
       {"temp t: f32[N]  for i in [0, N) { t[N - 1 - i] = x[i, 0]  r[i] = t[N - 1 - i] }",
        "for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t }"},
       {"temp t: f32[N]  for i in [0, N) { t[N - 1 - i] = x[i, 0]  r[i] = t[N - i | 0.0] }", ""},
-      {"temp t: f32[N]  for i in [0, N) { drop t[N - 2 - i] = x[i, 0]  r[i] = t[N - 2 - i | 0.0] }", ""},
+      {"temp t: f32[N]  for i in [0, N) { drop t[N - 2 - i] = x[i, 0]  r[i] = t[N - 2 - i | 0.0] }",
+       ""},
       // So on, inwards, whatever the order of the axes.
       {"temp t: f32[N, M]  for i in [0, N) { for j in [0, M) { t[i, j] = x[i, j]  y[i, j] = t[i, j] } }",
        "for i in [0, N) { for j in [0, M) { temp t: f32  t = x[i, j]  y[i, j] = t } }"},
@@ -40,14 +40,16 @@ TEST(Contract, TextInTextOut) {
       {"for i in [0, N) { temp t: f32[M]  for j in [0, M) { t[j] = x[i, j]  y[i, j] = t[j] } }",
        "for i in [0, N) { for j in [0, M) { temp t: f32  t = x[i, j]  y[i, j] = t } }"},
       // Through a loop that indexes no axis it lives on; further in nothing is tried.
-      {"temp t: f32[M]  for i in [0, N) { for j in [0, M) { t[j] = x[i, j]  y[i, j] = t[j] } }", ""},
+      {"temp t: f32[M]  for i in [0, N) { for j in [0, M) { t[j] = x[i, j]  y[i, j] = t[j] } }",
+       ""},
       {"temp t: f32[N, M]  for i in [0, N) { for k in [0, 3) { for j in [0, M) { t[i, j] = x[i, j]  y[i, j] = t[i, j] } } }",
        "for i in [0, N) { temp t: f32[M]  for k in [0, 3) { for j in [0, M) { t[j] = x[i, j]  y[i, j] = t[j] } } }"},
       // Not where an access lies in another loop, at another index, or at another axis.
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  for k in [0, N) { r[k] = t[k] }", ""},
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[i - 1 | 0.0] }", ""},
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[ids[i] | 0.0] }", ""},
-      {"temp t: f32[N, N]  for i in [0, N) { for k in [0, N) { t[i, k] = x[i, 0] }  for l in [0, N) { r[i] = t[l, i] } }", ""},
+      {"temp t: f32[N, N]  for i in [0, N) { for k in [0, N) { t[i, k] = x[i, 0] }  for l in [0, N) { r[i] = t[l, i] } }",
+       ""},
       {"temp t: f32[N]  block { t[0] = 0.0 }  for i in [0, N) { r[i] = t[i] }", ""},
       // A diagonal: the index of one axis is one dimension.
       {"temp t: f32[N, N]  for i in [0, N) { t[i, i] = x[i, 0]  r[i] = t[i, i] }",
@@ -78,7 +80,8 @@ TEST(Contract, TextInTextOut) {
        "for i in [0, N) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] }  r[i] = s }"},
       {"acc b: f32[N] = argmax  for i in [0, N) { for j in [0, M) { b[i] argmax= (x[i, j], index(j)) }  r[i] = x[i, b[i]] }",
        "for i in [0, N) { acc b: f32 = argmax  for j in [0, M) { b argmax= (x[i, j], index(j)) }  r[i] = x[i, b[]] }"},
-      {"acc s: f32[M] = sum  for i in [0, N) { for j in [0, M) { s[j] += x[i, j]  y[i, j] = s[j] } }", ""},
+      {"acc s: f32[M] = sum  for i in [0, N) { for j in [0, M) { s[j] += x[i, j]  y[i, j] = s[j] } }",
+       ""},
       // In gathers: of places, conditions, positions, index values.
       {"temp d: i64[N]  for i in [0, N) { d[i] = ids[i] + 1  drop r[d[i]] if d[i] < 3 = x[i, d[i] | 0.0] }",
        "for i in [0, N) { temp d: i64  d = ids[i] + 1  drop r[d[]] if d[] < 3 = x[i, d[] | 0.0] }"},
@@ -93,7 +96,8 @@ TEST(Contract, TextInTextOut) {
       {"block { temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[i] }  r[0] = 1.0 }",
        "block { for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t }  r[0] = 1.0 }"},
       // Register tensors keep their extents; results and what is never used stay.
-      {"for i in [0, N) { temp t: f32[4] register  for k in [0, 4) { t[k] = x[i, k]  y[i, k] = t[k] } }", ""},
+      {"for i in [0, N) { temp t: f32[4] register  for k in [0, 4) { t[k] = x[i, k]  y[i, k] = t[k] } }",
+       ""},
       {"for i in [0, N) { r[i] = x[i, 0]  r[i] += r[i] }", ""},
       {"temp t: f32[N]  for i in [0, N) { r[i] = x[i, 0] }", ""},
   };
@@ -141,7 +145,8 @@ TEST(Expand, IsTheInverseOfContract) {
   for (const auto& c : kCases) {
     Program program = Around(c.contracted);
     const std::string contracted = ToText(program);
-    const absl::Status expanded = ExpandTemporary(program, TensorOf(program, "t"), VarOf(program, "i"));
+    const absl::Status expanded =
+        ExpandTemporary(program, TensorOf(program, "t"), VarOf(program, "i"));
     ASSERT_TRUE(expanded.ok()) << expanded << c.contracted;
     EXPECT_TRUE(Verify(program).ok()) << Verify(program);
     EXPECT_EQ(ToText(program), ToText(Around(c.expanded)));
@@ -152,14 +157,16 @@ TEST(Expand, IsTheInverseOfContract) {
 
 // One axis at a time, from the inside out.
 TEST(Expand, UndoesEveryStep) {
-  Program program = Around("for i in [0, N) { for j in [0, M) { temp t: f32  t = x[i, j]  y[i, j] = t } }");
+  Program program =
+      Around("for i in [0, N) { for j in [0, M) { temp t: f32  t = x[i, j]  y[i, j] = t } }");
   const std::string contracted = ToText(program);
   const TensorId t = TensorOf(program, "t");
   ASSERT_TRUE(ExpandTemporary(program, t, VarOf(program, "j")).ok());
   ASSERT_TRUE(ExpandTemporary(program, t, VarOf(program, "i")).ok());
   EXPECT_TRUE(Verify(program).ok()) << Verify(program);
-  EXPECT_EQ(ToText(program), ToText(Around("block { temp t: f32[N, M]  for i in [0, N) { for j in [0, M) { "
-                                           "t[i, j] = x[i, j]  y[i, j] = t[i, j] } } }")));
+  EXPECT_EQ(ToText(program),
+            ToText(Around("block { temp t: f32[N, M]  for i in [0, N) { for j in [0, M) { "
+                          "t[i, j] = x[i, j]  y[i, j] = t[i, j] } } }")));
   EXPECT_TRUE(*ContractTemporaries(program));
   EXPECT_EQ(ToText(program), contracted);
 }
@@ -174,14 +181,16 @@ TEST(Expand, Errors) {
        "program p: t cannot be expanded over the loop i: it does not declare it"},
       {"for i in [0, N) { for j in [0, M) { temp t: f32  t = x[i, j]  y[i, j] = t } }", "t",
        "program p: t cannot be expanded over the loop i: it does not declare it"},
-      {"for i in [0, N) { r[i] = x[i, 0] }", "x", "program p: x cannot be expanded over the loop i: it does not declare it"},
+      {"for i in [0, N) { r[i] = x[i, 0] }", "x",
+       "program p: x cannot be expanded over the loop i: it does not declare it"},
       {"for i in [1, N) { temp t: f32  t = x[i, 0]  r[i] = t }", "t",
        "program p: t cannot be expanded over the loop i: it does not begin at 0"},
   };
   for (const auto& c : kCases) {
     Program program = Around(c.items);
     const std::string before = ToText(program);
-    const absl::Status status = ExpandTemporary(program, TensorOf(program, c.tensor), VarOf(program, "i"));
+    const absl::Status status =
+        ExpandTemporary(program, TensorOf(program, c.tensor), VarOf(program, "i"));
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(status.message(), c.error);
     EXPECT_EQ(ToText(program), before);
@@ -190,14 +199,16 @@ TEST(Expand, Errors) {
   Program program = Around("for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t }");
   const int32_t unused = program.AddVar("u");
   const absl::Status status = ExpandTemporary(program, TensorOf(program, "t"), unused);
-  EXPECT_EQ(status.message(), "program p: t cannot be expanded over the loop u: there is no such loop");
+  EXPECT_EQ(status.message(),
+            "program p: t cannot be expanded over the loop u: there is no such loop");
 }
 
 // Outside the loop, an extent that holds its index has no value, and a register
 // tensor none that is constant.
 TEST(Expand, NotPastWhatItsExtentsNeed) {
-  for (const char* items : {"for i in [0, N) { temp t: f32[i + 1]  t[i] = x[i, 0]  r[i] = t[i] }",
-                            "for i in [0, N) { temp t: f32[4] register  t[0] = x[i, 0]  r[i] = t[0] }"}) {
+  for (const char* items :
+       {"for i in [0, N) { temp t: f32[i + 1]  t[i] = x[i, 0]  r[i] = t[i] }",
+        "for i in [0, N) { temp t: f32[4] register  t[0] = x[i, 0]  r[i] = t[0] }"}) {
     Program program = Around(items);
     const std::string before = ToText(program);
     EXPECT_FALSE(ExpandTemporary(program, TensorOf(program, "t"), VarOf(program, "i")).ok());

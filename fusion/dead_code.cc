@@ -113,8 +113,11 @@ class Eliminator {
       const size_t end = live.state();
       Back(loop.body, live);
       std::vector<TensorId> at_start = live.NewSince(end);
-      std::vector<TensorId> grown = changed;  // what the next iteration reads of that which this one changes
-      grown.erase(std::remove_if(grown.begin(), grown.end(), [&](TensorId t) { return !live.contains(t); }), grown.end());
+      // What the next iteration reads of that which this one changes.
+      std::vector<TensorId> grown = changed;
+      grown.erase(
+          std::remove_if(grown.begin(), grown.end(), [&](TensorId t) { return !live.contains(t); }),
+          grown.end());
       live.Restore(end);
       live.insert(grown);
       if (live.state() == end) return at_start;

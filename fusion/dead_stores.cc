@@ -38,7 +38,8 @@ struct Accesses {
 
 class Eliminator {
  public:
-  explicit Eliminator(Program& program) : program_(program), pool_(program.pool), ranges_(program) {}
+  explicit Eliminator(Program& program)
+      : program_(program), pool_(program.pool), ranges_(program) {}
 
   bool Run() {
     Collect();
@@ -51,7 +52,9 @@ class Eliminator {
     if (dead_.empty()) return false;
     for (Block& block : program_.blocks) RemoveStatements(block.body, dead_);
     auto& blocks = program_.blocks;
-    blocks.erase(std::remove_if(blocks.begin(), blocks.end(), [](const Block& b) { return b.body.empty(); }), blocks.end());
+    blocks.erase(
+        std::remove_if(blocks.begin(), blocks.end(), [](const Block& b) { return b.body.empty(); }),
+        blocks.end());
     return true;
   }
 
@@ -62,14 +65,15 @@ class Eliminator {
       if (const auto* declaration = item.As<Declaration>()) {
         temporaries_[static_cast<size_t>(declaration->tensor.value)].depth = loops.size();
       }
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
-        if (!IsTemporary(tensor)) return;
-        Accesses& accesses = temporaries_[static_cast<size_t>(tensor.value)];
-        Reach reach{item.As<Statement>(), loops, IndexList(place.begin(), place.end())};
-        if (kind == AccessKind::kRead) accesses.reads.push_back(std::move(reach));
-        else if (kind == AccessKind::kWrite) accesses.stores.push_back(std::move(reach));
-        else accesses.any_other = true;
-      });
+      VisitAccesses(
+          program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+            if (!IsTemporary(tensor)) return;
+            Accesses& accesses = temporaries_[static_cast<size_t>(tensor.value)];
+            Reach reach{item.As<Statement>(), loops, IndexList(place.begin(), place.end())};
+            if (kind == AccessKind::kRead) accesses.reads.push_back(std::move(reach));
+            else if (kind == AccessKind::kWrite) accesses.stores.push_back(std::move(reach));
+            else accesses.any_other = true;
+          });
     });
   }
 
@@ -82,7 +86,9 @@ class Eliminator {
 
   struct Bounds {
     IndexId begin, end;
-    friend bool operator==(const Bounds& a, const Bounds& b) { return a.begin == b.begin && a.end == b.end; }
+    friend bool operator==(const Bounds& a, const Bounds& b) {
+      return a.begin == b.begin && a.end == b.end;
+    }
   };
 
   void Shorten(const Accesses& accesses) {
@@ -147,7 +153,8 @@ class Eliminator {
       auto* loop = item.As<Loop>();
       if (loop == nullptr) continue;
       const auto shorter = shorter_.find(loop->var);
-      if (shorter != shorter_.end()) std::tie(loop->begin, loop->end) = std::tie(shorter->second.begin, shorter->second.end);
+      if (shorter != shorter_.end())
+        std::tie(loop->begin, loop->end) = std::tie(shorter->second.begin, shorter->second.end);
       SetBounds(loop->body);
     }
   }
@@ -158,7 +165,9 @@ class Eliminator {
     if (accesses.any_other || accesses.stores.size() < 2) return;
     for (const Reach& store : accesses.stores) {
       for (const Loop* loop : store.loops) ranges_.Enter(*loop);
-      const auto is_apart = [&](const Reach& read) { return AreApart(store, read, accesses.depth); };
+      const auto is_apart = [&](const Reach& read) {
+        return AreApart(store, read, accesses.depth);
+      };
       if (absl::c_all_of(accesses.reads, is_apart)) dead_.insert(store.statement);
       for (size_t i = 0; i < store.loops.size(); ++i) ranges_.Leave();
     }
@@ -169,7 +178,9 @@ class Eliminator {
     VarReplacement other(program_);
     int32_t fresh = static_cast<int32_t>(program_.vars.size());
     for (size_t i = shared; i < read.loops.size(); ++i) {
-      Loop loop{fresh++, other(read.loops[i]->begin), other(read.loops[i]->end), read.loops[i]->step, {}, {}};
+      Loop loop{
+          fresh++, other(read.loops[i]->begin), other(read.loops[i]->end), read.loops[i]->step, {},
+          {}};
       other.Set(read.loops[i]->var, pool_.Var(loop.var));
       ranges_.Enter(loop);
     }
@@ -201,7 +212,7 @@ class Eliminator {
   Program& program_;
   IndexPool& pool_;
   Ranges ranges_;
-  std::vector<Accesses> temporaries_;  // by tensor
+  std::vector<Accesses> temporaries_;             // by tensor
   absl::flat_hash_map<int32_t, Bounds> shorter_;  // by loop index
   absl::flat_hash_set<const Statement*> dead_;
 };

@@ -25,7 +25,8 @@ absl::optional<IndexKind> ComparisonOf(ScalarOp op) {
 
 class Copier {
  public:
-  Copier(Program& program, Ranges& ranges, bool fresh) : program_(program), ranges_(ranges), fresh_(fresh) {}
+  Copier(Program& program, Ranges& ranges, bool fresh)
+      : program_(program), ranges_(ranges), fresh_(fresh) {}
 
   absl::optional<Loop> Copy(const Loop& loop) {
     const int32_t var = fresh_ ? program_.AddVar(std::string(program_.vars[loop.var])) : loop.var;
@@ -44,7 +45,8 @@ class Copier {
     Scope copy;
     bool works = false;
     for (const Item& item : scope) {
-      absl::optional<Item> copied = absl::visit([&](const auto& node) { return CopyItem(node); }, item.node);
+      absl::optional<Item> copied =
+          absl::visit([&](const auto& node) { return CopyItem(node); }, item.node);
       if (!copied) continue;
       works |= copied->As<Declaration>() == nullptr;
       copy.push_back(*std::move(copied));
@@ -121,7 +123,8 @@ class Copier {
   // An inner index over just that extent.
   bool IsWholeLoop(IndexId e, IndexId extent) const {
     const auto it = inner_.find(program_.pool.VarValue(e));
-    return it != inner_.end() && program_.pool.IsConst(it->second->begin, 0) && it->second->end == extent;
+    return it != inner_.end() && program_.pool.IsConst(it->second->begin, 0) &&
+           it->second->end == extent;
   }
 
   bool IsOutside(const Access& access) {
@@ -143,7 +146,9 @@ class Copier {
 
   ValueId CopyNode(ValueId id, const ConstantValue&) { return id; }
   ValueId CopyNode(ValueId id, const ParamValue&) { return id; }
-  ValueId CopyNode(ValueId, const IndexValue& v) { return program_.AddIndexValue(Renamed(v.index)); }
+  ValueId CopyNode(ValueId, const IndexValue& v) {
+    return program_.AddIndexValue(Renamed(v.index));
+  }
 
   ValueId CopyNode(ValueId, const LoadValue& v) {
     const auto access = CopyAccess(v.access);
@@ -170,14 +175,16 @@ class Copier {
 
   IndexId Renamed(IndexId e) {
     if (!fresh_) return e;
-    return CopyIndex(program_.pool, e, program_.pool,
-                     [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
-                       const auto var = vars_.find(node.value);
-                       if (node.kind == IndexKind::kVar && var != vars_.end()) return program_.pool.Var(var->second);
-                       if (node.kind != IndexKind::kLoad) return absl::nullopt;
-                       const TensorId tensor = Renamed(TensorId{static_cast<int32_t>(node.value)});
-                       return program_.pool.Load(tensor.value, args);
-                     });
+    return CopyIndex(
+        program_.pool, e, program_.pool,
+        [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
+          const auto var = vars_.find(node.value);
+          if (node.kind == IndexKind::kVar && var != vars_.end())
+            return program_.pool.Var(var->second);
+          if (node.kind != IndexKind::kLoad) return absl::nullopt;
+          const TensorId tensor = Renamed(TensorId{static_cast<int32_t>(node.value)});
+          return program_.pool.Load(tensor.value, args);
+        });
   }
 
   Program& program_;
@@ -213,7 +220,8 @@ absl::optional<IndexId> ConditionOf(Program& program, ValueId value) {
   const ApplyValue node = *apply;
   IndexList operands;
   const auto comparison = ComparisonOf(node.op);
-  const bool joins = node.op == ScalarOp::kAnd || node.op == ScalarOp::kOr || node.op == ScalarOp::kNot;
+  const bool joins =
+      node.op == ScalarOp::kAnd || node.op == ScalarOp::kOr || node.op == ScalarOp::kNot;
   if (!comparison && (!joins || program[value].type != DType::kBool)) return absl::nullopt;
   for (ValueId arg : node.args) {
     const auto operand = comparison ? IndexOf(program, arg) : ConditionOf(program, arg);

@@ -21,8 +21,7 @@ bool ChangesNothing(const Program& program, const Statement& statement);
 // nullopt if that is everything.
 //
 // With `fresh`, all loop indices and tensors that it declares are new ones.
-absl::optional<Loop> DecidedCopy(Program& program, Ranges& ranges, const Loop& loop,
-                                       bool fresh);
+absl::optional<Loop> DecidedCopy(Program& program, Ranges& ranges, const Loop& loop, bool fresh);
 // The same, with loop indices and tensors of its own, of a loop that `ranges` stands before.
 absl::optional<Loop> FreshCopy(Program& program, Ranges& ranges, const Loop& loop);
 

@@ -20,11 +20,11 @@ namespace {
 
 // A nest taken apart.
 struct Reduction {
-  std::vector<LoopHead> kept;          // the band
+  std::vector<LoopHead> kept;  // the band
   std::vector<TensorId> accumulators;
-  std::vector<LoopHead> reduced;       // the inner band
-  std::vector<Statement> steps;        // accumulations
-  std::vector<Statement> results;      // what follows
+  std::vector<LoopHead> reduced;   // the inner band
+  std::vector<Statement> steps;    // accumulations
+  std::vector<Statement> results;  // what follows
 };
 
 Scope ItemsOf(const std::vector<Statement>& statements) {
@@ -79,9 +79,11 @@ class Demoter {
         reduction.results.push_back(statement);
       }
     }
-    const bool all_rectangular = std::all_of(reduction.kept.begin(), reduction.kept.end(), [&](const LoopHead& head) {
-      return program_.pool.IsConst(head.begin, 0) && head.step == 1 && !program_.pool.HasVar(head.end);
-    });
+    const bool all_rectangular =
+        std::all_of(reduction.kept.begin(), reduction.kept.end(), [&](const LoopHead& head) {
+          return program_.pool.IsConst(head.begin, 0) && head.step == 1 &&
+                 !program_.pool.HasVar(head.end);
+        });
     if (!reduced || !all_rectangular || !IsSeparable(reduction)) return absl::nullopt;
     return reduction;
   }
@@ -98,7 +100,8 @@ class Demoter {
     for (TensorId accumulator : reduction.accumulators) {
       if (program_[accumulator].storage != Storage::kAccumulator) return false;
       if (CountReads(accumulator, reduction.steps) > 0) return false;
-      if (CountReads(accumulator, reduction.results) != CountLoads(accumulator, reduction.results)) return false;
+      if (CountReads(accumulator, reduction.results) != CountLoads(accumulator, reduction.results))
+        return false;
     }
     return std::none_of(stored.begin(), stored.end(), [&](TensorId tensor) {
       return CountReads(tensor, reduction.steps) > 0 || CountReads(tensor, reduction.results) > 0;
@@ -126,7 +129,9 @@ class Demoter {
     for (const Item& inner : CoreOf(sum)) {
       const auto* statement = inner.As<Statement>();
       if (statement == nullptr || !statement->op || IsArg(*statement->op)) return false;
-      if (!Contains(reduction.accumulators, statement->target.tensor) || !statement->target.place.empty()) return false;
+      if (!Contains(reduction.accumulators, statement->target.tensor) ||
+          !statement->target.place.empty())
+        return false;
       reduction.steps.push_back(*statement);
     }
     return true;
@@ -136,7 +141,8 @@ class Demoter {
   Item WalkOf(const Reduction& reduction) {
     std::vector<Statement> steps = reduction.steps;
     for (Statement& step : steps) {
-      for (const LoopHead& head : reduction.kept) step.target.place.push_back(program_.pool.Var(head.var));
+      for (const LoopHead& head : reduction.kept)
+        step.target.place.push_back(program_.pool.Var(head.var));
     }
     return std::move(Around(reduction.kept, Around(reduction.reduced, ItemsOf(steps)))[0]);
   }
@@ -148,7 +154,8 @@ class Demoter {
     const Nest walk_nest = NestOf(program_, walk);
     bool pays = false;
     for (size_t other = 0; other < items.size() && !pays; ++other) {
-      if (other == position || nests_[other].band.empty() || !WalkSame(nests_[other], nest)) continue;
+      if (other == position || nests_[other].band.empty() || !WalkSame(nests_[other], nest))
+        continue;
       if (Match(items, other, items[position], nest, position)) return false;
       const auto match = Match(items, other, walk, walk_nest, position);
       pays = match && match->gain >= 2 && MayMeet(other, position);
@@ -156,8 +163,8 @@ class Demoter {
     return pays;
   }
 
-  absl::optional<NestMatch> Match(const Scope& items, size_t other, const Item& item, const Nest& nest,
-                                  size_t position) const {
+  absl::optional<NestMatch> Match(const Scope& items, size_t other, const Item& item,
+                                  const Nest& nest, size_t position) const {
     if (other < position) return MatchNests(program_, items[other], nests_[other], item, nest);
     return MatchNests(program_, item, nest, items[other], nests_[other]);
   }
@@ -187,7 +194,8 @@ class Demoter {
       const std::vector<LoopHead> heads = Fresh(reduction.kept, resets);
       parts = Around(heads, ItemsOf(resets));
     }
-    parts.push_back(std::move(Around(reduction.kept, Around(reduction.reduced, ItemsOf(reduction.steps)))[0]));
+    parts.push_back(
+        std::move(Around(reduction.kept, Around(reduction.reduced, ItemsOf(reduction.steps)))[0]));
     if (!reduction.results.empty()) {
       const std::vector<LoopHead> heads = Fresh(reduction.kept, reduction.results);
       parts.push_back(std::move(Around(heads, ItemsOf(reduction.results))[0]));
@@ -212,9 +220,9 @@ class Demoter {
   // `target[kept] = accumulator` goes; the target is reset and accumulated into.
   bool Replace(TensorId accumulator, Reduction& reduction, std::vector<Statement>& resets) {
     auto& results = reduction.results;
-    const auto result = std::find_if(results.begin(), results.end(), [&](const Statement& statement) {
-      return IsCopy(statement, accumulator, reduction);
-    });
+    const auto result = std::find_if(
+        results.begin(), results.end(),
+        [&](const Statement& statement) { return IsCopy(statement, accumulator, reduction); });
     if (result == results.end() || CountReads(accumulator, results) != 1) return false;
     const Access target = result->target;
     const ReduceOp op = program_[accumulator].op;
@@ -235,7 +243,8 @@ class Demoter {
 
   bool IsCopy(const Statement& statement, TensorId accumulator, const Reduction& reduction) const {
     const auto* load = absl::get_if<LoadValue>(&program_[statement.value].node);
-    if (load == nullptr || load->access.tensor != accumulator || statement.target.masked) return false;
+    if (load == nullptr || load->access.tensor != accumulator || statement.target.masked)
+      return false;
     const auto& place = statement.target.place;
     return place.size() == reduction.kept.size() &&
            std::all_of(reduction.kept.begin(), reduction.kept.end(), [&](const LoopHead& head) {
@@ -247,9 +256,10 @@ class Demoter {
   int CountReads(TensorId tensor, const std::vector<Statement>& statements) const {
     int count = 0;
     for (const Statement& statement : statements) {
-      VisitAccesses(program_, Item{statement}, [&](TensorId t, absl::Span<const IndexId>, AccessKind kind) {
-        count += t == tensor && kind == AccessKind::kRead;
-      });
+      VisitAccesses(program_, Item{statement},
+                    [&](TensorId t, absl::Span<const IndexId>, AccessKind kind) {
+                      count += t == tensor && kind == AccessKind::kRead;
+                    });
     }
     return count;
   }
@@ -266,18 +276,19 @@ class Demoter {
       if (step.target.tensor == accumulator) step.target.place = place;
     }
     for (Statement& result : reduction.results) {
-      result.value = RewriteValues(program_, result.value, [&](ValueId id) -> absl::optional<ValueId> {
-        const auto* load = absl::get_if<LoadValue>(&program_[id].node);
-        if (load == nullptr || load->access.tensor != accumulator) return absl::nullopt;
-        Access access = load->access;
-        access.place = place;
-        return program_.AddLoad(std::move(access));
-      });
+      result.value =
+          RewriteValues(program_, result.value, [&](ValueId id) -> absl::optional<ValueId> {
+            const auto* load = absl::get_if<LoadValue>(&program_[id].node);
+            if (load == nullptr || load->access.tensor != accumulator) return absl::nullopt;
+            Access access = load->access;
+            access.place = place;
+            return program_.AddLoad(std::move(access));
+          });
     }
   }
 
   Program& program_;
-  std::vector<Nest> nests_;     // of the items
+  std::vector<Nest> nests_;   // of the items
   mutable TouchSet scratch_;  // empty
 };
 

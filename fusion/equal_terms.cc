@@ -45,17 +45,21 @@ class TermMultiplier {
   // Out of the loop's body. Returns what does the same behind it.
   Scope TakeEqualTerms(Loop& loop) {
     Scope behind;
-    const absl::optional<int64_t> terms = program_.pool.ConstValue(program_.pool.Sub(loop.end, loop.begin));
+    const absl::optional<int64_t> terms =
+        program_.pool.ConstValue(program_.pool.Sub(loop.end, loop.begin));
     if (loop.step != 1 || RunsAtMostOnce(loop) || (terms && *terms < 1)) return behind;
     const Invariance invariance(program_, loop);
     std::vector<size_t> taken;
     for (size_t i = 0; i < loop.body.size(); ++i) {
       const auto* statement = loop.body[i].As<Statement>();
-      if (statement == nullptr || !IsEqualTerm(*statement, invariance) || IsTouchedElsewhere(loop.body, i)) continue;
+      if (statement == nullptr || !IsEqualTerm(*statement, invariance) ||
+          IsTouchedElsewhere(loop.body, i))
+        continue;
       behind.push_back(AllAtOnce(loop, *statement));
       taken.push_back(i);
     }
-    for (auto i = taken.rbegin(); i != taken.rend(); ++i) loop.body.erase(loop.body.begin() + static_cast<int64_t>(*i));
+    for (auto i = taken.rbegin(); i != taken.rend(); ++i)
+      loop.body.erase(loop.body.begin() + static_cast<int64_t>(*i));
     changed_ |= !taken.empty();
     return behind;
   }
@@ -64,12 +68,15 @@ class TermMultiplier {
   bool RunsAtMostOnce(const Loop& loop) const {
     const IndexPool& pool = program_.pool;
     return pool.ConstValue(loop.begin) == 0 && pool[loop.end].kind == IndexKind::kMin &&
-           absl::c_any_of(pool[loop.end].args, [&](IndexId arg) { return pool.ConstValue(arg) == 1; });
+           absl::c_any_of(pool[loop.end].args,
+                          [&](IndexId arg) { return pool.ConstValue(arg) == 1; });
   }
 
   bool IsEqualTerm(const Statement& statement, const Invariance& invariance) const {
-    if (!statement.op || statement.target.masked || !invariance.Holds(statement.value)) return false;
-    if (!absl::c_all_of(statement.target.place, [&](IndexId e) { return invariance.Holds(e); })) return false;
+    if (!statement.op || statement.target.masked || !invariance.Holds(statement.value))
+      return false;
+    if (!absl::c_all_of(statement.target.place, [&](IndexId e) { return invariance.Holds(e); }))
+      return false;
     const DType type = program_[statement.value].type;
     if (*statement.op == ReduceOp::kSum) return type == DType::kF32 || type == DType::kF64;
     return *statement.op == ReduceOp::kMax || *statement.op == ReduceOp::kMin;
@@ -80,8 +87,9 @@ class TermMultiplier {
     const TensorId target = scope[position].As<Statement>()->target.tensor;
     for (size_t i = 0; i < scope.size(); ++i) {
       const auto* declaration = scope[i].As<Declaration>();
-      if (declaration != nullptr ? declaration->tensor == target
-                                 : i != position && FootprintOf(program_, scope[i]).Touches(target)) {
+      if (declaration != nullptr
+              ? declaration->tensor == target
+              : i != position && FootprintOf(program_, scope[i]).Touches(target)) {
         return true;
       }
     }
@@ -95,8 +103,9 @@ class TermMultiplier {
     const absl::optional<int64_t> known = pool.ConstValue(terms);
     if (*statement.op == ReduceOp::kSum && known != 1) {
       const DType type = program_[statement.value].type;
-      const ValueId factor = known ? program_.AddConstant(Scalar::Float(type, static_cast<double>(*known)))
-                                   : program_.AddApply(ScalarOp::kCast, {program_.AddIndexValue(terms)}, type);
+      const ValueId factor =
+          known ? program_.AddConstant(Scalar::Float(type, static_cast<double>(*known)))
+                : program_.AddApply(ScalarOp::kCast, {program_.AddIndexValue(terms)}, type);
       statement.value = program_.AddApply(ScalarOp::kMul, {statement.value, factor});
     }
     if (known) return Item{std::move(statement)};

@@ -12,18 +12,21 @@ constexpr Frame kFrame = {
     " z[j] = s + f32(d) + m + f32(c) + f32(b) } }"};
 
 TEST(EqualTerms, BecomeProducts) {
-  ExpectPass(MultiplyEqualTerms, kFrame,
-             {
-                 {"for k in [j + 1, N) { t[k] = x[k] s += x[j] }",
-                  "for k in [j + 1, N) { t[k] = x[k] } "
-                  "for z_2 in [0, min(max(-j + N - 1, 0), 1)) { s += x[j] * f32(index(-j + N - 1)) }"},
-                 {"for k in [0, j) { d += g * f64(2.0) }", "for z_2 in [0, min(max(j, 0), 1)) { d += g * f64(2.0) * f64(index(j)) }"},
-                 {"for k in [0, j) { m max= x[j] }", "for z_2 in [0, min(max(j, 0), 1)) { m max= x[j] }"},
-                 {"for k in [2, 9) { s += x[j] m max= x[3] }", "s += x[j] * 7.0 m max= x[3]"},
-                 {"for k in [0, j) { for l in [0, 4) { s += x[3] } }",
-                  "for z_2 in [0, min(max(j, 0), 1)) { s += x[3] * 4.0 * f32(index(j)) }"},
-                 {"for k in [0, j) { y[j] += x[3] }", "for z_2 in [0, min(max(j, 0), 1)) { y[j] += x[3] * f32(index(j)) }"},
-             });
+  ExpectPass(
+      MultiplyEqualTerms, kFrame,
+      {
+          {"for k in [j + 1, N) { t[k] = x[k] s += x[j] }",
+           "for k in [j + 1, N) { t[k] = x[k] } "
+           "for z_2 in [0, min(max(-j + N - 1, 0), 1)) { s += x[j] * f32(index(-j + N - 1)) }"},
+          {"for k in [0, j) { d += g * f64(2.0) }",
+           "for z_2 in [0, min(max(j, 0), 1)) { d += g * f64(2.0) * f64(index(j)) }"},
+          {"for k in [0, j) { m max= x[j] }", "for z_2 in [0, min(max(j, 0), 1)) { m max= x[j] }"},
+          {"for k in [2, 9) { s += x[j] m max= x[3] }", "s += x[j] * 7.0 m max= x[3]"},
+          {"for k in [0, j) { for l in [0, 4) { s += x[3] } }",
+           "for z_2 in [0, min(max(j, 0), 1)) { s += x[3] * 4.0 * f32(index(j)) }"},
+          {"for k in [0, j) { y[j] += x[3] }",
+           "for z_2 in [0, min(max(j, 0), 1)) { y[j] += x[3] * f32(index(j)) }"},
+      });
 }
 
 TEST(EqualTerms, StayWhereTermsDiffer) {

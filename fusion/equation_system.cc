@@ -6,7 +6,8 @@ namespace nestor::loop {
 
 EquationSystem::EquationSystem(Program& program, absl::Span<const Loop* const> nest)
     : pool_(program.pool) {
-  for (size_t v = 0; v < program.vars.size(); ++v) values_.push_back(pool_.Var(static_cast<int64_t>(v)));
+  for (size_t v = 0; v < program.vars.size(); ++v)
+    values_.push_back(pool_.Var(static_cast<int64_t>(v)));
   unknown_.resize(program.vars.size());
   for (const Loop* loop : nest) unknown_[loop->var] = true;
 }
@@ -23,7 +24,8 @@ bool EquationSystem::IsKnown(IndexId e) const {
 }
 
 absl::optional<EquationSystem::Sides> EquationSystem::SidesOf(const Equation& equation) {
-  const auto polynomial = pool_.IsAffine(equation.left) ? Polynomial::Of(pool_, equation.left) : absl::nullopt;
+  const auto polynomial =
+      pool_.IsAffine(equation.left) ? Polynomial::Of(pool_, equation.left) : absl::nullopt;
   if (!polynomial) return absl::nullopt;
   Sides sides{{}, equation.right};
   for (const Polynomial::Term& term : polynomial->terms()) {
@@ -40,13 +42,15 @@ absl::optional<EquationSystem::Sides> EquationSystem::SidesOf(const Equation& eq
 }
 
 void EquationSystem::AddTerm(std::vector<Term>& terms, Term term) {
-  const auto same = std::find_if(terms.begin(), terms.end(), [&](const Term& t) { return t.atom == term.atom; });
+  const auto same =
+      std::find_if(terms.begin(), terms.end(), [&](const Term& t) { return t.atom == term.atom; });
   if (same == terms.end()) terms.push_back(term);
   else same->coefficient = pool_.Add(same->coefficient, term.coefficient);
 }
 
 absl::optional<IndexNode> EquationSystem::Alone(const Sides& sides, IndexKind kind) const {
-  if (sides.terms.size() != 1 || !pool_.IsConst(sides.terms[0].coefficient, 1)) return absl::nullopt;
+  if (sides.terms.size() != 1 || !pool_.IsConst(sides.terms[0].coefficient, 1))
+    return absl::nullopt;
   const IndexNode& node = pool_[sides.terms[0].atom];
   if (node.kind != kind || pool_.HasVar(node.args[1])) return absl::nullopt;
   return node;

@@ -1,5 +1,6 @@
-// The equations between a nest's place and an element's, and which indices of the nest are determined so far. So the
-// system takes an equation apart into what is known and what the solver (preimage.h) has yet to find.
+// The equations between a nest's place and an element's, and which indices of the nest are
+// determined so far. So the system takes an equation apart into what is known and what the solver
+// (preimage.h) has yet to find.
 #ifndef NESTOR_FUSION_EQUATION_SYSTEM_H_
 #define NESTOR_FUSION_EQUATION_SYSTEM_H_
 
@@ -23,8 +24,8 @@ class EquationSystem {
   struct Term {
     IndexId atom, coefficient;
   };
-  // An equation apart: the sum of the terms, each with an undetermined index, equals `known`, which is in terms of the
-  // result.
+  // An equation apart: the sum of the terms, each with an undetermined index, equals `known`, which
+  // is in terms of the result.
   struct Sides {
     std::vector<Term> terms;
     IndexId known;
@@ -59,7 +60,8 @@ class EquationSystem {
 
   IndexPool& pool_;
   std::vector<Equation> equations_;
-  IndexList values_;           // by loop index: what it is in the result; itself, if it is not determined
+  // By loop index: what it is in the result; itself, if it is not determined.
+  IndexList values_;
   std::vector<bool> unknown_;  // by loop index
 };
 

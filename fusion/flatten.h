@@ -10,7 +10,8 @@ namespace nestor::loop {
 // Makes each loop and statement that stands in a block a block of its own, and
 // what blocks declare temporaries of the program, so that passes see one scope at
 // the top. A program with a block that declares a register tensor stays as it is: such
-// a tensor belongs to a scope. Returns whether it changed anything; if not, the program is untouched.
+// a tensor belongs to a scope. Returns whether it changed anything; if not, the
+// program is untouched.
 //
 // REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> FlattenBlocks(Program& program);

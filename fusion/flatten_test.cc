@@ -6,9 +6,8 @@
 namespace nestor::loop {
 namespace {
 
-constexpr Frame kFrame = {
-    "program p(x: f32[N, C]) -> (y: f32[N], r: f32) {\n",
-    "\n  for o in [0, N) { y[o] = 1.0 }  block { r = 1.0 }\n}\n"};
+constexpr Frame kFrame = {"program p(x: f32[N, C]) -> (y: f32[N], r: f32) {\n",
+                          "\n  for o in [0, N) { y[o] = 1.0 }  block { r = 1.0 }\n}\n"};
 
 TEST(Flatten, TextInTextOut) {
   constexpr PassCase kCases[] = {
@@ -16,7 +15,8 @@ TEST(Flatten, TextInTextOut) {
       {"", ""},
       {"block { r = 2.0 }", ""},
       {"temp t: f32  block { t = 2.0 }  for i in [0, N) { y[i] = t }", ""},
-      {"for i in [0, N) { temp t: f32  acc s: f32 = sum  t = 1.0  for c in [0, C) { s += x[i, c] }  y[i] = s + t }", ""},
+      {"for i in [0, N) { temp t: f32  acc s: f32 = sum  t = 1.0  for c in [0, C) { s += x[i, c] }  y[i] = s + t }",
+       ""},
       // Loops and statements in the order of the text.
       {"block { r = 2.0  r = 3.0 }", "block { r = 2.0 }  block { r = 3.0 }"},
       {"block { r = 2.0  for i in [0, N) step 2 { y[i] = r }  r = 3.0 }",
@@ -44,7 +44,8 @@ TEST(Flatten, TextInTextOut) {
 
 // A register tensor must stay in a scope: a program cannot declare it.
 TEST(Flatten, RegisterTensors) {
-  ExpectPass(FlattenBlocks, kFrame, {{"block { temp t: f32[4] register  t[0] = 2.0  r = t[0] }", ""}});
+  ExpectPass(FlattenBlocks, kFrame,
+             {{"block { temp t: f32[4] register  t[0] = 2.0  r = t[0] }", ""}});
 }
 
 }  // namespace

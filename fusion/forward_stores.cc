@@ -18,7 +18,8 @@ class Forwarder {
  public:
   explicit Forwarder(Program& program) : program_(program), is_written_(program.tensors.size()) {
     VisitItems(program, [&](const Item& item) {
-      if (const auto* statement = item.As<Statement>()) is_written_[Number(statement->target.tensor)] = true;
+      if (const auto* statement = item.As<Statement>())
+        is_written_[Number(statement->target.tensor)] = true;
     });
   }
 
@@ -65,11 +66,13 @@ class Forwarder {
   absl::optional<ValueId> ValueOf(const Access& access) {
     const TensorInfo& tensor = program_[access.tensor];
     if (access.masked) return absl::nullopt;
-    if (tensor.storage == Storage::kAccumulator && !is_written_[Number(access.tensor)] && !IsArg(tensor.op)) {
+    if (tensor.storage == Storage::kAccumulator && !is_written_[Number(access.tensor)] &&
+        !IsArg(tensor.op)) {
       return program_.AddConstant(Identity(tensor.op, tensor.type));
     }
     for (const Known& known : known_) {
-      if (known.element.tensor == access.tensor && known.element.place == access.place) return known.value;
+      if (known.element.tensor == access.tensor && known.element.place == access.place)
+        return known.value;
     }
     return absl::nullopt;
   }
@@ -77,13 +80,17 @@ class Forwarder {
   void Remember(const Statement& statement) {
     const Access& target = statement.target;
     const auto gathers = [&](IndexId e) { return program_.pool.HasLoad(e); };
-    if (statement.op || target.masked || std::any_of(target.place.begin(), target.place.end(), gathers)) return;
+    if (statement.op || target.masked ||
+        std::any_of(target.place.begin(), target.place.end(), gathers))
+      return;
     if (IsConstant(statement.value) || (IsScalar(statement.value) && !target.place.empty())) {
       known_.push_back({target, statement.value});
     }
   }
 
-  bool IsConstant(ValueId id) const { return absl::holds_alternative<ConstantValue>(program_[id].node); }
+  bool IsConstant(ValueId id) const {
+    return absl::holds_alternative<ConstantValue>(program_[id].node);
+  }
 
   bool IsScalar(ValueId id) const {
     const auto* load = absl::get_if<LoadValue>(&program_[id].node);
@@ -96,7 +103,8 @@ class Forwarder {
     const Footprint footprint = FootprintOf(program_, item);
     const auto is_changed = [&](const Known& known) {
       return footprint.Changes(known.element.tensor) ||
-             (IsScalar(known.value) && footprint.Changes(absl::get<LoadValue>(program_[known.value].node).access.tensor));
+             (IsScalar(known.value) &&
+              footprint.Changes(absl::get<LoadValue>(program_[known.value].node).access.tensor));
     };
     known_.erase(std::remove_if(known_.begin(), known_.end(), is_changed), known_.end());
   }

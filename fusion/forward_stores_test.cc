@@ -14,7 +14,8 @@ TEST(ForwardStores, ScalarsAndConstants) {
   ExpectPass(ForwardStores, kFrame,
              {
                  {"for k in [0, N) { t[k] = h s += t[k] }", "for k in [0, N) { t[k] = h s += h }"},
-                 {"for k in [0, N) { t[k] = 2.0 s += exp(t[k]) * t[k] }", "for k in [0, N) { t[k] = 2.0 s += exp(2.0) * 2.0 }"},
+                 {"for k in [0, N) { t[k] = 2.0 s += exp(t[k]) * t[k] }",
+                  "for k in [0, N) { t[k] = 2.0 s += exp(2.0) * 2.0 }"},
                  {"t[3] = h s += t[3] s += t[2]", "t[3] = h s += h s += t[2]"},
                  {"t[3] = h t[4] = t[3] s += t[4]", "t[3] = h t[4] = h s += h"},
                  // What expressions, arguments and other sums hold is read where it was stored.
@@ -43,7 +44,8 @@ TEST(ForwardStores, SumsOfNothing) {
   ExpectPass(ForwardStores, kFrame,
              {
                  {"acc r: f32 = sum s += r", "acc r: f32 = sum s += 0.0"},
-                 {"s += x[j] acc r: f32[2] = max t[1] = r[0]", "s += x[j] acc r: f32[2] = max t[1] = -inf"},
+                 {"s += x[j] acc r: f32[2] = max t[1] = r[0]",
+                  "s += x[j] acc r: f32[2] = max t[1] = -inf"},
                  {"acc r: f32 = sum s += r for k in [0, N) { r += x[k] }", ""},
              });
 }

@@ -46,7 +46,8 @@ absl::optional<PerfectNest> PerfectNestOf(const Block& block) {
 bool IsScatter(const Program& program, const PerfectNest& nest) {
   const Statement& statement = *nest.statement;
   const Storage storage = program[statement.target.tensor].storage;
-  return statement.op && !statement.position.valid() && (storage == Storage::kTemp || storage == Storage::kOutput);
+  return statement.op && !statement.position.valid() &&
+         (storage == Storage::kTemp || storage == Storage::kOutput);
 }
 
 // True where the nest sets each element of `tensor` to `op`'s identity.
@@ -55,7 +56,8 @@ bool IsReset(const Program& program, const PerfectNest& nest, TensorId tensor, R
   const auto* constant = absl::get_if<ConstantValue>(&program[statement.value].node);
   const Shape& shape = program[tensor].shape;
   if (statement.op || statement.target.masked || statement.target.tensor != tensor) return false;
-  if (constant == nullptr || constant->value.bits != Identity(op, program[tensor].type).bits) return false;
+  if (constant == nullptr || constant->value.bits != Identity(op, program[tensor].type).bits)
+    return false;
   const IndexList& place = statement.target.place;
   size_t axes_of_one = 0;  // which no loop runs along
   for (size_t axis = 0; axis < shape.size(); ++axis) {
@@ -63,8 +65,9 @@ bool IsReset(const Program& program, const PerfectNest& nest, TensorId tensor, R
   }
   if (nest.loops.size() + axes_of_one != shape.size()) return false;
   for (const Loop* loop : nest.loops) {
-    const auto axis = std::find_if(place.begin(), place.end(),
-                                   [&](IndexId e) { return program.pool.VarValue(e) == loop->var; });
+    const auto axis = std::find_if(place.begin(), place.end(), [&](IndexId e) {
+      return program.pool.VarValue(e) == loop->var;
+    });
     if (axis == place.end() || !program.pool.IsConst(loop->begin, 0)) return false;
     if (loop->end != shape[axis - place.begin()]) return false;
   }
@@ -100,9 +103,10 @@ int DegreeOf(const IndexPool& pool, IndexId e) {
 Cost CostOf(const IndexPool& pool, IndexId extent) {
   Cost cost{DegreeOf(pool, extent)};
   if (cost.degree > 0) return cost;
-  const auto value = EvaluateIndex(pool, extent, [](const IndexNode& node, absl::Span<const int64_t>) {
-    return absl::optional<int64_t>(node.kind == IndexKind::kSymbol ? 1 : 0);
-  });
+  const auto value =
+      EvaluateIndex(pool, extent, [](const IndexNode& node, absl::Span<const int64_t>) {
+        return absl::optional<int64_t>(node.kind == IndexKind::kSymbol ? 1 : 0);
+      });
   cost.factor = value ? std::max(1.0, static_cast<double>(*value)) : 1.0;
   return cost;
 }
@@ -124,7 +128,8 @@ bool NoMore(Cost a, Cost b) {
 
 ValueId Substituted(Program& program, ValueId id, absl::Span<const IndexId> replacement);
 
-IndexList Substituted(Program& program, const IndexList& list, absl::Span<const IndexId> replacement) {
+IndexList Substituted(Program& program, const IndexList& list,
+                      absl::Span<const IndexId> replacement) {
   IndexList result;
   for (IndexId e : list) result.push_back(SubstituteVars(program.pool, e, replacement));
   return result;
@@ -164,7 +169,8 @@ Scope Nested(const Loops& loops, Scope body, AsLoop as_loop) {
   for (size_t i = loops.size(); i-- > 0;) {
     const Loop& head = as_loop(loops[i]);
     Scope outer;
-    outer.push_back(Item{Loop{head.var, head.begin, head.end, head.step, head.attributes, std::move(body)}});
+    outer.push_back(
+        Item{Loop{head.var, head.begin, head.end, head.step, head.attributes, std::move(body)}});
     body = std::move(outer);
   }
   return body;
@@ -179,7 +185,8 @@ IndexList ConditionsOf(Program& program, const Statement& scatter, const Preimag
   IndexList conditions = preimage.conditions;
   const IndexList own = Substituted(program, scatter.target.conditions, replacement);
   conditions.insert(conditions.end(), own.begin(), own.end());
-  std::stable_partition(conditions.begin(), conditions.end(), [&](IndexId c) { return !program.pool.HasLoad(c); });
+  std::stable_partition(conditions.begin(), conditions.end(),
+                        [&](IndexId c) { return !program.pool.HasLoad(c); });
   return conditions;
 }
 
@@ -190,16 +197,21 @@ TensorId AddAccumulator(Program& program, ReduceOp op, DType type) {
 }
 
 // The block of `reset` and `scatter`, the latter inverted.
-Block Gather(Program& program, const PerfectNest& reset, const PerfectNest& scatter, const Preimage& preimage) {
+Block Gather(Program& program, const PerfectNest& reset, const PerfectNest& scatter,
+             const Preimage& preimage) {
   const Statement& old = *scatter.statement;
   IndexList replacement(program.vars.size(), program.pool.Const(0));
-  for (size_t i = 0; i < scatter.loops.size(); ++i) replacement[scatter.loops[i]->var] = preimage.solution[i];
+  for (size_t i = 0; i < scatter.loops.size(); ++i)
+    replacement[scatter.loops[i]->var] = preimage.solution[i];
   IndexList conditions = ConditionsOf(program, old, preimage, replacement);
   const TensorId sum = AddAccumulator(program, *old.op, program[old.target.tensor].type);
   const bool masked = !conditions.empty();
-  const Statement step{{sum, {}, masked, ValueId(), std::move(conditions)}, old.op,
-                       Substituted(program, old.value, replacement), ValueId()};
-  const Statement result{reset.statement->target, absl::nullopt, program.AddLoad({sum, {}}), ValueId()};
+  const Statement step{{sum, {}, masked, ValueId(), std::move(conditions)},
+                       old.op,
+                       Substituted(program, old.value, replacement),
+                       ValueId()};
+  const Statement result{reset.statement->target, absl::nullopt, program.AddLoad({sum, {}}),
+                         ValueId()};
   Scope body{Item{Declaration{sum}}};
   for (Item& item : Nested(preimage.loops, {Item{step}}, Itself)) body.push_back(std::move(item));
   body.push_back(Item{result});
@@ -237,8 +249,10 @@ class Gatherer {
     const auto reset = PerfectNestOf(program_.blocks[last->second]);
     if (!reset || !IsReset(program_, *reset, target, *scatter->statement->op)) return;
     const auto preimage = PreimageOf(*reset, *scatter);
-    if (!preimage && NESTOR_MUTANT("reset_block_dropped")) program_.blocks[last->second].body.clear();
-    if (!preimage || !Pays(*reset, *scatter, *preimage) || MovesLargeProduct(*scatter, *preimage)) return;
+    if (!preimage && NESTOR_MUTANT("reset_block_dropped"))
+      program_.blocks[last->second].body.clear();
+    if (!preimage || !Pays(*reset, *scatter, *preimage) || MovesLargeProduct(*scatter, *preimage))
+      return;
     Block block = Gather(program_, *reset, *scatter, *preimage);
     program_.blocks[position] = std::move(block);
     program_.blocks[last->second].body.clear();
@@ -250,8 +264,9 @@ class Gatherer {
     const bool ordered = IsOrdered(*scatter.statement->op, program_[target.tensor].type);
     int facts = 0;
     for (const Loop* loop : reset.loops) facts += EnterElements(*loop);
-    auto preimage = SolvePreimage(program_, scatter.loops, target.place, reset.statement->target.place,
-                                  program_[target.tensor].shape, ordered, ranges_);
+    auto preimage =
+        SolvePreimage(program_, scatter.loops, target.place, reset.statement->target.place,
+                      program_[target.tensor].shape, ordered, ranges_);
     while (facts-- > 0) ranges_.Forget();
     return preimage;
   }
@@ -260,7 +275,8 @@ class Gatherer {
   bool MovesLargeProduct(const PerfectNest& scatter, const Preimage& preimage) {
     const Item statement{*scatter.statement};
     for (size_t k = 0; k < scatter.loops.size(); ++k) {
-      if (loop::MovesLargeProduct(program_, statement, scatter.loops[k]->var, preimage.solution[k])) return true;
+      if (loop::MovesLargeProduct(program_, statement, scatter.loops[k]->var, preimage.solution[k]))
+        return true;
     }
     return false;
   }
@@ -268,13 +284,15 @@ class Gatherer {
   // Where a loop over M*C elements runs, M and C are positive.
   int EnterElements(const Loop& loop) {
     ranges_.Enter(loop);
-    const auto extent = program_.pool.IsAffine(loop.end) ? Polynomial::Of(program_.pool, loop.end) : absl::nullopt;
+    const auto extent =
+        program_.pool.IsAffine(loop.end) ? Polynomial::Of(program_.pool, loop.end) : absl::nullopt;
     if (!extent || extent->terms().size() != 1 || extent->terms()[0].coefficient < 0) return 1;
     const Polynomial::Atoms& factors = extent->terms()[0].atoms;
-    const bool counts =
-        std::all_of(factors.begin(), factors.end(), [&](IndexId e) { return ranges_.NonNegative(e); });
+    const bool counts = std::all_of(factors.begin(), factors.end(),
+                                    [&](IndexId e) { return ranges_.NonNegative(e); });
     if (!counts) return 1;
-    for (IndexId e : factors) ranges_.Assume(program_.pool.Condition(IndexKind::kLt, program_.pool.Const(0), e));
+    for (IndexId e : factors)
+      ranges_.Assume(program_.pool.Condition(IndexKind::kLt, program_.pool.Const(0), e));
     return 1 + static_cast<int>(factors.size());
   }
 
@@ -284,7 +302,8 @@ class Gatherer {
   }
 
   bool Pays(const PerfectNest& reset, const PerfectNest& scatter, const Preimage& preimage) {
-    const Cost elements = CostOf(program_.pool, reset.loops), before = CostOf(program_.pool, scatter.loops);
+    const Cost elements = CostOf(program_.pool, reset.loops),
+               before = CostOf(program_.pool, scatter.loops);
     Cost after = elements;
     for (IndexId trips : preimage.trips) after = after * CostOf(program_.pool, trips);
     return NoMore(after, elements) || NoMore(after, before);

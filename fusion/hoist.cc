@@ -30,7 +30,8 @@ class Written {
 
   // Forgets all but the first `size`.
   void Truncate(size_t size) {
-    for (; stores_.size() > size; stores_.pop_back()) --of_tensor_[stores_.back().tensor][stores_.back().place];
+    for (; stores_.size() > size; stores_.pop_back())
+      --of_tensor_[stores_.back().tensor][stores_.back().place];
   }
 
   bool Holds(const Access& access) const {
@@ -42,7 +43,8 @@ class Written {
 
  private:
   std::vector<Access> stores_;
-  absl::flat_hash_map<TensorId, absl::flat_hash_map<IndexList, int>> of_tensor_;  // how many, by place
+  // How many, by place.
+  absl::flat_hash_map<TensorId, absl::flat_hash_map<IndexList, int>> of_tensor_;
 };
 
 enum class Hoisted { kAll, kWideComparisons };
@@ -51,7 +53,8 @@ enum class Hoisted { kAll, kWideComparisons };
 class Invariants {
  public:
   // `written`: before the loop.
-  Invariants(Program& program, Ranges& ranges, const Written& written, const Loop& loop, Hoisted hoisted)
+  Invariants(Program& program, Ranges& ranges, const Written& written, const Loop& loop,
+             Hoisted hoisted)
       : program_(program), ranges_(ranges), written_(written), hoisted_(hoisted), numbers_(program),
         invariance_(program, loop) {}
 
@@ -79,7 +82,8 @@ class Invariants {
   bool IsSafe(ValueId id) {
     const auto known = safe_.find(id.value);
     if (known != safe_.end()) return known->second;
-    const bool safe = absl::visit([&](const auto& node) { return IsSafeNode(node); }, program_[id].node);
+    const bool safe =
+        absl::visit([&](const auto& node) { return IsSafeNode(node); }, program_[id].node);
     safe_[id.value] = safe;
     return safe;
   }
@@ -88,7 +92,8 @@ class Invariants {
   bool IsSafeNode(const ParamValue&) { return true; }
   bool IsSafeNode(const IndexValue& index) { return ranges_.Defined(index.index); }
   bool IsSafeNode(const ApplyValue& apply) {
-    return std::all_of(apply.args.begin(), apply.args.end(), [&](ValueId arg) { return IsSafe(arg); });
+    return std::all_of(apply.args.begin(), apply.args.end(),
+                       [&](ValueId arg) { return IsSafe(arg); });
   }
   bool IsSafeNode(const LoadValue& load) {
     const Access& access = load.access;
@@ -126,7 +131,8 @@ class Invariants {
 
 class Hoister {
  public:
-  Hoister(Program& program, Hoisted hoisted) : program_(program), ranges_(program), hoisted_(hoisted) {}
+  Hoister(Program& program, Hoisted hoisted)
+      : program_(program), ranges_(program), hoisted_(hoisted) {}
 
   // `declared`: takes what the scope must declare; null: it declares it itself.
   bool Run(Scope& scope, std::vector<TensorId>* declared) {
@@ -153,7 +159,8 @@ class Hoister {
  private:
   void Note(const Item& item) {
     const auto* statement = item.As<Statement>();
-    if (statement != nullptr && !statement->op && !statement->target.masked) written_.Add(statement->target);
+    if (statement != nullptr && !statement->op && !statement->target.masked)
+      written_.Add(statement->target);
   }
 
   bool HoistOutOf(Loop& loop, Scope& before, std::vector<TensorId>* declared) {
@@ -189,6 +196,8 @@ absl::StatusOr<bool> Hoist(Program& program, Hoisted hoisted) {
 
 absl::StatusOr<bool> HoistInvariants(Program& program) { return Hoist(program, Hoisted::kAll); }
 
-absl::StatusOr<bool> HoistWideComparisons(Program& program) { return Hoist(program, Hoisted::kWideComparisons); }
+absl::StatusOr<bool> HoistWideComparisons(Program& program) {
+  return Hoist(program, Hoisted::kWideComparisons);
+}
 
 }  // namespace nestor::loop

@@ -23,8 +23,8 @@ namespace nestor::loop {
 // program; and so it does afterwards.
 absl::StatusOr<bool> HoistInvariants(Program& program);
 
-// The same of comparisons of numbers of 64 bits alone, out of loops inside of others: of indices above all. Beside f32
-// they would leave a loop half of its lanes.
+// The same of comparisons of numbers of 64 bits alone, out of loops inside of others: of indices
+// above all. Beside f32 they would leave a loop half of its lanes.
 absl::StatusOr<bool> HoistWideComparisons(Program& program);
 
 }  // namespace nestor::loop

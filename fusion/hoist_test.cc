@@ -21,7 +21,8 @@ TEST(Hoist, TextInTextOut) {
       // Copies become one, in one statement or several; also the whole value, and a place's value.
       {"for n in [0, N) { y[n] = exp(v) + x[n] + exp(v)  drop w[n, 0] = x[n] * exp(v) }",
        "temp h: f32  block { h = exp(v) }  for n in [0, N) { y[n] = h + x[n] + h  drop w[n, 0] = x[n] * h }"},
-      {"for n in [0, N) { y[n] = exp(v) }", "temp h: f32  block { h = exp(v) }  for n in [0, N) { y[n] = h }"},
+      {"for n in [0, N) { y[n] = exp(v) }",
+       "temp h: f32  block { h = exp(v) }  for n in [0, N) { y[n] = h }"},
       {"acc a: f32 = argmax  for n in [0, N) { a argmax= (x[n], i64(v) + index(n)) }",
        "acc a: f32 = argmax  temp h: i64  block { h = i64(v) }  for n in [0, N) { a argmax= (x[n], h + index(n)) }"},
       // Out of as many loops as possible, each part on its own.
@@ -57,7 +58,8 @@ TEST(Hoist, WhatTheLoopChangesStays) {
        "for n in [0, N) { temp t: f32  t = x[n]  temp h: f32  h = exp(t)  for m in [0, M) { w[n, m] = h } }"},
       // Changed by an index.
       {"temp d: i64  block { d = 1 }  for n in [0, N) { y[n] = exp(c[d[] | 0.0])  d = 2 }", ""},
-      {"temp d: i64  block { d = 1 }  for n in [0, N) { y[n] = exp(c[0 | 0.0 if d[] < 2])  d = 2 }", ""},
+      {"temp d: i64  block { d = 1 }  for n in [0, N) { y[n] = exp(c[0 | 0.0 if d[] < 2])  d = 2 }",
+       ""},
       {"temp d: i64  block { d = 1 }  for n in [0, N) { y[n] = exp(f32(index(d[])))  d = 2 }", ""},
   };
   ExpectPass(HoistInvariants, kFrame, kCases);
@@ -67,11 +69,14 @@ TEST(Hoist, WhatTheLoopChangesStays) {
 TEST(Hoist, OnlyWhatHasAValue) {
   constexpr PassCase kCases[] = {
       // In range for certain, or masked.
-      {"for n in [0, N) { y[n] = exp(c[2]) }", "temp h: f32  block { h = exp(c[2]) }  for n in [0, N) { y[n] = h }"},
+      {"for n in [0, N) { y[n] = exp(c[2]) }",
+       "temp h: f32  block { h = exp(c[2]) }  for n in [0, N) { y[n] = h }"},
       {"for n in [0, N) { y[n] = exp(x[0]) }", ""},
       {"for n in [0, N) { y[n] = exp(x[N - 1]) }", ""},
-      {"for n in [0, N) { y[n] = exp(x[0 | 0.5]) }", "temp h: f32  block { h = exp(x[0 | 0.5]) }  for n in [0, N) { y[n] = h }"},
-      {"for n in [0, N) { y[n] = exp(x[i[] | 0.5]) }", "temp h: f32  block { h = exp(x[i[] | 0.5]) }  for n in [0, N) { y[n] = h }"},
+      {"for n in [0, N) { y[n] = exp(x[0 | 0.5]) }",
+       "temp h: f32  block { h = exp(x[0 | 0.5]) }  for n in [0, N) { y[n] = h }"},
+      {"for n in [0, N) { y[n] = exp(x[i[] | 0.5]) }",
+       "temp h: f32  block { h = exp(x[i[] | 0.5]) }  for n in [0, N) { y[n] = h }"},
       {"for n in [0, N) { y[n] = exp(c[$k]) }", ""},
       {"for n in [0, N) { for m in [0, M) { w[n, m] = exp(x[n]) } }",
        "for n in [0, N) { temp h: f32  h = exp(x[n])  for m in [0, M) { w[n, m] = h } }"},
@@ -79,9 +84,11 @@ TEST(Hoist, OnlyWhatHasAValue) {
       // A store's conditions are those of the loop.
       {"for n in [0, N) { drop y[n] if 0 < $k, $k < 3 = exp(c[$k]) }", ""},
       // Index values without division by what may be zero.
-      {"for n in [0, N) { y[n] = f32(index(N)) * x[n] }", "temp h: f32  block { h = f32(index(N)) }  for n in [0, N) { y[n] = h * x[n] }"},
+      {"for n in [0, N) { y[n] = f32(index(N)) * x[n] }",
+       "temp h: f32  block { h = f32(index(N)) }  for n in [0, N) { y[n] = h * x[n] }"},
       {"for n in [0, N) { y[n] = f32(index(7/$k)) * x[n] }", ""},
-      {"for n in [0, N) { y[n] = f32(index(N/4)) * x[n] }", "temp h: f32  block { h = f32(index(N/4)) }  for n in [0, N) { y[n] = h * x[n] }"},
+      {"for n in [0, N) { y[n] = f32(index(N/4)) * x[n] }",
+       "temp h: f32  block { h = f32(index(N/4)) }  for n in [0, N) { y[n] = h * x[n] }"},
   };
   ExpectPass(HoistInvariants, kFrame, kCases);
 }
@@ -91,13 +98,14 @@ TEST(Hoist, OnlyWhatHasAValue) {
 TEST(Hoist, WhatMayBeUnwrittenStays) {
   constexpr PassCase kCases[] = {
       {"temp t: f32  for m in [0, N) { t = x[m] }  for n in [0, N) { y[n] = exp(t) }", ""},
-      {"temp t: f32[3]  for m in [0, N) { drop t[m] = x[m] }  for n in [0, N) { drop y[n] if 2 < n = exp(t[2]) * x[n] }", ""},
+      {"temp t: f32[3]  for m in [0, N) { drop t[m] = x[m] }  for n in [0, N) { drop y[n] if 2 < n = exp(t[2]) * x[n] }",
+       ""},
   };
   ExpectPass(HoistInvariants, kFrame, kCases);
 }
 
-// Beside f32, a comparison of indices would leave half of the lanes; what is compared in 32 bits does not, nor what the
-// outermost loop compares.
+// Beside f32, a comparison of indices would leave half of the lanes; what is compared in 32 bits
+// does not, nor what the outermost loop compares.
 TEST(Hoist, WideComparisons) {
   constexpr PassCase kCases[] = {
       {"for n in [0, N) { for m in [0, M) { w[n, m] = where(index(n) == 0, exp(v), x2[n, m]) } }",

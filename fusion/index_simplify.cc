@@ -80,13 +80,16 @@ class Simplifier {
   bool MayReplace(IndexId e, IndexId result) {
     if (!pool_.IsAffine(e) && pool_.IsAffine(result) && !pool_.ConstValue(result)) return false;
     const std::vector<IndexId> before = DivisorsOf(e);
-    if (std::all_of(before.begin(), before.end(), [&](IndexId d) { return ranges_.NonZero(d); })) return true;
+    if (std::all_of(before.begin(), before.end(), [&](IndexId d) { return ranges_.NonZero(d); }))
+      return true;
     const std::vector<IndexId> after = DivisorsOf(result);
     const auto stays = [&](IndexId d) {
-      return std::any_of(after.begin(), after.end(), [&](IndexId left) { return d == left || IsFactor(left, d); });
+      return std::any_of(after.begin(), after.end(),
+                         [&](IndexId left) { return d == left || IsFactor(left, d); });
     };
-    return std::all_of(before.begin(), before.end(),
-                       [&](IndexId d) { return ranges_.NonZero(d) || stays(d) || stays(Simplify(d)); });
+    return std::all_of(before.begin(), before.end(), [&](IndexId d) {
+      return ranges_.NonZero(d) || stays(d) || stays(Simplify(d));
+    });
   }
 
   // d = g*left where g != 0.
@@ -141,7 +144,8 @@ class Simplifier {
 
   Division DivisionOf(IndexId e) const {
     const IndexNode& node = pool_[e];
-    return {node.kind, node.args[0], node.args[1], AtomSum::Of(pool_, node.args[0]), AtomSum::Of(pool_, node.args[1])};
+    return {node.kind, node.args[0], node.args[1], AtomSum::Of(pool_, node.args[0]),
+            AtomSum::Of(pool_, node.args[1])};
   }
 
   // a = q*b + r.
@@ -158,10 +162,12 @@ class Simplifier {
     const auto parts = Divided(d);
     if (!parts) return absl::nullopt;
     const auto& [quotient, rest] = *parts;
-    if (rest.IsZero() && ranges_.NonZero(d.b)) return (d.kind == IndexKind::kDiv ? quotient : AtomSum(0)).Build(pool_);
+    if (rest.IsZero() && ranges_.NonZero(d.b))
+      return (d.kind == IndexKind::kDiv ? quotient : AtomSum(0)).Build(pool_);
     const auto k = Window(rest, d.divisor);
     if (!k) return absl::nullopt;
-    const AtomSum result = d.kind == IndexKind::kDiv ? quotient + AtomSum(*k) : rest - AtomSum(*k) * d.divisor;
+    const AtomSum result =
+        d.kind == IndexKind::kDiv ? quotient + AtomSum(*k) : rest - AtomSum(*k) * d.divisor;
     if (!result.exact()) return absl::nullopt;
     return result.Build(pool_);
   }
@@ -195,7 +201,8 @@ class Simplifier {
   // (y = 0 has no value on either side).
   Result CancelFactor(IndexId e) {
     const Division d = DivisionOf(e);
-    if (!d.dividend.exact() || !d.divisor.exact() || d.divisor.terms().size() != 1) return absl::nullopt;
+    if (!d.dividend.exact() || !d.divisor.exact() || d.divisor.terms().size() != 1)
+      return absl::nullopt;
     for (const AtomSum::Term& term : d.dividend.terms()) {
       const auto factoring = FactoringBy(CommonFactor(term, d.divisor.terms().front()), d.dividend);
       if (!factoring || !MayCancel(*factoring, d.divisor)) continue;
@@ -214,7 +221,8 @@ class Simplifier {
     const IndexId g = f.g.Build(pool_), r = f.r.Build(pool_);
     if (f.r.IsZero()) return f.divides && ranges_.NonZero(g);
     const auto y = divisor.ExactQuotient(f.g);
-    return y && ranges_.NonNegative(y->Build(pool_)) && ranges_.NonNegative(r) && ranges_.Less(r, g);
+    return y && ranges_.NonNegative(y->Build(pool_)) && ranges_.NonNegative(r) &&
+           ranges_.Less(r, g);
   }
 
   // What a loop's step makes its index a multiple of counts as a coefficient.
@@ -222,7 +230,8 @@ class Simplifier {
     int64_t multiple = AbsoluteOf(term.coefficient);
     for (IndexId atom : term.atoms) {
       const int64_t var = pool_.VarValue(atom);
-      const auto times = CheckedApply(IndexKind::kMul, multiple, var < 0 ? 1 : ranges_.MultipleOf(var));
+      const auto times =
+          CheckedApply(IndexKind::kMul, multiple, var < 0 ? 1 : ranges_.MultipleOf(var));
       multiple = times.value_or(multiple);
     }
     return multiple;
@@ -230,7 +239,8 @@ class Simplifier {
 
   AtomSum CommonFactor(const AtomSum::Term& a, const AtomSum::Term& b) const {
     AtomProduct common;
-    std::set_intersection(a.atoms.begin(), a.atoms.end(), b.atoms.begin(), b.atoms.end(), std::back_inserter(common));
+    std::set_intersection(a.atoms.begin(), a.atoms.end(), b.atoms.begin(), b.atoms.end(),
+                          std::back_inserter(common));
     return AtomSum::OfTerm({common, std::gcd(MultipleOf(a), AbsoluteOf(b.coefficient))});
   }
 
@@ -239,8 +249,8 @@ class Simplifier {
     const AtomSum::Term factor = g.terms().front();
     Factoring f{g, AtomSum(0), AtomSum(0), true};
     for (const AtomSum::Term& term : dividend.terms()) {
-      const bool has_atoms =
-          std::includes(term.atoms.begin(), term.atoms.end(), factor.atoms.begin(), factor.atoms.end());
+      const bool has_atoms = std::includes(term.atoms.begin(), term.atoms.end(),
+                                           factor.atoms.begin(), factor.atoms.end());
       const bool multiple = has_atoms && MultipleOf(term) % factor.coefficient == 0;
       (multiple ? f.x : f.r) = (multiple ? f.x : f.r) + AtomSum::OfTerm(term);
       f.divides &= !multiple || term.coefficient % factor.coefficient == 0;
@@ -271,7 +281,8 @@ class Simplifier {
       const auto parts = d.dividend.SplitBy(atom);
       if (inner.kind != IndexKind::kMod || !parts) continue;
       const AtomSum moved = parts->factor * AtomSum::Of(pool_, inner.args[1]);
-      if (!moved.exact() || !moved.ExactQuotient(d.divisor) || !ranges_.NonZero(inner.args[1])) continue;
+      if (!moved.exact() || !moved.ExactQuotient(d.divisor) || !ranges_.NonZero(inner.args[1]))
+        continue;
       const AtomSum dividend = parts->factor * AtomSum::Of(pool_, inner.args[0]) + parts->rest;
       if (dividend.exact()) return pool_.Mod(dividend.Build(pool_), d.b);
     }
@@ -294,23 +305,27 @@ class Simplifier {
 
   // f*(a%b) + rest = f*a - f*b*(a/b) + rest  where b != 0, if that is cheaper.
   Result ExpandRemainder(IndexId e) {
-    return RewriteSum(e, IndexKind::kMod, [&](const AtomSum::Parts& parts, const Division& d) -> Result {
-      for (IndexId quotient : Quotients(d, parts.rest)) {
-        const AtomSum sum = parts.factor * (d.dividend - d.divisor * AtomSum::Of(pool_, quotient)) + parts.rest;
-        if (const Result cheaper = IfCheaper(e, sum)) return cheaper;
-      }
-      return absl::nullopt;
-    });
+    return RewriteSum(
+        e, IndexKind::kMod, [&](const AtomSum::Parts& parts, const Division& d) -> Result {
+          for (IndexId quotient : Quotients(d, parts.rest)) {
+            const AtomSum sum =
+                parts.factor * (d.dividend - d.divisor * AtomSum::Of(pool_, quotient)) + parts.rest;
+            if (const Result cheaper = IfCheaper(e, sum)) return cheaper;
+          }
+          return absl::nullopt;
+        });
   }
 
   // f*b*(a/b) + rest = f*a - f*(a%b) + rest  where b != 0, if that is cheaper.
   Result ExpandQuotient(IndexId e) {
-    return RewriteSum(e, IndexKind::kDiv, [&](const AtomSum::Parts& parts, const Division& d) -> Result {
-      const auto factor = d.divisor.IsZero() ? absl::nullopt : parts.factor.ExactQuotient(d.divisor);
-      if (!factor) return absl::nullopt;
-      const IndexId remainder = Simplify(pool_.Mod(d.a, d.b));
-      return IfCheaper(e, *factor * (d.dividend - AtomSum::Of(pool_, remainder)) + parts.rest);
-    });
+    return RewriteSum(
+        e, IndexKind::kDiv, [&](const AtomSum::Parts& parts, const Division& d) -> Result {
+          const auto factor =
+              d.divisor.IsZero() ? absl::nullopt : parts.factor.ExactQuotient(d.divisor);
+          if (!factor) return absl::nullopt;
+          const IndexId remainder = Simplify(pool_.Mod(d.a, d.b));
+          return IfCheaper(e, *factor * (d.dividend - AtomSum::Of(pool_, remainder)) + parts.rest);
+        });
   }
 
   template <class Rule>
@@ -349,7 +364,8 @@ class Simplifier {
   // Nodes; one that is more than an addition or multiplication counts as ten.
   int CostOf(IndexId e) {
     const IndexNode node = pool_[e];
-    int cost = IsLeaf(node.kind) || node.kind == IndexKind::kAdd || node.kind == IndexKind::kMul ? 1 : 10;
+    int cost =
+        IsLeaf(node.kind) || node.kind == IndexKind::kAdd || node.kind == IndexKind::kMul ? 1 : 10;
     for (IndexId arg : node.args) cost += CostOf(arg);
     return cost;
   }
@@ -447,8 +463,9 @@ Result Simplifier::Rewrite(IndexId e) {
       {{IndexKind::kMin, IndexKind::kMax}, &Simplifier::DecideExtreme},
       {{IndexKind::kMin, IndexKind::kMax}, &Simplifier::DropInnerExtreme},
       // Conditions.
-      {{IndexKind::kLt, IndexKind::kLe, IndexKind::kEq, IndexKind::kNe, IndexKind::kAnd, IndexKind::kOr,
-        IndexKind::kNot}, &Simplifier::DecideCondition},
+      {{IndexKind::kLt, IndexKind::kLe, IndexKind::kEq, IndexKind::kNe, IndexKind::kAnd,
+        IndexKind::kOr, IndexKind::kNot},
+       &Simplifier::DecideCondition},
       {{IndexKind::kAnd, IndexKind::kOr}, &Simplifier::DropConstantOperand},
       {{IndexKind::kNot}, &Simplifier::Negate},
   };

@@ -77,16 +77,19 @@ class Comparison {
   }
 
   std::string Point() const {
-    std::string text = absl::StrCat(Eval(a_).value_or(-99999), " is not ", Eval(b_).value_or(-99999), " at");
+    std::string text =
+        absl::StrCat(Eval(a_).value_or(-99999), " is not ", Eval(b_).value_or(-99999), " at");
     for (const auto& [name, value] : symbols_) absl::StrAppend(&text, " ", name, "=", value);
-    for (const Loop* l : nest_.loops) absl::StrAppend(&text, " ", nest_.program.vars[l->var], "=", vars_[l->var]);
+    for (const Loop* l : nest_.loops)
+      absl::StrAppend(&text, " ", nest_.program.vars[l->var], "=", vars_[l->var]);
     return text;
   }
   int64_t points = 0;
 
  private:
   absl::optional<int64_t> Eval(IndexId e) const {
-    const auto leaf = [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+    const auto leaf = [&](const IndexNode& node,
+                          absl::Span<const int64_t>) -> absl::optional<int64_t> {
       if (node.kind == IndexKind::kVar) return vars_[node.value];
       return symbols_.at(nest_.program.pool.SymbolNameAt(node.value));
     };
@@ -100,9 +103,11 @@ class Comparison {
 };
 
 std::map<std::string, int64_t> RandomSymbols(std::mt19937& random) {
-  const auto pick = [&](int low, int high) { return low + static_cast<int64_t>(random() % (high - low + 1)); };
-  return {{"N", pick(0, 11)}, {"M", pick(0, 4)}, {"C", pick(0, 4)}, {"$p", pick(1, 4)}, {"$x", pick(-20, 20)},
-          {"$y", pick(-5, 5)}, {"$z", pick(-30, 30)}};
+  const auto pick = [&](int low, int high) {
+    return low + static_cast<int64_t>(random() % (high - low + 1));
+  };
+  return {{"N", pick(0, 11)},    {"M", pick(0, 4)},   {"C", pick(0, 4)},    {"$p", pick(1, 4)},
+          {"$x", pick(-20, 20)}, {"$y", pick(-5, 5)}, {"$z", pick(-30, 30)}};
 }
 
 TEST(SimplifyIndex, Table) {
@@ -278,7 +283,9 @@ class Generator {
         const std::string d = Divisor();
         return absl::StrCat("(", a, ")/(", d, ")*(", d, ") + (", a, ")%(", d, ")");
       }
-      case 7: return absl::StrCat("(", a, ")*(", Divisor(), ") ", Pick(2) ? "+ (" : "- (", Expression(depth - 1), ")");
+      case 7:
+        return absl::StrCat("(", a, ")*(", Divisor(), ") ", Pick(2) ? "+ (" : "- (",
+                            Expression(depth - 1), ")");
       case 8: return absl::StrCat("(", a, ") - (", Expression(depth - 1), ")");
       default: return absl::StrCat("(", a, ") + (", Expression(depth - 1), ")");
     }
@@ -288,19 +295,22 @@ class Generator {
 
  private:
   std::string Leaf() {
-    static const char* const kLeaves[] = {"i", "c", "b", "t", "u", "i*C + c", "$x", "$z", "N", "C", "t + u", "$x*4 + b"};
+    static const char* const kLeaves[] = {"i",  "c",  "b", "t", "u",     "i*C + c",
+                                          "$x", "$z", "N", "C", "t + u", "$x*4 + b"};
     if (Pick(5) == 0) return Number();
     return kLeaves[Pick(std::size(kLeaves))];
   }
 
   std::string Divisor() {
-    static const char* const kSymbols[] = {"C", "N", "M", "$p", "$y", "C*$p", "4*C", "C + 1", "N*C", "$p*$p"};
+    static const char* const kSymbols[] = {"C",    "N",   "M",     "$p",  "$y",
+                                           "C*$p", "4*C", "C + 1", "N*C", "$p*$p"};
     return Pick(3) ? Number() : kSymbols[Pick(std::size(kSymbols))];
   }
 
   std::string Number() {
-    static const char* const kEdges[] = {"9223372036854775807", "-9223372036854775807", "4611686018427387904",
-                                         "4294967296", "3037000500", "-4611686018427387904", "2305843009213693952"};
+    static const char* const kEdges[] = {
+        "9223372036854775807", "-9223372036854775807", "4611686018427387904", "4294967296",
+        "3037000500",          "-4611686018427387904", "2305843009213693952"};
     static const int64_t kNumbers[] = {1, 2, 3, 4, 6, 8, 12, 16, 0, -1, -2, -3, -4, -8, 5, 7};
     if (edges_ && Pick(2)) return kEdges[Pick(std::size(kEdges))];
     return absl::StrCat(kNumbers[Pick(std::size(kNumbers))]);
@@ -316,22 +326,26 @@ int64_t Points(uint32_t seed, bool edges, int assignments, int* changed) {
   Nest nest;
   const bool condition = generator.Pick(4) == 0;
   static const char* const kCompare[] = {" < ", " <= ", " == ", " != "};
-  const std::string text = condition ? absl::StrCat(generator.Expression(2), kCompare[generator.Pick(4)], generator.Expression(1))
-                                     : generator.Expression(3);
+  const std::string text = condition
+                               ? absl::StrCat(generator.Expression(2), kCompare[generator.Pick(4)],
+                                              generator.Expression(1))
+                               : generator.Expression(3);
   Parse(condition ? kConditionNest : kNest, text, nest);
   const Program before = nest.program;
   const IndexId after = Simplified(nest, nest.e);
   *changed += after != nest.e;
-  EXPECT_EQ(Simplified(nest, after), after) << "not idempotent, seed " << seed << ": " << text << " to "
-                                            << ToText(nest.program, after);
+  EXPECT_EQ(Simplified(nest, after), after)
+      << "not idempotent, seed " << seed << ": " << text << " to " << ToText(nest.program, after);
   int64_t points = 0;
   for (int i = 0; i < assignments && after != nest.e; ++i) {
     const auto symbols = RandomSymbols(random);
-    const auto value = [&](const std::string& name) -> absl::optional<int64_t> { return symbols.at(name); };
+    const auto value = [&](const std::string& name) -> absl::optional<int64_t> {
+      return symbols.at(name);
+    };
     if (edges && !ProveNoOverflow(before, value).ok()) continue;
     Comparison comparison(nest, nest.e, after, symbols);
-    EXPECT_TRUE(comparison.Equal()) << "seed " << seed << ": " << text << " to " << ToText(nest.program, after) << ": "
-                                    << comparison.Point();
+    EXPECT_TRUE(comparison.Equal()) << "seed " << seed << ": " << text << " to "
+                                    << ToText(nest.program, after) << ": " << comparison.Point();
     points += comparison.points;
   }
   return points;
@@ -340,7 +354,8 @@ int64_t Points(uint32_t seed, bool edges, int assignments, int* changed) {
 TEST(SimplifyIndex, RandomExpressionsAgree) {
   int64_t points = 0;
   int changed = 0;
-  for (uint32_t seed = 0; seed < 20000 && !HasFailure(); ++seed) points += Points(seed, false, 6, &changed);
+  for (uint32_t seed = 0; seed < 20000 && !HasFailure(); ++seed)
+    points += Points(seed, false, 6, &changed);
   RecordProperty("points", absl::StrCat(points));
   RecordProperty("changed", changed);
   EXPECT_GT(changed, 5000);
@@ -349,7 +364,8 @@ TEST(SimplifyIndex, RandomExpressionsAgree) {
 TEST(SimplifyIndex, RandomExpressionsAgreeAtTheEdgesOfInt64) {
   int64_t points = 0;
   int changed = 0;
-  for (uint32_t seed = 0; seed < 10000 && !HasFailure(); ++seed) points += Points(seed, true, 6, &changed);
+  for (uint32_t seed = 0; seed < 10000 && !HasFailure(); ++seed)
+    points += Points(seed, true, 6, &changed);
   RecordProperty("points", absl::StrCat(points));
   RecordProperty("changed", changed);
   EXPECT_GT(changed, 1000);

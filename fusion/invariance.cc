@@ -1,6 +1,6 @@
-// One walk over the loop's body finds the indices and tensors that it changes; an expression that holds
-// none of them is invariant. Most statements hold nothing to ask about, so the walk waits for the
-// first question, and answers for values are remembered.
+// One walk over the loop's body finds the indices and tensors that it changes; an expression that
+// holds none of them is invariant. Most statements hold nothing to ask about, so the walk waits for
+// the first question, and answers for values are remembered.
 #include "fusion/invariance.h"
 
 #include <algorithm>
@@ -25,7 +25,8 @@ bool Invariance::Holds(IndexId e) const {
   bool holds = true;
   VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
     if (node.kind == IndexKind::kVar) holds = holds && !vars_.contains(node.value);
-    if (node.kind == IndexKind::kLoad) holds = holds && !changed_.contains(TensorId{static_cast<int32_t>(node.value)});
+    if (node.kind == IndexKind::kLoad)
+      holds = holds && !changed_.contains(TensorId{static_cast<int32_t>(node.value)});
   });
   return holds;
 }
@@ -38,7 +39,8 @@ bool Invariance::Holds(ValueId value) const {
   if (const auto* index = absl::get_if<IndexValue>(&node)) holds = Holds(index->index);
   if (const auto* load = absl::get_if<LoadValue>(&node)) holds = HoldsLoad(load->access);
   if (const auto* apply = absl::get_if<ApplyValue>(&node)) {
-    holds = std::all_of(apply->args.begin(), apply->args.end(), [&](ValueId arg) { return Holds(arg); });
+    holds = std::all_of(apply->args.begin(), apply->args.end(),
+                        [&](ValueId arg) { return Holds(arg); });
   }
   known_[value.value] = holds;
   return holds;
@@ -47,7 +49,8 @@ bool Invariance::Holds(ValueId value) const {
 bool Invariance::HoldsLoad(const Access& access) const {
   Collect();
   const auto holds = [&](IndexId e) { return Holds(e); };
-  return !changed_.contains(access.tensor) && std::all_of(access.place.begin(), access.place.end(), holds) &&
+  return !changed_.contains(access.tensor) &&
+         std::all_of(access.place.begin(), access.place.end(), holds) &&
          std::all_of(access.conditions.begin(), access.conditions.end(), holds) &&
          (!access.fill.valid() || Holds(access.fill));
 }

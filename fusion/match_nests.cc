@@ -42,10 +42,12 @@ bool IsExact(ReduceOp op, DType type) {
 }
 
 // All that the nest does to the tensor is to accumulate into it, in one exact way.
-bool IsFreelyAccumulated(const Program& program, const Item& item, const Nest& nest, TensorId tensor) {
+bool IsFreelyAccumulated(const Program& program, const Item& item, const Nest& nest,
+                         TensorId tensor) {
   const auto accesses = nest.AccessesOf(tensor);
-  if (std::any_of(accesses.begin(), accesses.end(),
-                  [](const NestAccess& access) { return access.kind != AccessKind::kAccumulate; })) {
+  if (std::any_of(accesses.begin(), accesses.end(), [](const NestAccess& access) {
+        return access.kind != AccessKind::kAccumulate;
+      })) {
     return false;
   }
   absl::optional<ReduceOp> op;
@@ -105,7 +107,9 @@ class Band {
   bool IsRectangular() const {
     for (const LoopHead& head : nest_.band) {
       for (const LoopHead& outer : nest_.band) {
-        if (HoldsVar(program_.pool, head.begin, outer.var) || HoldsVar(program_.pool, head.end, outer.var)) return false;
+        if (HoldsVar(program_.pool, head.begin, outer.var) ||
+            HoldsVar(program_.pool, head.end, outer.var))
+          return false;
       }
     }
     return true;
@@ -115,20 +119,24 @@ class Band {
   bool KeepsContiguous(const std::vector<int>& order) const {
     const int last = static_cast<int>(order.size()) - 1;
     if (order.back() == last) return true;
-    return std::none_of(nest_.accesses.begin(), nest_.accesses.end(), [&](const NestAccess& access) {
-      return access.place.size() >= 2 && program_.pool.VarValue(access.place.back()) == nest_.band[last].var;
-    });
+    return std::none_of(
+        nest_.accesses.begin(), nest_.accesses.end(), [&](const NestAccess& access) {
+          return access.place.size() >= 2 &&
+                 program_.pool.VarValue(access.place.back()) == nest_.band[last].var;
+        });
   }
 
   bool KeepsDependences(const std::vector<int>& order) const {
     std::vector<int> carried;
     if (keeps_.empty()) {
-      for (const LoopHead& head : nest_.band) keeps_.push_back(KeepsOrder(program_, item_, nest_, head.var));
+      for (const LoopHead& head : nest_.band)
+        keeps_.push_back(KeepsOrder(program_, item_, nest_, head.var));
     }
     for (int i : order) {
       if (keeps_[i]) carried.push_back(i);
     }
-    return std::is_sorted(carried.begin(), carried.end()) || NESTOR_MUTANT("permutation_ignores_order");
+    return std::is_sorted(carried.begin(), carried.end()) ||
+           NESTOR_MUTANT("permutation_ignores_order");
   }
 
   const Program& program_;
@@ -141,10 +149,10 @@ class Band {
 
 class Matcher {
  public:
-  Matcher(const Program& program, const Item& earlier_item, const Nest& earlier, const Item& later_item,
-          const Nest& later)
-      : program_(program), earlier_(earlier), later_(later), earlier_band_(program, earlier_item, earlier),
-        later_band_(program, later_item, later) {}
+  Matcher(const Program& program, const Item& earlier_item, const Nest& earlier,
+          const Item& later_item, const Nest& later)
+      : program_(program), earlier_(earlier), later_(later),
+        earlier_band_(program, earlier_item, earlier), later_band_(program, later_item, later) {}
 
   absl::optional<NestMatch> Run() {
     FindCommon();
@@ -172,7 +180,8 @@ class Matcher {
       const Touch* other = larger.Find(touch.tensor);
       if (other == nullptr) continue;
       const bool conflict = touch.changes || other->changes;
-      common_.push_back({earlier_.AccessesOf(touch.tensor), later_.AccessesOf(touch.tensor), conflict});
+      common_.push_back(
+          {earlier_.AccessesOf(touch.tensor), later_.AccessesOf(touch.tensor), conflict});
       if (conflict) match_.relation = Relation::kValues;
     }
   }
@@ -208,8 +217,9 @@ class Matcher {
 
   // The number of tensors that the two loops walk alike.
   int Score(int32_t a, int32_t b) const {
-    return static_cast<int>(std::count_if(common_.begin(), common_.end(),
-                                          [&](const Common& common) { return WalkAlike(common, a, b); }));
+    return static_cast<int>(
+        std::count_if(common_.begin(), common_.end(),
+                      [&](const Common& common) { return WalkAlike(common, a, b); }));
   }
 
   void Pair() {
@@ -253,7 +263,8 @@ class Matcher {
   }
 
   void TryOrderOfLater(std::vector<std::pair<int, int>> pairs) {
-    std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    std::sort(pairs.begin(), pairs.end(),
+              [](const auto& a, const auto& b) { return a.second < b.second; });
     std::swap(match_.shared, pairs);
     in_order_of_later_ = true;
     GiveUpIllegal();
@@ -261,7 +272,8 @@ class Matcher {
   }
 
   bool IsWhole() const {
-    return match_.shared.size() == earlier_.band.size() && match_.shared.size() == later_.band.size();
+    return match_.shared.size() == earlier_.band.size() &&
+           match_.shared.size() == later_.band.size();
   }
 
   bool IsOrderLegal() const {
@@ -271,7 +283,8 @@ class Matcher {
       second.push_back(j);
     }
     // What passes all its values on need not be stored: that gains more than order.
-    const bool contiguous = match_.relation != Relation::kValues || !IsWhole() || in_order_of_later_;
+    const bool contiguous =
+        match_.relation != Relation::kValues || !IsWhole() || in_order_of_later_;
     return earlier_band_.MayBegin(first, contiguous) && later_band_.MayBegin(second, contiguous);
   }
 
@@ -286,9 +299,10 @@ class Matcher {
   int Gain() const {
     size_t gain = 0;
     for (const Common& common : common_) {
-      const bool alike = std::any_of(match_.shared.begin(), match_.shared.end(), [&](const auto& pair) {
-        return WalkAlike(common, earlier_.band[pair.first].var, later_.band[pair.second].var);
-      });
+      const bool alike =
+          std::any_of(match_.shared.begin(), match_.shared.end(), [&](const auto& pair) {
+            return WalkAlike(common, earlier_.band[pair.first].var, later_.band[pair.second].var);
+          });
       if (alike) gain = std::max(gain, common.earlier[0].place.size());
     }
     return static_cast<int>(gain);
@@ -310,7 +324,8 @@ class Matcher {
     return static_cast<int>(std::count_if(access.place.begin(), access.place.end(), [&](IndexId e) {
       std::vector<int64_t> vars;
       CollectVars(program_.pool, e, vars);
-      return std::any_of(vars.begin(), vars.end(), [&](int64_t var) { return IsOwn(var) && !IsShared(var); });
+      return std::any_of(vars.begin(), vars.end(),
+                         [&](int64_t var) { return IsOwn(var) && !IsShared(var); });
     }));
   }
 
@@ -335,8 +350,9 @@ class Matcher {
 
 }  // namespace
 
-absl::optional<NestMatch> MatchNests(const Program& program, const Item& earlier_item, const Nest& earlier,
-                                     const Item& later_item, const Nest& later) {
+absl::optional<NestMatch> MatchNests(const Program& program, const Item& earlier_item,
+                                     const Nest& earlier, const Item& later_item,
+                                     const Nest& later) {
   return Matcher(program, earlier_item, earlier, later_item, later).Run();
 }
 

@@ -42,7 +42,8 @@ struct NestMatch {
 // shared loops; the loop along which memory is contiguous stays innermost, but
 // where the nests share all their loops and pass values.
 absl::optional<NestMatch> MatchNests(const Program& program, const Item& earlier_item,
-                                     const Nest& earlier, const Item& later_item, const Nest& later);
+                                     const Nest& earlier, const Item& later_item,
+                                     const Nest& later);
 
 }  // namespace nestor::loop
 

@@ -36,8 +36,8 @@ struct Link {
   Loops loops;
 };
 
-// The pairs of axes of temporaries along which all accesses are in range, so that any of them may say
-// where its element is in an axis that is made of both.
+// The pairs of axes of temporaries along which all accesses are in range, so that any of them may
+// say where its element is in an axis that is made of both.
 class Rows {
  public:
   explicit Rows(Program& program) : program_(program), ranges_(program) {
@@ -50,7 +50,8 @@ class Rows {
       const TensorId tensor{i};
       if (!IsMatrix(tensor)) continue;
       for (size_t axis = 0; axis + 1 < program_[tensor].shape.size(); ++axis) {
-        if (!left_.contains({tensor, axis}) && !left_.contains({tensor, axis + 1})) pairs.insert({tensor, axis});
+        if (!left_.contains({tensor, axis}) && !left_.contains({tensor, axis + 1}))
+          pairs.insert({tensor, axis});
       }
     }
     return pairs;
@@ -100,7 +101,8 @@ class Rows {
     VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
       if (node.kind != IndexKind::kLoad) return;
       const TensorId tensor{static_cast<int32_t>(node.value)};
-      for (size_t axis = 0; axis < program_[tensor].shape.size(); ++axis) left_.insert({tensor, axis});
+      for (size_t axis = 0; axis < program_[tensor].shape.size(); ++axis)
+        left_.insert({tensor, axis});
     });
   }
 
@@ -126,7 +128,9 @@ class Walks {
       if (bad_loops_.contains(link.loops) || seen.contains(link.loops)) continue;
       const std::vector<Link> group = LinkedTo(link);
       for (const Link& member : group) seen.insert(member.loops);
-      if (rows_ != nullptr && absl::c_none_of(group, [&](const Link& member) { return SumsProducts(member); })) continue;
+      if (rows_ != nullptr &&
+          absl::c_none_of(group, [&](const Link& member) { return SumsProducts(member); }))
+        continue;
       std::vector<Link> with = links;
       with.insert(with.end(), group.begin(), group.end());
       if (AreApart(with)) links = std::move(with);
@@ -175,28 +179,35 @@ class Walks {
         if (!Walk(access, axis, var)) bad_loops_.insert(var);
         const auto outer = outer_of_.find(var);
         if (outer == outer_of_.end()) continue;
-        if (axis == 0 || !Walk(access, axis - 1, outer->second->var)) bad_loops_.insert(outer->second->var);
+        if (axis == 0 || !Walk(access, axis - 1, outer->second->var))
+          bad_loops_.insert(outer->second->var);
       }
     }
     for (size_t axis = 0; axis + 1 < access.place.size(); ++axis) {
       const auto var = static_cast<int32_t>(pool_.VarValue(access.place[axis]));
-      if (rows_ != nullptr && !rows_->contains({access.tensor, axis})) bad_axes_.insert({access.tensor, axis});
+      if (rows_ != nullptr && !rows_->contains({access.tensor, axis}))
+        bad_axes_.insert({access.tensor, axis});
       if (var >= 0 && Walk(access, axis, var)) links_.push_back({{access.tensor, axis}, var});
       else if (rows_ == nullptr) bad_axes_.insert({access.tensor, axis});
     }
   }
 
-  // Whether there is a sum inside the loops of the link, of elements that all their iterations share: a product.
+  // Whether there is a sum inside the loops of the link, of elements that all their iterations
+  // share: a product.
   bool SumsProducts(const Link& link) const {
     const Loop& inner = *inner_of_.at(link.loops);
-    const auto moves = [&](IndexId e) { return HoldsVar(pool_, e, link.loops) || HoldsVar(pool_, e, inner.var); };
+    const auto moves = [&](IndexId e) {
+      return HoldsVar(pool_, e, link.loops) || HoldsVar(pool_, e, inner.var);
+    };
     bool shares = false;
     for (const Item& item : inner.body) {
       if (item.As<Loop>() == nullptr) continue;
       VisitItems(item, [&](const Item& step) {
-        VisitAccesses(program_, step, [&](TensorId, absl::Span<const IndexId> place, AccessKind kind) {
-          shares = shares || (kind == AccessKind::kRead && !place.empty() && absl::c_none_of(place, moves));
-        });
+        VisitAccesses(program_, step,
+                      [&](TensorId, absl::Span<const IndexId> place, AccessKind kind) {
+                        shares = shares || (kind == AccessKind::kRead && !place.empty() &&
+                                            absl::c_none_of(place, moves));
+                      });
       });
     }
     return shares;
@@ -208,7 +219,8 @@ class Walks {
     if (inner == inner_of_.end() || axis + 1 >= access.place.size()) return false;
     const Loop& outer = *outer_of_.at(inner->second->var);
     const Shape& shape = program_[access.tensor].shape;
-    return pool_.VarValue(access.place[axis]) == var && pool_.VarValue(access.place[axis + 1]) == inner->second->var &&
+    return pool_.VarValue(access.place[axis]) == var &&
+           pool_.VarValue(access.place[axis + 1]) == inner->second->var &&
            shape[axis] == outer.end &&
            (shape[axis + 1] == inner->second->end || NESTOR_MUTANT("part_of_axis_merged"));
   }
@@ -220,7 +232,8 @@ class Walks {
       if (node.kind == IndexKind::kVar) SpoilVar(static_cast<int32_t>(node.value));
       if (node.kind != IndexKind::kLoad) return;
       const TensorId tensor{static_cast<int32_t>(node.value)};
-      for (size_t axis = 0; axis < program_[tensor].shape.size(); ++axis) bad_axes_.insert({tensor, axis});
+      for (size_t axis = 0; axis < program_[tensor].shape.size(); ++axis)
+        bad_axes_.insert({tensor, axis});
     });
   }
 
@@ -234,7 +247,8 @@ class Walks {
     for (bool changed = true; changed;) {
       changed = false;
       for (const Link& link : links_) {
-        if (bad_loops_.contains(link.loops) && rows_ == nullptr) changed |= bad_axes_.insert(link.axes).second;
+        if (bad_loops_.contains(link.loops) && rows_ == nullptr)
+          changed |= bad_axes_.insert(link.axes).second;
         if (bad_axes_.contains(link.axes)) changed |= bad_loops_.insert(link.loops).second;
       }
     }
@@ -269,7 +283,8 @@ class Walks {
       loops.insert(link.loops);
     }
     return absl::c_none_of(links, [&](const Link& link) {
-      return axes.contains({link.axes.first, link.axes.second + 1}) || loops.contains(inner_of_.at(link.loops)->var);
+      return axes.contains({link.axes.first, link.axes.second + 1}) ||
+             loops.contains(inner_of_.at(link.loops)->var);
     });
   }
 
@@ -306,11 +321,13 @@ class Merger {
     for (const Block& block : program_.blocks) {
       VisitItems(block.body, [&](const Item& item) {
         const Loop* loop = item.As<Loop>();
-        if (loop != nullptr && loops_.contains(loop->var)) inner_[loop->var] = loop->body[0].As<Loop>()->var;
+        if (loop != nullptr && loops_.contains(loop->var))
+          inner_[loop->var] = loop->body[0].As<Loop>()->var;
       });
     }
     for (Block& block : program_.blocks) {
-      RewritePlaces(program_, block.body, [&](TensorId tensor, IndexList& place) { return Merge(tensor, place); });
+      RewritePlaces(program_, block.body,
+                    [&](TensorId tensor, IndexList& place) { return Merge(tensor, place); });
       VisitScopes(block.body, [&](Scope& scope) {
         for (Item& item : scope) {
           if (Loop* loop = item.As<Loop>()) Merge(*loop);

@@ -25,8 +25,9 @@ namespace nestor::loop {
 // prefetched; Verify accepts it afterwards.
 bool MergeAxes(Program& program);
 
-// The same for axes of temporaries that the loops around a sum of products walk so, a product being of something that
-// all their iterations share; other accesses, which are proven in range along both, then compute their places:
+// The same for axes of temporaries that the loops around a sum of products walk so, a product being
+// of something that all their iterations share; other accesses, which are proven in range along
+// both, then compute their places:
 //
 //   temp t: f32[C, H, W]                                       temp t: f32[C, H*W]
 //   for c { for i in [0, H) { for j in [0, W) {                for c { for i in [0, H*W) {
@@ -35,9 +36,9 @@ bool MergeAxes(Program& program);
 //   } } }                                                      } }
 //   for c { for j { z[c, j] = t[c, 2*i, j + 1] } }              for c { for j { z[c, j] = t[c, W*2*i + j + 1] } }
 //
-// So the rows of an image, which are short, are columns of one product; with t[H, W, C], its points are rows of one.
-// Arguments keep their shapes. Returns whether it changed anything; if not, the program is untouched. A second run changes
-// nothing.
+// So the rows of an image, which are short, are columns of one product; with t[H, W, C], its points
+// are rows of one. Arguments keep their shapes. Returns whether it changed anything; if not, the
+// program is untouched. A second run changes nothing.
 absl::StatusOr<bool> MergeRowsOfTemporaries(Program& program);
 
 }  // namespace nestor::loop

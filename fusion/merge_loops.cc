@@ -65,10 +65,12 @@ class NestJoiner {
 
  private:
   // The nest's core within the loops that are not shared.
-  static Scope WithoutLoops(Loop nest, const std::vector<LoopHead>& band, const std::vector<int>& shared) {
+  static Scope WithoutLoops(Loop nest, const std::vector<LoopHead>& band,
+                            const std::vector<int>& shared) {
     std::vector<LoopHead> own;
     for (size_t i = 0; i < band.size(); ++i) {
-      if (std::find(shared.begin(), shared.end(), static_cast<int>(i)) == shared.end()) own.push_back(band[i]);
+      if (std::find(shared.begin(), shared.end(), static_cast<int>(i)) == shared.end())
+        own.push_back(band[i]);
     }
     return Around(own, std::move(CoreOf(nest)));
   }
@@ -136,11 +138,13 @@ class ScopeMerger {
   void Consider(int earlier, int later, Relation weakest) {
     const absl::optional<NestMatch> match = Match(earlier, later);
     if (!match || match->relation > weakest) return;
-    offers_.insert({match->gain, static_cast<int>(match->shared.size()), match->relation, earlier, later});
+    offers_.insert(
+        {match->gain, static_cast<int>(match->shared.size()), match->relation, earlier, later});
   }
 
   absl::optional<NestMatch> Match(int earlier, int later) const {
-    return MatchNests(program_, nests_.item(earlier), nests_.nest(earlier), nests_.item(later), nests_.nest(later));
+    return MatchNests(program_, nests_.item(earlier), nests_.nest(earlier), nests_.item(later),
+                      nests_.nest(later));
   }
 
   // Takes offers, the best first. One that other merges have made illegal stays so: what
@@ -198,7 +202,8 @@ class Merger {
 
  private:
   static int64_t CountLoops(const Scope& scope) {
-    return std::count_if(scope.begin(), scope.end(), [](const Item& item) { return item.As<Loop>() != nullptr; });
+    return std::count_if(scope.begin(), scope.end(),
+                         [](const Item& item) { return item.As<Loop>() != nullptr; });
   }
 
   bool MergeItems(Scope& scope) {

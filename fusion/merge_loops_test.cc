@@ -27,7 +27,8 @@ TEST(MergeLoops, SharesLoops) {
       {"for i in [0, N) { v[i] = x[i, 0] }  for a in [0, N) { v[a] = v[a] + 1.0 }  for b in [0, N) { drop z[b, 0] = v[b] }",
        "for i in [0, N) { v[i] = x[i, 0]  v[i] = v[i] + 1.0  drop z[i, 0] = v[i] }"},
       // A tensor written twice; read before it is written.
-      {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { v[a] = x[a, 0] }", "for i in [0, N) { v[i] = 1.0  v[i] = x[i, 0] }"},
+      {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { v[a] = x[a, 0] }",
+       "for i in [0, N) { v[i] = 1.0  v[i] = x[i, 0] }"},
       {"for i in [0, N) { drop y[i, 0] = v[i | 0.0 if 1 < 0] }  for a in [0, N) { v[a] = 1.0 }",
        "for i in [0, N) { drop y[i, 0] = v[i | 0.0 if 1 < 0]  v[i] = 1.0 }"},
       // Part of the way: the common loops outermost, the rest follows in their body.
@@ -55,20 +56,24 @@ TEST(MergeLoops, KeepsDependences) {
       // Passed to another iteration, before or behind.
       {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { drop y[a, 0] = v[a + 1 | 0.0] }", ""},
       {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { drop y[a, 0] = v[a - 1 | 0.0] }", ""},
-      {"for i in [0, N) { drop y[i, 0] = v[i + 1 | 0.0 if 1 < 0] }  for a in [0, N) { v[a] = 1.0 }", ""},
+      {"for i in [0, N) { drop y[i, 0] = v[i + 1 | 0.0 if 1 < 0] }  for a in [0, N) { v[a] = 1.0 }",
+       ""},
       {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { drop y[a, 0] = v[ids[a] | 0.0] }", ""},
       {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { drop v[ids[a]] = 2.0 }", ""},
       {"block { r = 0.0 }  for i in [0, N) { r += x[i, 0] }  for a in [0, N) { v[a] = r }", ""},
       {"for i in [0, N) { for j in [0, N) { drop y[i, j] = 1.0 } }  for a in [0, N) { for b in [0, N) { drop c[b, a] = y[b, a | 0.0] } }",
        "for i in [0, N) { for j in [0, N) { drop y[i, j] = 1.0  drop c[i, j] = y[i, j | 0.0] } }"},
-      {"for i in [0, N) { for j in [0, N) { drop y[i, j] = 1.0 } }  for a in [0, N) { for b in [0, N) { drop c[b, a] = y[b, a | 0.0] + y[a, b | 0.0] } }", ""},
+      {"for i in [0, N) { for j in [0, N) { drop y[i, j] = 1.0 } }  for a in [0, N) { for b in [0, N) { drop c[b, a] = y[b, a | 0.0] + y[a, b | 0.0] } }",
+       ""},
       // In a sum over rank 0 in between, the order stays.
-      {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { r += v[a] }", "for i in [0, N) { v[i] = 1.0  r += v[i] }"},
+      {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { r += v[a] }",
+       "for i in [0, N) { v[i] = 1.0  r += v[i] }"},
       // Loops that begin, end or step otherwise; equal by a check alone.
       {"for i in [0, N) { v[i] = 1.0 }  for a in [1, N) { v[a] = 2.0 }", ""},
       {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N - 1) { v[a] = 2.0 }", ""},
       {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N) step 2 { v[a] = 2.0 }", ""},
-      {"require N == M \"both\"  for i in [0, N) { v[i] = 1.0 }  for a in [0, M) { v[a] = 2.0 }", ""},
+      {"require N == M \"both\"  for i in [0, N) { v[i] = 1.0 }  for a in [0, M) { v[a] = 2.0 }",
+       ""},
   };
   ExpectPass(MergeLoops, kFrame, kCases);
 }
@@ -87,10 +92,14 @@ TEST(MergeLoops, MovesPastWhatLiesBetween) {
        "block { r = 2.0 }  for i in [0, N) { v[i] = 1.0  drop y[i, 0] = v[i] + r }  block { drop u[0] = v[0 | 0.0] }  "
        "block { drop u[1] = u[0 | 0.0] }"},
       // Neither: a chain of dependences leads through what lies between, of any kind.
-      {"for i in [0, N) { v[i] = 1.0 }  block { r = v[0] }  for a in [0, N) { drop y[a, 0] = v[a] + r }", ""},
-      {"for i in [0, N) { v[i] = 1.0 }  block { r = v[0] }  block { drop u[0] = r }  for a in [0, N) { drop y[a, 0] = v[a] + u[0 | 0.0] }", ""},
-      {"for i in [0, N) { v[i] = 1.0 }  block { drop v[0] = 2.0 }  for a in [0, N) { drop y[a, 0] = v[a] }", ""},
-      {"block { r = 1.0 }  for i in [0, N) { v[i] = r }  block { r = 2.0 }  for a in [0, N) { drop y[a, 0] = v[a] + r }", ""},
+      {"for i in [0, N) { v[i] = 1.0 }  block { r = v[0] }  for a in [0, N) { drop y[a, 0] = v[a] + r }",
+       ""},
+      {"for i in [0, N) { v[i] = 1.0 }  block { r = v[0] }  block { drop u[0] = r }  for a in [0, N) { drop y[a, 0] = v[a] + u[0 | 0.0] }",
+       ""},
+      {"for i in [0, N) { v[i] = 1.0 }  block { drop v[0] = 2.0 }  for a in [0, N) { drop y[a, 0] = v[a] }",
+       ""},
+      {"block { r = 1.0 }  for i in [0, N) { v[i] = r }  block { r = 2.0 }  for a in [0, N) { drop y[a, 0] = v[a] + r }",
+       ""},
       // In a loop's body, too; a declaration goes with its first use.
       {"for i in [0, N) { temp t: f32[M]  for j in [0, M) { t[j] = x[i, j] }  temp s: f32  s = 2.0  "
        "for b in [0, M) { y[i, b] = t[b] * s } }",
@@ -107,23 +116,30 @@ TEST(MergeLoops, Permutes) {
       {"for j in [0, M) { u[j] = 1.0 }  for a in [0, N) { for b in [0, M) { c[b, a] = u[b] } }",
        "for j in [0, M) { u[j] = 1.0  for a in [0, N) { c[j, a] = u[j] } }"},
       // The loop along which memory is contiguous stays innermost.
-      {"for j in [0, M) { u[j] = 1.0 }  for a in [0, N) { for b in [0, M) { y[a, b] = u[b] } }", ""},
+      {"for j in [0, M) { u[j] = 1.0 }  for a in [0, N) { for b in [0, M) { y[a, b] = u[b] } }",
+       ""},
       // A sum of floats keeps the order of its terms; what is exact need not.
-      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }  for b in [0, M) { for a in [0, N) { r += y[a, b] } }", ""},
-      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }  for b in [0, M) { for a in [0, N) { r *= y[a, b] } }", ""},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }  for b in [0, M) { for a in [0, N) { r += y[a, b] } }",
+       ""},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }  for b in [0, M) { for a in [0, N) { r *= y[a, b] } }",
+       ""},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }  for b in [0, M) { for a in [0, N) { r max= y[a, b] } }",
        "for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j]  r max= y[i, j] } }"},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }  for b in [0, M) { for a in [0, N) { q += i64(y[a, b]) } }",
        "for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j]  q += i64(y[i, j]) } }"},
-      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }  for b in [0, M) { for a in [0, N) { r max= y[a, b] + r } }", ""},
-      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }  for b in [0, M) { for a in [0, N) { r = y[a, b] } }", ""},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }  for b in [0, M) { for a in [0, N) { r max= y[a, b] + r } }",
+       ""},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }  for b in [0, M) { for a in [0, N) { r = y[a, b] } }",
+       ""},
       {"acc b2: f32 = argmax  for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }  "
-       "for b in [0, M) { for a in [0, N) { b2 argmax= (y[a, b], index(a)) } }", ""},
+       "for b in [0, M) { for a in [0, N) { b2 argmax= (y[a, b], index(a)) } }",
+       ""},
       // Sums to different elements are free of each other.
       {"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }  for a in [0, N) { for b in [0, M) { u[b] += c[b, a] } }",
        "for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j]  u[j] += c[j, i] } }"},
       // A loop whose bounds hold an index is not moved out of that one's loop.
-      {"for j in [0, M) { u[j] = 1.0 }  for a in [0, N) { for k in [0, a) { for b in [0, M) { c[b, a] = u[b] } } }", ""},
+      {"for j in [0, M) { u[j] = 1.0 }  for a in [0, N) { for k in [0, a) { for b in [0, M) { c[b, a] = u[b] } } }",
+       ""},
       {"for j in [0, M) { u[j] = 1.0 }  for a in [0, N) { for k in [0, N) { for b in [0, M) { c[b, a] = u[b] } } }",
        "for j in [0, M) { u[j] = 1.0  for a in [0, N) { for k in [0, N) { c[j, a] = u[j] } } }"},
       {"for i in [0, N) { for j in [0, i) { drop y[i, j] = 1.0 } }  for a in [0, N) { for b in [0, a) { drop z[a, b] = y[a, b | 0.0] } }",
@@ -140,7 +156,8 @@ TEST(MergeLoops, Contractions) {
        "for a in [0, N) { for b in [0, M) { acc s: f32 = sum  for k in [0, M) { s += x[a, k] * w[k, b] }  y[a, b] = s  z[a, b] = y[a, b] + 1.0 } }"},
       // ... not what only reads the same operands.
       {"for a in [0, N) { for b in [0, M) { acc s: f32 = sum  for k in [0, M) { s += x[a, k] * w[k, b] }  y[a, b] = s } }  "
-       "for i in [0, N) { for j in [0, M) { z[i, j] = x[i, j] + 1.0 } }", ""},
+       "for i in [0, N) { for j in [0, M) { z[i, j] = x[i, j] + 1.0 } }",
+       ""},
   };
   ExpectPass(MergeLoops, kFrame, kCases);
 }
@@ -149,7 +166,8 @@ TEST(MergeLoops, BlocksOfSeveralItems) {
   constexpr PassCase kCases[] = {
       {"block { for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { drop y[a, 0] = v[a] } }",
        "block { for i in [0, N) { v[i] = 1.0  drop y[i, 0] = v[i] } }"},
-      {"for i in [0, N) { v[i] = 1.0 }  block { for a in [0, N) { drop y[a, 0] = v[a] }  r = 0.0 }", ""},
+      {"for i in [0, N) { v[i] = 1.0 }  block { for a in [0, N) { drop y[a, 0] = v[a] }  r = 0.0 }",
+       ""},
       {"block {}  for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { drop y[a, 0] = v[a] }", ""},
   };
   ExpectPass(MergeLoops, kFrame, kCases);
@@ -160,8 +178,10 @@ TEST(MergeLoops, BlocksOfSeveralItems) {
 // maximum does not commute with a minimum.
 TEST(MergeLoops, KeepsSkewedOrder) {
   constexpr PassCase kCases[] = {
-      {"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }  for a in [0, N) { for b in [0, M) { drop u[a + b] = c[b, a] } }", ""},
-      {"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }  for a in [0, N) { for b in [0, M) { drop u[a + b] += c[b, a] } }", ""},
+      {"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }  for a in [0, N) { for b in [0, M) { drop u[a + b] = c[b, a] } }",
+       ""},
+      {"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }  for a in [0, N) { for b in [0, M) { drop u[a + b] += c[b, a] } }",
+       ""},
       {"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }  for a in [0, N) { for b in [0, M) { r max= c[b, a]  r min= c[b, a] * 2.0 } }",
        ""},
   };

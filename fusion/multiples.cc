@@ -1,6 +1,6 @@
-// A proof of no overflow is about an expression as it is written. Where a pass writes another one for an
-// index, the parts of c * index are other numbers, and c times one of them may overflow although
-// the sum does not. A factor below 2^14 is safe, as extents are at most 2^48.
+// A proof of no overflow is about an expression as it is written. Where a pass writes another one
+// for an index, the parts of c * index are other numbers, and c times one of them may overflow
+// although the sum does not. A factor below 2^14 is safe, as extents are at most 2^48.
 #include "fusion/multiples.h"
 
 namespace nestor::loop {
@@ -27,7 +27,8 @@ bool MovesLargeProduct(const Program& program, const Item& item, int32_t var, In
   if (program.pool.VarValue(by) >= 0 || program.pool.ConstValue(by)) return false;
   bool found = false;
   VisitItems(item, [&](const Item& each) {
-    VisitIndices(program, each, [&](IndexId e) { found = found || IsMultipliedByMuch(program.pool, e, var); });
+    VisitIndices(program, each,
+                 [&](IndexId e) { found = found || IsMultipliedByMuch(program.pool, e, var); });
   });
   return found;
 }

@@ -39,7 +39,8 @@ std::vector<int32_t> VarsOf(const Loop& loop) {
 std::vector<Touch> TouchesOf(absl::Span<const NestAccess> accesses) {
   std::vector<Touch> touches;
   for (const NestAccess& access : accesses) {
-    if (touches.empty() || touches.back().tensor != access.tensor) touches.push_back({access.tensor});
+    if (touches.empty() || touches.back().tensor != access.tensor)
+      touches.push_back({access.tensor});
     Touch& touch = touches.back();
     touch.reads |= access.kind == AccessKind::kRead;
     touch.changes |= access.kind != AccessKind::kRead;
@@ -49,26 +50,29 @@ std::vector<Touch> TouchesOf(absl::Span<const NestAccess> accesses) {
 
 // The accesses, which are in order, to one tensor.
 absl::Span<const NestAccess> OfTensor(absl::Span<const NestAccess> accesses, TensorId tensor) {
-  const auto begin = std::lower_bound(accesses.begin(), accesses.end(), tensor, [](const NestAccess& a, TensorId id) {
-    return a.tensor.value < id.value;
-  });
+  const auto begin =
+      std::lower_bound(accesses.begin(), accesses.end(), tensor,
+                       [](const NestAccess& a, TensorId id) { return a.tensor.value < id.value; });
   auto end = begin;
   while (end != accesses.end() && end->tensor == tensor) ++end;
   return accesses.subspan(begin - accesses.begin(), end - begin);
 }
 
 // In order; of each tensor those of the earlier nest before what the later one has besides.
-std::vector<NestAccess> JoinedAccesses(absl::Span<const NestAccess> earlier, absl::Span<const NestAccess> later,
+std::vector<NestAccess> JoinedAccesses(absl::Span<const NestAccess> earlier,
+                                       absl::Span<const NestAccess> later,
                                        absl::FunctionRef<IndexId(IndexId)> rename) {
   CountSteps(earlier.size() + later.size());
   std::vector<NestAccess> joined;
   joined.reserve(earlier.size() + later.size());
   auto next = earlier.begin();
   for (NestAccess access : later) {
-    for (; next != earlier.end() && next->tensor.value <= access.tensor.value; ++next) joined.push_back(*next);
+    for (; next != earlier.end() && next->tensor.value <= access.tensor.value; ++next)
+      joined.push_back(*next);
     for (IndexId& e : access.place) e = rename(e);
     const auto known = OfTensor(joined, access.tensor);
-    if (std::find(known.begin(), known.end(), access) == known.end()) joined.push_back(std::move(access));
+    if (std::find(known.begin(), known.end(), access) == known.end())
+      joined.push_back(std::move(access));
   }
   joined.insert(joined.end(), next, earlier.end());
   return joined;
@@ -88,12 +92,13 @@ class Collector {
       nest_.vars = VarsOf(*loop);
     }
     auto& accesses = nest_.accesses;
-    accesses.erase(std::remove_if(accesses.begin(), accesses.end(),
-                                  [&](const NestAccess& a) { return declared_.contains(a.tensor.value); }),
-                   accesses.end());
-    std::stable_sort(accesses.begin(), accesses.end(), [](const NestAccess& a, const NestAccess& b) {
-      return a.tensor.value < b.tensor.value;
-    });
+    accesses.erase(
+        std::remove_if(accesses.begin(), accesses.end(),
+                       [&](const NestAccess& a) { return declared_.contains(a.tensor.value); }),
+        accesses.end());
+    std::stable_sort(
+        accesses.begin(), accesses.end(),
+        [](const NestAccess& a, const NestAccess& b) { return a.tensor.value < b.tensor.value; });
     nest_.touches = TouchesOf(accesses);
     return std::move(nest_);
   }
@@ -103,11 +108,12 @@ class Collector {
     if (const auto* declaration = item.As<Declaration>()) {
       declared_[declaration->tensor.value] = vars_.size();
     }
-    VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
-      CountSteps(1);
-      nest_.accesses.push_back({tensor, {place.begin(), place.end()}, kind});
-      if (!known_.insert(nest_.accesses.size() - 1).second) nest_.accesses.pop_back();
-    });
+    VisitAccesses(program_, item,
+                  [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+                    CountSteps(1);
+                    nest_.accesses.push_back({tensor, {place.begin(), place.end()}, kind});
+                    if (!known_.insert(nest_.accesses.size() - 1).second) nest_.accesses.pop_back();
+                  });
     if (const auto* statement = item.As<Statement>()) {
       nest_.contraction = nest_.contraction || IsContraction(*statement);
       NoteFactors(*statement);
@@ -145,7 +151,8 @@ class Collector {
     LoopSet kept = LoopsOf(statement.target.place, &rank);
     const auto declared = declared_.find(statement.target.tensor.value);
     const size_t depth = declared == declared_.end() ? 0 : declared->second;
-    std::fill(kept.begin(), kept.begin() + static_cast<int64_t>(std::min(depth, kept.size())), true);
+    std::fill(kept.begin(), kept.begin() + static_cast<int64_t>(std::min(depth, kept.size())),
+              true);
     return kept;
   }
 
@@ -155,8 +162,8 @@ class Collector {
     int rank;
   };
 
-  // Of a load; of a tensor that was computed in the nest, as a product that is summed in loops of its own, what was read
-  // for it.
+  // Of a load; of a tensor that was computed in the nest, as a product that is summed in loops of
+  // its own, what was read for it.
   void AddFactors(const Access& access, std::vector<Factor>& factors) const {
     const auto computed = factors_.find(access.tensor.value);
     if (computed == factors_.end()) {
@@ -200,7 +207,9 @@ class Collector {
         for (size_t i = 0; i < loops.size(); ++i) moves = moves || (loops[i] && factor.loops[i]);
         of.moves.push_back(moves);
       }
-      const auto is_same = [&](const AxesOfFactor& other) { return other.moves == of.moves && other.rank == of.rank; };
+      const auto is_same = [&](const AxesOfFactor& other) {
+        return other.moves == of.moves && other.rank == of.rank;
+      };
       if (std::none_of(known.begin(), known.end(), is_same)) known.push_back(std::move(of));
     }
   }
@@ -220,33 +229,36 @@ class Collector {
     return false;
   }
 
-  // By axis of a tensor: whether it moves what was read for an element; that has so many axes of its own.
+  // By axis of a tensor: whether it moves what was read for an element; that has so many
+  // axes of its own.
   struct AxesOfFactor {
     absl::InlinedVector<bool, 8> moves;
     int rank;
   };
-  // A product of two matrices before it is summed, at a step of a recurrence (elsewhere substitution has left none); no
-  // more operands than a product has.
+  // A product of two matrices before it is summed, at a step of a recurrence (elsewhere
+  // substitution has left none); no more operands than a product has.
   static constexpr size_t kRankOfProduct = 4, kMostFactors = 4;
 
   const Program& program_;
   Nest nest_;
-  std::vector<int32_t> vars_;                       // of the loops around
-  absl::flat_hash_map<int32_t, size_t> declared_;   // depth, by tensor
+  std::vector<int32_t> vars_;                                        // of the loops around
+  absl::flat_hash_map<int32_t, size_t> declared_;                    // depth, by tensor
   absl::flat_hash_map<int32_t, std::vector<AxesOfFactor>> factors_;  // by tensor
-  absl::flat_hash_set<size_t, AccessHash, AccessEqual> known_;  // numbers of nest_.accesses
+  absl::flat_hash_set<size_t, AccessHash, AccessEqual> known_;       // numbers of nest_.accesses
 };
 
 }  // namespace
 
 const Touch* Nest::Find(TensorId tensor) const {
-  const auto it = std::lower_bound(touches.begin(), touches.end(), tensor, [](const Touch& t, TensorId id) {
-    return t.tensor.value < id.value;
-  });
+  const auto it =
+      std::lower_bound(touches.begin(), touches.end(), tensor,
+                       [](const Touch& t, TensorId id) { return t.tensor.value < id.value; });
   return it == touches.end() || it->tensor != tensor ? nullptr : &*it;
 }
 
-absl::Span<const NestAccess> Nest::AccessesOf(TensorId tensor) const { return OfTensor(accesses, tensor); }
+absl::Span<const NestAccess> Nest::AccessesOf(TensorId tensor) const {
+  return OfTensor(accesses, tensor);
+}
 
 Nest NestOf(const Program& program, const Item& item) { return Collector(program).Run(item); }
 
@@ -297,12 +309,14 @@ void TouchSet::Clear() {
   added_.clear();
 }
 
-absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nests, TouchSet& scratch) {
+absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nests,
+                                              TouchSet& scratch) {
   absl::optional<std::vector<bool>> behind(absl::in_place);
   if (nests.size() == 2) return behind;
   scratch.Add(nests.front()->touches);
   for (const Nest* nest : nests.subspan(1, nests.size() - 2)) {
-    const bool moves = !NESTOR_MUTANT("merge_right_across_dependence") && scratch.ConflictsWith(nest->touches);
+    const bool moves =
+        !NESTOR_MUTANT("merge_right_across_dependence") && scratch.ConflictsWith(nest->touches);
     if (moves && Conflict(*nest, *nests.back()) && !NESTOR_MUTANT("merge_left_across_dependence")) {
       behind.reset();
       break;
@@ -316,7 +330,8 @@ absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nest
 
 std::vector<LoopHead> BandOf(const Loop& loop) {
   std::vector<LoopHead> band;
-  for (const Loop* at = &loop; at != nullptr; at = at->body.size() == 1 ? at->body[0].As<Loop>() : nullptr) {
+  for (const Loop* at = &loop; at != nullptr;
+       at = at->body.size() == 1 ? at->body[0].As<Loop>() : nullptr) {
     band.push_back({at->var, at->begin, at->end, at->step});
   }
   return band;

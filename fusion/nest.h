@@ -83,7 +83,7 @@ class TouchSet {
 
  private:
   enum class State : uint8_t { kUntouched, kRead, kChanged };
-  std::vector<State> states_;          // by tensor; those behind the last are untouched
+  std::vector<State> states_;    // by tensor; those behind the last are untouched
   std::vector<TensorId> added_;  // those that are not untouched
 };
 
@@ -91,7 +91,8 @@ class TouchSet {
 // brought together: for each of those between, whether it depends on the first and so
 // moves behind; nullopt where the last depends on one of those. `scratch` is empty before
 // and after.
-absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nests, TouchSet& scratch);
+absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nests,
+                                              TouchSet& scratch);
 
 std::vector<LoopHead> BandOf(const Loop& loop);
 // The body of the band's innermost loop.

@@ -62,7 +62,8 @@ void NestList::Index(int serial, bool enter) {
 
 NestList::Ranges NestList::RangesOf(const Nest& nest) {
   Ranges ranges;
-  for (const LoopHead& head : nest.band) ranges.emplace_back(head.begin.value, head.end.value, head.step);
+  for (const LoopHead& head : nest.band)
+    ranges.emplace_back(head.begin.value, head.end.value, head.step);
   std::sort(ranges.begin(), ranges.end());
   return ranges;
 }
@@ -82,9 +83,10 @@ std::vector<int> NestList::MayMeet(int serial, std::vector<int> slots) const {
   std::sort(slots.begin(), slots.end());
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
   const Entry& entry = entries_[serial];
-  slots.erase(std::remove_if(slots.begin(), slots.end(),
-                             [&](int slot) { return entry.size + entries_[at_[slot]].size > kMostSize; }),
-              slots.end());
+  slots.erase(
+      std::remove_if(slots.begin(), slots.end(),
+                     [&](int slot) { return entry.size + entries_[at_[slot]].size > kMostSize; }),
+      slots.end());
   const auto behind = std::lower_bound(slots.begin(), slots.end(), entry.slot);
   std::vector<int> serials;
   AddMeeting(entry, std::make_reverse_iterator(behind), slots.rend(), -1, serials);
@@ -96,7 +98,8 @@ std::vector<int> NestList::MayMeet(int serial, std::vector<int> slots) const {
 // Of the items at the slots [begin, end), which lead away from the entry, those that
 // depend on nothing between that depends on it (or the other way round).
 template <class Iterator>
-void NestList::AddMeeting(const Entry& entry, Iterator begin, Iterator end, int step, std::vector<int>& serials) const {
+void NestList::AddMeeting(const Entry& entry, Iterator begin, Iterator end, int step,
+                          std::vector<int>& serials) const {
   int between = 0;
   for (int slot = entry.slot + step; begin != end && between <= kMostBetween; slot += step) {
     if (at_[slot] == kNowhere) continue;
@@ -150,7 +153,8 @@ absl::optional<std::vector<bool>> NestList::MovedBehind(int earlier, int later) 
   return loop::MovedBehind(nests, chain_);
 }
 
-int NestList::Join(int earlier, int later, const std::vector<bool>& is_behind, Item joined, Nest nest) {
+int NestList::Join(int earlier, int later, const std::vector<bool>& is_behind, Item joined,
+                   Nest nest) {
   const std::vector<int> between = Between(earlier, later);
   const int first = entries_[earlier].slot, last = entries_[later].slot;
   const int64_t size = entries_[earlier].size + entries_[later].size;

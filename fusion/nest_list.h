@@ -79,7 +79,8 @@ class NestList {
   void Near(const Slots& slots, int slot, Side side, std::vector<int>& near) const;
   std::vector<int> MayMeet(int serial, std::vector<int> slots) const;
   template <class Iterator>
-  void AddMeeting(const Entry& entry, Iterator begin, Iterator end, int step, std::vector<int>& serials) const;
+  void AddMeeting(const Entry& entry, Iterator begin, Iterator end, int step,
+                  std::vector<int>& serials) const;
   static Ranges RangesOf(const Nest& nest);
 
   const Program& program_;

@@ -15,8 +15,8 @@ namespace {
 
 Program Around(absl::string_view items) {
   const std::string text = absl::StrCat(
-      "program p(x: f32[N, M], w: f32[M, K], v: f32[M], ids: i64[N]) -> (y: f32[N, K], z: f32[N], r: f32) {\n", items,
-      "\n  block { drop y[0, 0] = 0.0 }  block { drop z[0] = 0.0 }  block { r = 0.0 }\n}\n");
+      "program p(x: f32[N, M], w: f32[M, K], v: f32[M], ids: i64[N]) -> (y: f32[N, K], z: f32[N], r: f32) {\n",
+      items, "\n  block { drop y[0, 0] = 0.0 }  block { drop z[0] = 0.0 }  block { r = 0.0 }\n}\n");
   const absl::StatusOr<Program> program = ParseProgram(text);
   EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
   if (!program.ok()) return Program();
@@ -33,11 +33,14 @@ std::string TextOf(const Program& program, const Nest& nest) {
   for (const LoopHead& head : nest.band) absl::StrAppend(&text, program.vars[head.var], " ");
   absl::StrAppend(&text, "|");
   for (const Touch& touch : nest.touches) {
-    absl::StrAppend(&text, " ", program[touch.tensor].name, ":", touch.reads ? "r" : "", touch.changes ? "c" : "");
+    absl::StrAppend(&text, " ", program[touch.tensor].name, ":", touch.reads ? "r" : "",
+                    touch.changes ? "c" : "");
     EXPECT_EQ(nest.Find(touch.tensor), &touch);
     for (const NestAccess& access : nest.AccessesOf(touch.tensor)) {
       const auto index = [&](std::string* out, IndexId e) { out->append(ToText(program, e)); };
-      const char* const kind = access.kind == AccessKind::kRead ? "r" : access.kind == AccessKind::kWrite ? "w" : "a";
+      const char* const kind = access.kind == AccessKind::kRead    ? "r"
+                               : access.kind == AccessKind::kWrite ? "w"
+                                                                   : "a";
       absl::StrAppend(&text, " ", kind, "[", absl::StrJoin(access.place, ",", index), "]");
     }
   }
@@ -51,23 +54,30 @@ TEST(Nest, Facts) {
   } kCases[] = {
       {"block { r = 1.0 }", "| r:c w[]"},
       {"block { r = r + v[0] }", "| v:r r[0] r:rc r[] w[]"},
-      {"for i in [0, N) { for j in [0, M) { drop y[i, j] += x[i, j] } }", "i j | x:r r[i,j] y:c a[i,j]"},
+      {"for i in [0, N) { for j in [0, M) { drop y[i, j] += x[i, j] } }",
+       "i j | x:r r[i,j] y:c a[i,j]"},
       // The band ends where a body holds something else than one loop.
-      {"for i in [0, N) { for j in [0, M) { for k in [0, K) { y[i, k] = 1.0 }  z[i] = 2.0 } }", "i j | y:c w[i,k] z:c w[i]"},
+      {"for i in [0, N) { for j in [0, M) { for k in [0, K) { y[i, k] = 1.0 }  z[i] = 2.0 } }",
+       "i j | y:c w[i,k] z:c w[i]"},
       {"for i in [0, N) { temp t: f32  for j in [0, M) { t = x[i, j] } }", "i | x:r r[i,j]"},
       // What it declares itself is left out; gathers, conditions and fills are not.
-      {"for i in [0, N) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] }  z[i] = s }", "i | x:r r[i,j] z:c w[i]"},
+      {"for i in [0, N) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] }  z[i] = s }",
+       "i | x:r r[i,j] z:c w[i]"},
       {"for i in [0, N) { drop z[ids[i]] if ids[i + 1] < 3 = x[i, 0 | 0.0 if ids[0] < 2] }",
        "i | x:r r[i,0] ids:r r[i] r[i + 1] r[0] z:c w[ids[i]]"},
       // A contraction: operands of two dimensions, read again along loops that they do
       // not depend on.
       {"for i in [0, N) { for k in [0, K) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] * w[j, k] }  y[i, k] = s } }",
        "*i k | x:r r[i,j] w:r r[j,k] y:c w[i,k]"},
-      {"for i in [0, N) { for k in [0, K) { for j in [0, M) { y[i, k] += x[i, j] } } }", "*i k j | x:r r[i,j] y:c a[i,k]"},
+      {"for i in [0, N) { for k in [0, K) { for j in [0, M) { y[i, k] += x[i, j] } } }",
+       "*i k j | x:r r[i,j] y:c a[i,k]"},
       // Not a sum over a row, nor a product with a vector alone, nor where all is kept.
-      {"for i in [0, N) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] * v[j] }  z[i] = s }", "i | x:r r[i,j] v:r r[j] z:c w[i]"},
-      {"for i in [0, N) { for j in [0, M) { drop y[i, j] += x[i, j] } }", "i j | x:r r[i,j] y:c a[i,j]"},
-      {"for i in [0, N) { acc s: f32 = sum  for j in [0, M) { s += v[j] }  z[i] = s }", "i | v:r r[j] z:c w[i]"},
+      {"for i in [0, N) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] * v[j] }  z[i] = s }",
+       "i | x:r r[i,j] v:r r[j] z:c w[i]"},
+      {"for i in [0, N) { for j in [0, M) { drop y[i, j] += x[i, j] } }",
+       "i j | x:r r[i,j] y:c a[i,j]"},
+      {"for i in [0, N) { acc s: f32 = sum  for j in [0, M) { s += v[j] }  z[i] = s }",
+       "i | v:r r[j] z:c w[i]"},
   };
   for (const auto& c : kCases) {
     const Program program = Around(c.item);
@@ -80,14 +90,17 @@ TEST(Nest, ContractionThroughTemporaries) {
   const auto is_contraction = [](absl::string_view wide, absl::string_view product) {
     const Program program = Around(absl::StrCat(
         "temp wide: f32[N, N, K, M] temp product: f32[N, N, K, M] for t in [0, N) { for i in [0, N) { for k in [0, K) {"
-        " for j in [0, M) { wide[t, i, k, j] = ", wide, " } for j in [0, M) { product[t, i, k, j] = ", product, " }"
+        " for j in [0, M) { wide[t, i, k, j] = ",
+        wide, " } for j in [0, M) { product[t, i, k, j] = ", product,
+        " }"
         " acc s: f32 = sum  for j in [0, M) { s += product[t, i, k, j] } y[i, k] = s } } }"));
     return NestOf(program, ItemOf(program, 0)).contraction;
   };
   EXPECT_TRUE(is_contraction("x[i, j]", "wide[t, i, k, j] * w[j, k]"));
   EXPECT_TRUE(is_contraction("w[j, k]", "wide[t, i, k, j]"));
   // Operands that move alike are one.
-  EXPECT_TRUE(is_contraction("x[i, j] + exp(x[i, j]) + log(x[i, j]) + sin(x[i, j])", "wide[t, i, k, j] * w[j, k]"));
+  EXPECT_TRUE(is_contraction("x[i, j] + exp(x[i, j]) + log(x[i, j]) + sin(x[i, j])",
+                             "wide[t, i, k, j] * w[j, k]"));
   EXPECT_FALSE(is_contraction("v[j]", "wide[t, i, k, j] * v[j]"));
   EXPECT_FALSE(is_contraction("1.0", "wide[t, i, k, j]"));
 }
@@ -100,19 +113,23 @@ TEST(Nest, Joined) {
   } kCases[] = {
       {"for i in [0, N) { z[i] = 1.0 }", "for h in [0, N) { z[h] = z[h] + v[0] }"},
       // Of later tensors before, among and behind the earlier ones; each access once.
-      {"for i in [0, N) { z[i] = v[0] + v[1] }", "for h in [0, N) { r = x[h, 0] + v[1] + v[2] + f32(ids[h]) }"},
-      {"for i in [0, N) { r = x[i, 0] + x[i, 1] }", "for h in [0, N) { r = x[h, 1] + x[h + 1, 2] + x[h, 0] }"},
+      {"for i in [0, N) { z[i] = v[0] + v[1] }",
+       "for h in [0, N) { r = x[h, 0] + v[1] + v[2] + f32(ids[h]) }"},
+      {"for i in [0, N) { r = x[i, 0] + x[i, 1] }",
+       "for h in [0, N) { r = x[h, 1] + x[h + 1, 2] + x[h, 0] }"},
       // Loops that are not shared, and what is declared inside.
       {"for i in [0, N) { for j in [0, M) { drop y[i, j] += x[i, j] } }",
        "for h in [0, N) { acc s: f32 = sum  for k in [0, M) { s += x[h, k] }  z[h] = s }"},
       // A contraction in either.
       {"for i in [0, N) { for k in [0, K) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] * w[j, k] }  y[i, k] = s } }",
        "for h in [0, N) { z[h] = 1.0 }"},
-      {"for i in [0, N) { z[i] = 1.0 }", "for h in [0, N) { for k in [0, K) { for j in [0, M) { y[h, k] += x[h, j] } } }"},
+      {"for i in [0, N) { z[i] = 1.0 }",
+       "for h in [0, N) { for k in [0, K) { for j in [0, M) { y[h, k] += x[h, j] } } }"},
   };
   for (const auto& c : kCases) {
     Program program = Around(absl::StrCat(c.earlier, c.later));
-    const Nest earlier = NestOf(program, ItemOf(program, 0)), later = NestOf(program, ItemOf(program, 1));
+    const Nest earlier = NestOf(program, ItemOf(program, 0)),
+               later = NestOf(program, ItemOf(program, 1));
     VarReplacement rename(program);
     rename.Set(later.band[0].var, program.pool.Var(earlier.band[0].var));
     Loop joined = *ItemOf(program, 0).As<Loop>();
@@ -149,10 +166,12 @@ TEST(Nest, MovedBehind) {
   TouchSet scratch;
   for (const auto& c : kCases) {
     std::string items;
-    for (const char* statement : c.statements) absl::StrAppend(&items, "block { ", statement, " }  ");
+    for (const char* statement : c.statements)
+      absl::StrAppend(&items, "block { ", statement, " }  ");
     const Program program = Around(items);
     std::vector<Nest> nests;
-    for (size_t i = 0; i < c.statements.size(); ++i) nests.push_back(NestOf(program, ItemOf(program, i)));
+    for (size_t i = 0; i < c.statements.size(); ++i)
+      nests.push_back(NestOf(program, ItemOf(program, i)));
     std::vector<const Nest*> in_order;
     for (const Nest& nest : nests) in_order.push_back(&nest);
     const auto behind = MovedBehind(in_order, scratch);
@@ -165,7 +184,8 @@ TEST(Nest, MovedBehind) {
 }
 
 TEST(Nest, TakesApartAndPutsTogether) {
-  const Program program = Around("for i in [0, N) { for j in [i, M) step 2 { r = x[i, j]  r = 2.0 } }");
+  const Program program =
+      Around("for i in [0, N) { for j in [i, M) step 2 { r = x[i, j]  r = 2.0 } }");
   const Loop& loop = *ItemOf(program, 0).As<Loop>();
   EXPECT_EQ(CoreOf(loop).size(), 2u);
   Program again = program;

@@ -47,9 +47,10 @@ absl::StatusOr<std::vector<std::string>> LinesInside(const Frame& frame, const s
   const size_t head = LinesOf(ToText(empty)).size() - 1;
   const std::vector<std::string> outside = LinesOf(ToText(around));
   std::vector<std::string> lines = LinesOf(text);
-  const bool is_around = lines.size() >= outside.size() &&
-                         std::equal(outside.begin(), outside.begin() + static_cast<int64_t>(head), lines.begin()) &&
-                         std::equal(outside.rbegin(), outside.rend() - static_cast<int64_t>(head), lines.rbegin());
+  const bool is_around =
+      lines.size() >= outside.size() &&
+      std::equal(outside.begin(), outside.begin() + static_cast<int64_t>(head), lines.begin()) &&
+      std::equal(outside.rbegin(), outside.rend() - static_cast<int64_t>(head), lines.rbegin());
   if (!is_around) return absl::NotFoundError("the pass changes what stands around the row");
   lines.erase(lines.end() - static_cast<int64_t>(outside.size() - head), lines.end());
   lines.erase(lines.begin(), lines.begin() + static_cast<int64_t>(head));

@@ -46,7 +46,8 @@ absl::StatusOr<bool> DropsFirstSilently(Program& program) {
 }
 
 // The messages of the failures that a table makes.
-std::vector<std::string> FailuresOf(absl::StatusOr<bool> (*pass)(Program&), absl::Span<const PassCase> cases) {
+std::vector<std::string> FailuresOf(absl::StatusOr<bool> (*pass)(Program&),
+                                    absl::Span<const PassCase> cases) {
   testing::TestPartResultArray results;
   {
     const testing::ScopedFakeTestPartResultReporter reporter(
@@ -54,7 +55,8 @@ std::vector<std::string> FailuresOf(absl::StatusOr<bool> (*pass)(Program&), absl
     ExpectPass(pass, kFrame, cases);
   }
   std::vector<std::string> failures;
-  for (int i = 0; i < results.size(); ++i) failures.push_back(results.GetTestPartResult(i).message());
+  for (int i = 0; i < results.size(); ++i)
+    failures.push_back(results.GetTestPartResult(i).message());
   return failures;
 }
 
@@ -89,17 +91,20 @@ TEST(PassTesting, SeesBrokenPromises) {
   for (const auto& c : kCases) {
     const std::string failures = absl::StrJoin(FailuresOf(c.pass, {c.row}), "\n");
     EXPECT_EQ(failures.empty(), *c.failure == '\0') << c.row.before << "\n" << failures;
-    EXPECT_TRUE(absl::StrContains(failures, c.failure)) << "no \"" << c.failure << "\" in\n" << failures;
+    EXPECT_TRUE(absl::StrContains(failures, c.failure)) << "no \"" << c.failure << "\" in\n"
+                                                        << failures;
   }
 }
 
 // All rows are looked at, and the failure names its own.
 TEST(PassTesting, NamesTheRow) {
-  const std::vector<std::string> failures =
-      FailuresOf(Nothing, {{"block { r = 2.0 }", " "}, {"block { r = 3.0 }", ""}, {"block { r = 4.0 }", " "}});
+  const std::vector<std::string> failures = FailuresOf(
+      Nothing, {{"block { r = 2.0 }", " "}, {"block { r = 3.0 }", ""}, {"block { r = 4.0 }", " "}});
   ASSERT_EQ(failures.size(), 4u);  // of two rows, the answer and the text
-  for (int i : {0, 1}) EXPECT_TRUE(absl::StrContains(failures[i], ": block { r = 2.0 }")) << failures[i];
-  for (int i : {2, 3}) EXPECT_TRUE(absl::StrContains(failures[i], ": block { r = 4.0 }")) << failures[i];
+  for (int i : {0, 1})
+    EXPECT_TRUE(absl::StrContains(failures[i], ": block { r = 2.0 }")) << failures[i];
+  for (int i : {2, 3})
+    EXPECT_TRUE(absl::StrContains(failures[i], ": block { r = 4.0 }")) << failures[i];
 }
 
 // Which string of a source an expectation is, however it is laid out.
@@ -113,11 +118,16 @@ TEST(Bless, RewritesOneLiteral) {
       {R"(T({{"b", "a"}}))", {}, R"(T({{"b", ""}}))"},
       {R"(T({{"b", "a"}}))", {"x[\"q\"]"}, R"(T({{"b", "x[\"q\"]"}}))"},
       {R"(T({{"x", "b"}, {"b",  // "b", "a"
-  "a"}}))", {"c"}, R"(T({{"x", "b"}, {"b",  // "b", "a"
+  "a"}}))",
+       {"c"},
+       R"(T({{"x", "b"}, {"b",  // "b", "a"
   "c"}}))"},
-      {"  {R\"(b)\",\n   R\"(a)\"},", {"for {", "  c", "  d", "}"},
+      {"  {R\"(b)\",\n   R\"(a)\"},",
+       {"for {", "  c", "  d", "}"},
        "  {R\"(b)\",\n   R\"(\n     for {\n       c\n       d\n     })\"},"},
-      {R"(T({{"b", "a"}}))", {"for {", "  for {", "    c", "  }", "}"}, R"(T({{"b", "for { for { c } }"}}))"},
+      {R"(T({{"b", "a"}}))",
+       {"for {", "  for {", "    c", "  }", "}"},
+       R"(T({{"b", "for { for { c } }"}}))"},
       {R"(f('"', "b", ""  "a" ""))", {"c"}, R"(f('"', "b", "c"))"},
       {R"(T({{"b", "a"}, {"b", "a"}}))", {"c"}, ""},
       {R"(T({{"a", "b"}}))", {"c"}, ""},

@@ -85,7 +85,8 @@ absl::StatusOr<size_t> Pipeline::Find(absl::string_view name) const {
 }
 
 absl::Status Pipeline::Insert(size_t position, Pass pass) {
-  if (Find(pass.name).ok()) return absl::AlreadyExistsError(absl::StrCat("there is a pass called ", pass.name));
+  if (Find(pass.name).ok())
+    return absl::AlreadyExistsError(absl::StrCat("there is a pass called ", pass.name));
   passes_.insert(passes_.begin() + static_cast<int64_t>(position), std::move(pass));
   return absl::OkStatus();
 }
@@ -122,10 +123,12 @@ constexpr int64_t kMaxStatements = 250'000;
 
 absl::Status CheckSize(const loop::Program& program) {
   int64_t statements = 0;
-  VisitItems(program, [&](const loop::Item& item) { statements += item.As<loop::Statement>() != nullptr; });
+  VisitItems(program,
+             [&](const loop::Item& item) { statements += item.As<loop::Statement>() != nullptr; });
   if (statements <= kMaxStatements) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("program ", program.name, ": ", statements,
-                                                   " statements, where the passes take at most ", kMaxStatements));
+                                                   " statements, where the passes take at most ",
+                                                   kMaxStatements));
 }
 
 }  // namespace
@@ -141,10 +144,12 @@ absl::Status Pipeline::Run(loop::Program& program, const RunOptions& options) co
     const absl::StatusOr<bool> changed = pass.run(program);
     const absl::Duration time = absl::Now() - start;
     if (!changed.ok()) {
-      return absl::InternalError(absl::StrCat("pass ", pass.name, ": ", changed.status().message()));
+      return absl::InternalError(
+          absl::StrCat("pass ", pass.name, ": ", changed.status().message()));
     }
     if (*changed) DropUnusedValues(program);
-    if (options.verify) NESTOR_RETURN_IF_ERROR(Verified(program, absl::StrCat("behind pass ", pass.name)));
+    if (options.verify)
+      NESTOR_RETURN_IF_ERROR(Verified(program, absl::StrCat("behind pass ", pass.name)));
     if (options.observer) options.observer({pass, static_cast<int>(i), *changed, time}, program);
   }
   return absl::OkStatus();

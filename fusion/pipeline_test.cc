@@ -29,7 +29,8 @@ Program Small() {
 }
 
 std::string Names(const Pipeline& pipeline) {
-  return absl::StrJoin(pipeline.passes(), " ", [](std::string* out, const Pass& pass) { out->append(pass.name); });
+  return absl::StrJoin(pipeline.passes(), " ",
+                       [](std::string* out, const Pass& pass) { out->append(pass.name); });
 }
 
 absl::StatusOr<bool> Nothing(Program&) { return false; }
@@ -78,7 +79,8 @@ TEST(Pipeline, DefaultOrder) {
   };
   for (const auto& [earlier, later] : kOrder) {
     EXPECT_GE(PositionOf(pipeline, earlier), 0) << earlier;
-    EXPECT_LT(PositionOf(pipeline, earlier), PositionOf(pipeline, later)) << earlier << ", " << later;
+    EXPECT_LT(PositionOf(pipeline, earlier), PositionOf(pipeline, later))
+        << earlier << ", " << later;
   }
   EXPECT_EQ(pipeline.passes().front().name, "flatten");
   EXPECT_EQ(pipeline.passes().back().name, "dead_code_2");
@@ -101,7 +103,8 @@ TEST(Pipeline, DefaultNumbers) {
 TEST(Pipeline, NamesAreUnique) {
   const Pipeline pipeline = Pipeline::Default();
   absl::flat_hash_set<std::string> names;
-  for (const Pass& pass : pipeline.passes()) EXPECT_TRUE(names.insert(pass.name).second) << pass.name;
+  for (const Pass& pass : pipeline.passes())
+    EXPECT_TRUE(names.insert(pass.name).second) << pass.name;
 }
 
 TEST(Pipeline, Inserts) {
@@ -132,11 +135,13 @@ TEST(Pipeline, Errors) {
   Pipeline pipeline = Of({"a", "b"});
   const std::string missing = "there is no pass called c; there are: a, b";
   for (const absl::Status& status :
-       {pipeline.InsertBefore("c", {"d", Nothing}), pipeline.InsertAfter("c", {"d", Nothing}), pipeline.Disable("c")}) {
+       {pipeline.InsertBefore("c", {"d", Nothing}), pipeline.InsertAfter("c", {"d", Nothing}),
+        pipeline.Disable("c")}) {
     EXPECT_EQ(status, absl::NotFoundError(missing));
   }
   const std::string taken = "there is a pass called b";
-  for (const absl::Status& status : {pipeline.InsertBefore("a", {"b", Nothing}), pipeline.InsertAfter("b", {"b", Nothing})}) {
+  for (const absl::Status& status :
+       {pipeline.InsertBefore("a", {"b", Nothing}), pipeline.InsertAfter("b", {"b", Nothing})}) {
     EXPECT_EQ(status, absl::AlreadyExistsError(taken));
   }
   EXPECT_EQ(Names(pipeline), "a b");
@@ -152,7 +157,8 @@ TEST(Pipeline, RunsInOrder) {
   options.observer = [&](const PassReport& report, const Program& program) {
     EXPECT_EQ(program.name, "p");
     EXPECT_GE(report.time, absl::ZeroDuration());
-    seen.push_back(absl::StrCat(report.number, " ", report.pass.name, report.changed ? " changed" : "", ran));
+    seen.push_back(
+        absl::StrCat(report.number, " ", report.pass.name, report.changed ? " changed" : "", ran));
   };
   Program program = Small();
   EXPECT_TRUE(pipeline.Run(program, options).ok());
@@ -174,16 +180,22 @@ TEST(Pipeline, ObservesEveryPass) {
   };
   EXPECT_TRUE(pipeline.Run(program, options).ok());
   EXPECT_EQ(names, Names(pipeline));
-  EXPECT_EQ(text, "program p(x: f32[N]) -> (y: f32[N]) {\n  for j in [0, N) {\n    y[j] = exp(x[j]) + 1.0\n  }\n}\n");
+  EXPECT_EQ(
+      text,
+      "program p(x: f32[N]) -> (y: f32[N]) {\n  for j in [0, N) {\n    y[j] = exp(x[j]) + 1.0\n  }\n}\n");
 }
 
 TEST(Pipeline, NamesThePassThatFails) {
   Pipeline pipeline = Of({"a", "b"});
-  const auto fail = [](Program&) -> absl::StatusOr<bool> { return absl::UnimplementedError("too many loops"); };
+  const auto fail = [](Program&) -> absl::StatusOr<bool> {
+    return absl::UnimplementedError("too many loops");
+  };
   EXPECT_TRUE(pipeline.InsertBefore("b", {"mine", fail}).ok());
   std::string seen;
   RunOptions options;
-  options.observer = [&](const PassReport& report, const Program&) { seen.append(report.pass.name); };
+  options.observer = [&](const PassReport& report, const Program&) {
+    seen.append(report.pass.name);
+  };
   Program program = Small();
   EXPECT_EQ(pipeline.Run(program, options), absl::InternalError("pass mine: too many loops"));
   EXPECT_EQ(seen, "a");
@@ -191,14 +203,20 @@ TEST(Pipeline, NamesThePassThatFails) {
 
 TEST(Pipeline, NamesThePassThatBreaksTheProgram) {
   Pipeline pipeline = Of({"a", "b"});
-  const auto break_it = [](Program& program) -> absl::StatusOr<bool> { return program.blocks.clear(), true; };
+  const auto break_it = [](Program& program) -> absl::StatusOr<bool> {
+    return program.blocks.clear(), true;
+  };
   EXPECT_TRUE(pipeline.InsertBefore("b", {"mine", break_it}).ok());
   RunOptions options;
   options.verify = true;
   Program program = Small();
-  EXPECT_EQ(pipeline.Run(program, options), absl::InternalError("behind pass mine: program p: y is an output that no statement writes"));
+  EXPECT_EQ(
+      pipeline.Run(program, options),
+      absl::InternalError("behind pass mine: program p: y is an output that no statement writes"));
   // Nor is a program taken that is broken before.
-  EXPECT_EQ(Of({}).Run(program, options), absl::InternalError("before the first pass: program p: y is an output that no statement writes"));
+  EXPECT_EQ(Of({}).Run(program, options),
+            absl::InternalError(
+                "before the first pass: program p: y is an output that no statement writes"));
   options.verify = false;
   EXPECT_TRUE(pipeline.Run(program, options).ok());
 }
@@ -210,7 +228,9 @@ TEST(Pipeline, StrictLeavesOutWhatReordersRounding) {
     std::string seen;
     RunOptions options;
     options.strict = strict;
-    options.observer = [&](const PassReport& report, const Program&) { absl::StrAppend(&seen, report.number, report.pass.name, " "); };
+    options.observer = [&](const PassReport& report, const Program&) {
+      absl::StrAppend(&seen, report.number, report.pass.name, " ");
+    };
     Program program = Small();
     EXPECT_TRUE(pipeline.Run(program, options).ok());
     EXPECT_EQ(seen, strict ? "0a 2b " : "0a 1mine 2b ");
@@ -220,7 +240,9 @@ TEST(Pipeline, StrictLeavesOutWhatReordersRounding) {
 // A pass that says "unchanged" and breaks the program.
 TEST(Pipeline, VerifiesBehindEachPass) {
   Pipeline pipeline = Of({"a"});
-  const auto lie = [](Program& program) -> absl::StatusOr<bool> { return program.blocks.clear(), false; };
+  const auto lie = [](Program& program) -> absl::StatusOr<bool> {
+    return program.blocks.clear(), false;
+  };
   EXPECT_TRUE(pipeline.InsertAfter("a", {"mine", lie}).ok());
   RunOptions options;
   options.verify = true;

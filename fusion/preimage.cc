@@ -66,23 +66,18 @@ absl::optional<IndexId> Quotient(IndexPool& pool, IndexId a, IndexId divisor) {
 
 class Solver {
  public:
-  Solver(Program& program, absl::Span<const Loop* const> nest, const IndexList& element, const Shape& shape,
-         bool ordered, Ranges& ranges)
-      : pool_(program.pool),
-        nest_(nest),
-        element_(element),
-        shape_(shape),
-        ordered_(ordered),
-        ranges_(ranges),
-        system_(program, nest) {}
+  Solver(Program& program, absl::Span<const Loop* const> nest, const IndexList& element,
+         const Shape& shape, bool ordered, Ranges& ranges)
+      : pool_(program.pool), nest_(nest), element_(element), shape_(shape), ordered_(ordered),
+        ranges_(ranges), system_(program, nest) {}
 
   absl::optional<Preimage> Solve(const IndexList& place) {
     for (size_t axis = 0; axis < place.size(); ++axis) system_.Add({place[axis], element_[axis]});
     for (;;) {
       while (SolveOne()) {
       }
-      const auto first =
-          std::find_if(nest_.begin(), nest_.end(), [&](const Loop* l) { return !system_.IsDetermined(l->var); });
+      const auto first = std::find_if(nest_.begin(), nest_.end(),
+                                      [&](const Loop* l) { return !system_.IsDetermined(l->var); });
       if (first == nest_.end()) break;
       if (!IterateWindow(**first)) IterateSelf(**first);
       if (!defined_) break;
@@ -97,7 +92,9 @@ class Solver {
 
   IndexId Const(int64_t value) { return pool_.Const(value); }
   IndexId Extent(const Loop& loop) { return pool_.Sub(loop.end, loop.begin); }
-  bool HasKnownBounds(const Loop& loop) const { return system_.IsKnown(loop.begin) && system_.IsKnown(loop.end); }
+  bool HasKnownBounds(const Loop& loop) const {
+    return system_.IsKnown(loop.begin) && system_.IsKnown(loop.end);
+  }
 
   const Loop& LoopOf(int64_t var) const {
     return **std::find_if(nest_.begin(), nest_.end(), [&](const Loop* l) { return l->var == var; });
@@ -110,7 +107,9 @@ class Solver {
   }
   IndexId Signed(int sign, IndexId e) { return sign < 0 ? pool_.Neg(e) : e; }
 
-  void Require(IndexKind kind, IndexId a, IndexId b) { conditions_.push_back(pool_.Condition(kind, a, b)); }
+  void Require(IndexKind kind, IndexId a, IndexId b) {
+    conditions_.push_back(pool_.Condition(kind, a, b));
+  }
   void RequireWithin(IndexId begin, IndexId e, IndexId end) {
     Require(IndexKind::kLe, begin, e);
     Require(IndexKind::kLt, e, end);
@@ -122,7 +121,8 @@ class Solver {
   bool SolveOne() {
     for (size_t i = 0; i < system_.equations().size(); ++i) {
       const auto sides = system_.SidesOf(system_.equations()[i]);
-      if (sides && (SolveLinear(*sides, i) || SolveRadix(*sides, i) || SolvePair(*sides, i))) return true;
+      if (sides && (SolveLinear(*sides, i) || SolveRadix(*sides, i) || SolvePair(*sides, i)))
+        return true;
     }
     return false;
   }
@@ -133,7 +133,8 @@ class Solver {
     const int64_t var = pool_.VarValue(sides.terms[0].atom);
     const int sign = var < 0 ? 0 : Sign(sides.terms[0].coefficient);
     if (sign == 0) return false;
-    system_.Determine(var, Divided(Signed(sign, sides.known), Signed(sign, sides.terms[0].coefficient)));
+    system_.Determine(var,
+                      Divided(Signed(sign, sides.known), Signed(sign, sides.terms[0].coefficient)));
     system_.Drop(equation);
     return true;
   }
@@ -155,7 +156,8 @@ class Solver {
         if (other.atom == digit.atom) continue;
         const int radix_sign = Sign(other.coefficient);
         const IndexId radix = Signed(radix_sign, other.coefficient);
-        if (radix_sign != 0 && SplitDigit(sides, digit, static_cast<int>(*sign), radix, equation)) return true;
+        if (radix_sign != 0 && SplitDigit(sides, digit, static_cast<int>(*sign), radix, equation))
+          return true;
       }
     }
     return false;
@@ -188,8 +190,9 @@ class Solver {
       const auto remainder = other ? system_.Alone(*other, IndexKind::kMod) : absl::nullopt;
       if (!remainder || remainder->args != quotient->args) continue;
       RequireWithin(Const(0), other->known, quotient->args[1]);
-      system_.Replace(equation, {quotient->args[0],
-                                 pool_.Add(pool_.Mul(sides.known, quotient->args[1]), other->known)});
+      system_.Replace(
+          equation,
+          {quotient->args[0], pool_.Add(pool_.Mul(sides.known, quotient->args[1]), other->known)});
       system_.Drop(j);
       return true;
     }
@@ -221,11 +224,15 @@ class Solver {
       AddLoop(loop.var, range.begin, range.end, range.trips);
       return system_.Determine(loop.var, pool_.Var(loop.var));
     }
-    const IndexId first = pool_.Add(range.begin, 
-                                    pool_.Mod(pool_.Sub(NESTOR_MUTANT("scatter_inverted_with_wrong_residue") ? pool_.Add(*range.residue, Const(1)) : *range.residue,
-                                                        range.begin), *range.modulus));
+    const IndexId first = pool_.Add(
+        range.begin, pool_.Mod(pool_.Sub(NESTOR_MUTANT("scatter_inverted_with_wrong_residue")
+                                             ? pool_.Add(*range.residue, Const(1))
+                                             : *range.residue,
+                                         range.begin),
+                               *range.modulus));
     const IndexId behind = pool_.Sub(pool_.Sub(range.end, first), Const(1));
-    AddLoop(loop.var, Const(0), pool_.Add(pool_.Div(behind, *range.modulus), Const(1)), range.trips);
+    AddLoop(loop.var, Const(0), pool_.Add(pool_.Div(behind, *range.modulus), Const(1)),
+            range.trips);
     system_.Determine(loop.var, pool_.Add(first, pool_.Mul(*range.modulus, pool_.Var(loop.var))));
   }
 
@@ -241,11 +248,13 @@ class Solver {
   bool Narrow(int64_t var, const Equation& equation, Narrowed& range) {
     const auto sides = system_.SidesOf(equation);
     if (!sides) return false;
-    const auto quotient = system_.Alone(*sides, IndexKind::kDiv), remainder = system_.Alone(*sides, IndexKind::kMod);
+    const auto quotient = system_.Alone(*sides, IndexKind::kDiv),
+               remainder = system_.Alone(*sides, IndexKind::kMod);
     if (!quotient && !remainder) return false;
     const IndexNode node = quotient ? *quotient : *remainder;
     const auto inner = system_.SidesOf({node.args[0], Const(0)});  // v == -r
-    if (!inner || inner->terms.size() != 1 || pool_.VarValue(inner->terms[0].atom) != var) return false;
+    if (!inner || inner->terms.size() != 1 || pool_.VarValue(inner->terms[0].atom) != var)
+      return false;
     if (!pool_.IsConst(inner->terms[0].coefficient, 1)) return false;
     const IndexId shared = Shared(range.trips, equation.right);
     const bool used = quotient ? NarrowToInterval(sides->known, inner->known, node.args[1], range)
@@ -257,7 +266,8 @@ class Solver {
   bool NarrowToInterval(IndexId z, IndexId offset, IndexId divisor, Narrowed& range) {
     if (!ranges_.NonNegative(divisor)) return false;
     const IndexId begin = pool_.Add(pool_.Mul(z, divisor), offset), end = pool_.Add(begin, divisor);
-    const bool from_zero = pool_.IsConst(range.begin, 0) && pool_.IsConst(offset, 0) && ranges_.NonNegative(z);
+    const bool from_zero =
+        pool_.IsConst(range.begin, 0) && pool_.IsConst(offset, 0) && ranges_.NonNegative(z);
     const bool behind = from_zero || ranges_.LessEqual(range.begin, begin);
     range.begin = behind ? begin : pool_.Max(range.begin, begin);
     range.end = ranges_.LessEqual(end, range.end) ? end : pool_.Min(range.end, end);
@@ -303,8 +313,12 @@ class Solver {
     const int sign = pool_.VarValue(own.atom) == v.var ? Sign(own.coefficient) : 0;
     if (window < 0 || sign == 0) return absl::nullopt;
     const Loop& loop = LoopOf(window);
-    const Slide slide{equation, &loop, Signed(sign, own.coefficient), Signed(sign, other.coefficient),
-                      Signed(sign, sides->known), sign * Sign(other.coefficient)};
+    const Slide slide{equation,
+                      &loop,
+                      Signed(sign, own.coefficient),
+                      Signed(sign, other.coefficient),
+                      Signed(sign, sides->known),
+                      sign * Sign(other.coefficient)};
     if (!HasKnownBounds(loop) || (ordered_ && slide.sign == 0)) return absl::nullopt;
     return slide;
   }
@@ -334,8 +348,9 @@ class Solver {
   bool Grows(const absl::flat_hash_set<IndexId>& symbols) const {
     return std::any_of(shape_.begin(), shape_.end(), [&](IndexId extent) {
       const auto in_shape = Symbols(extent);
-      return std::any_of(in_shape.begin(), in_shape.end(),
-                         [&](IndexId s) { return pool_.SymbolName(s)[0] != '$' && symbols.contains(s); });
+      return std::any_of(in_shape.begin(), in_shape.end(), [&](IndexId s) {
+        return pool_.SymbolName(s)[0] != '$' && symbols.contains(s);
+      });
     });
   }
 
@@ -348,24 +363,29 @@ class Solver {
   // The window's index k, of which d*k == known mod c. In terms of v = (known - d*k)/c
   // these are neighbours: from low/c + 1 to high/c, where d*k is at an end.
   void IterateResidues(const Loop& v, const Slide& slide) {
-    const IndexId begin = system_.InResult(slide.window->begin), end = system_.InResult(slide.window->end);
+    const IndexId begin = system_.InResult(slide.window->begin),
+                  end = system_.InResult(slide.window->end);
     const IndexId below = pool_.Sub(begin, Const(1)), last = pool_.Sub(end, Const(1));
-    const IndexId low = slide.sign > 0 ? pool_.Sub(slide.known, end) : pool_.Add(slide.known, below);
-    const IndexId high = slide.sign > 0 ? pool_.Sub(slide.known, begin) : pool_.Add(slide.known, last);
+    const IndexId low =
+        slide.sign > 0 ? pool_.Sub(slide.known, end) : pool_.Add(slide.known, below);
+    const IndexId high =
+        slide.sign > 0 ? pool_.Sub(slide.known, begin) : pool_.Add(slide.known, last);
     const IndexId before = pool_.Div(low, slide.c);
     AddLoop(slide.window->var, Const(0), pool_.Sub(pool_.Div(high, slide.c), before),
             pool_.Div(pool_.Sub(end, begin), slide.c));
     const IndexId count = pool_.Add(pool_.Var(slide.window->var), Const(1));
     const IndexId value = pool_.Add(before, count);
     system_.Determine(v.var, value);
-    system_.Determine(slide.window->var, pool_.Mul(slide.d, pool_.Sub(slide.known, pool_.Mul(slide.c, value))));
+    system_.Determine(slide.window->var,
+                      pool_.Mul(slide.d, pool_.Sub(slide.known, pool_.Mul(slide.c, value))));
     system_.Drop(slide.equation);
   }
 
   // All of the window's indices; then one unknown is left, and must come out whole.
   void IterateAll(const Slide& slide) {
     const int32_t window = slide.window->var;
-    const IndexId begin = system_.InResult(slide.window->begin), end = system_.InResult(slide.window->end);
+    const IndexId begin = system_.InResult(slide.window->begin),
+                  end = system_.InResult(slide.window->end);
     const IndexId k = pool_.Var(window);
     AddLoop(window, Const(0), pool_.Sub(end, begin), pool_.Sub(end, begin));
     const bool down = ordered_ && slide.sign > 0;
@@ -377,10 +397,11 @@ class Solver {
   absl::optional<Preimage> Finish() {
     const bool asked = RequireEquations();
     for (const Loop* loop : nest_) {
-      const bool iterated =
-          std::any_of(loops_.begin(), loops_.end(), [&](const Loop& l) { return l.var == loop->var; });
+      const bool iterated = std::any_of(loops_.begin(), loops_.end(),
+                                        [&](const Loop& l) { return l.var == loop->var; });
       if (iterated) continue;
-      RequireWithin(system_.InResult(loop->begin), system_.ValueOf(loop->var), system_.InResult(loop->end));
+      RequireWithin(system_.InResult(loop->begin), system_.ValueOf(loop->var),
+                    system_.InResult(loop->end));
     }
     if (!asked) return absl::nullopt;
     Preimage result{loops_, trips_, {}, Undecided()};
@@ -405,7 +426,8 @@ class Solver {
   }
 
   IndexList Undecided() {
-    std::stable_partition(conditions_.begin(), conditions_.end(), [&](IndexId c) { return !pool_.HasLoad(c); });
+    std::stable_partition(conditions_.begin(), conditions_.end(),
+                          [&](IndexId c) { return !pool_.HasLoad(c); });
     IndexList left;
     for (IndexId condition : conditions_) {
       if (ranges_.Decide(condition) == true) continue;
@@ -425,14 +447,15 @@ class Solver {
   EquationSystem system_;
   std::vector<Loop> loops_;  // `ranges` has entered them
   IndexList trips_;
-  bool defined_ = true;      // but for the last, if one of its bounds may have no value
+  bool defined_ = true;  // but for the last, if one of its bounds may have no value
   IndexList conditions_;
 };
 
 }  // namespace
 
-absl::optional<Preimage> SolvePreimage(Program& program, absl::Span<const Loop* const> nest, const IndexList& place,
-                                       const IndexList& element, const Shape& shape, bool ordered, Ranges& ranges) {
+absl::optional<Preimage> SolvePreimage(Program& program, absl::Span<const Loop* const> nest,
+                                       const IndexList& place, const IndexList& element,
+                                       const Shape& shape, bool ordered, Ranges& ranges) {
   return Solver(program, nest, element, shape, ordered, ranges).Solve(place);
 }
 

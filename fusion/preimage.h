@@ -15,7 +15,7 @@ namespace nestor::loop {
 // which `conditions` hold.
 struct Preimage {
   std::vector<Loop> loops;  // outermost first; each has the index of a loop of the nest
-  IndexList trips;                // how often each runs, averaged over the elements, roughly
+  IndexList trips;          // how often each runs, averaged over the elements, roughly
   // By position in the nest: that loop's index, in terms of the element's and of
   // the indices of `loops`.
   IndexList solution;
@@ -34,8 +34,8 @@ struct Preimage {
 // REQUIRES: `ranges` has entered the loops of the element's indices; on return it
 // is as it was. Adds expressions to the program's pool and nothing else.
 absl::optional<Preimage> SolvePreimage(Program& program, absl::Span<const Loop* const> nest,
-                                       const IndexList& place, const IndexList& element, const Shape& shape,
-                                       bool ordered, Ranges& ranges);
+                                       const IndexList& place, const IndexList& element,
+                                       const Shape& shape, bool ordered, Ranges& ranges);
 
 }  // namespace nestor::loop
 

@@ -10,22 +10,25 @@
 namespace nestor::loop {
 namespace {
 
-bool RewriteIn(Program& program, const DiscreteSteps& steps, const Loop& loop, Statement& statement) {
+bool RewriteIn(Program& program, const DiscreteSteps& steps, const Loop& loop,
+               Statement& statement) {
   const Invariance invariance(program, loop);
-  const ValueId value = RewriteValues(program, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
-    // A value with rewritten operands is new to `steps`, but it reaches none: else its
-    // operands would, and would have stayed.
-    if (steps.Reach(id)) return absl::nullopt;
-    const auto* apply = absl::get_if<ApplyValue>(&program[id].node);
-    const DType type = program[id].type;
-    if (apply == nullptr || apply->op != ScalarOp::kDiv || (type != DType::kF32 && type != DType::kF64)) {
-      return absl::nullopt;
-    }
-    const ValueId dividend = apply->args[0], divisor = apply->args[1];
-    if (!invariance.Holds(divisor) || invariance.Holds(dividend)) return absl::nullopt;
-    const ValueId reciprocal = program.AddApply(ScalarOp::kRecip, {divisor});
-    return program.AddApply(ScalarOp::kMul, {dividend, reciprocal});
-  });
+  const ValueId value =
+      RewriteValues(program, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
+        // A value with rewritten operands is new to `steps`, but it reaches none: else its
+        // operands would, and would have stayed.
+        if (steps.Reach(id)) return absl::nullopt;
+        const auto* apply = absl::get_if<ApplyValue>(&program[id].node);
+        const DType type = program[id].type;
+        if (apply == nullptr || apply->op != ScalarOp::kDiv ||
+            (type != DType::kF32 && type != DType::kF64)) {
+          return absl::nullopt;
+        }
+        const ValueId dividend = apply->args[0], divisor = apply->args[1];
+        if (!invariance.Holds(divisor) || invariance.Holds(dividend)) return absl::nullopt;
+        const ValueId reciprocal = program.AddApply(ScalarOp::kRecip, {divisor});
+        return program.AddApply(ScalarOp::kMul, {dividend, reciprocal});
+      });
   const bool changed = value != statement.value;
   statement.value = value;
   return changed;

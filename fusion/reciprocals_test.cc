@@ -15,13 +15,18 @@ constexpr Frame kFrame = {
 TEST(Reciprocals, TextInTextOut) {
   constexpr PassCase kCases[] = {
       {"for n in [0, N) { y[n] = x[n] / v }", "for n in [0, N) { y[n] = x[n] * recip(v) }"},
-      {"for n in [0, N) { e[n] = d[n] / f64(v) }", "for n in [0, N) { e[n] = d[n] * recip(f64(v)) }"},
-      {"for n in [0, N) { y[n] = x[n] / v / (v + 1.0) }", "for n in [0, N) { y[n] = x[n] * recip(v) * recip(v + 1.0) }"},
-      {"for n in [0, N) { y[n] = exp(x[n] / v) + z[n] }", "for n in [0, N) { y[n] = exp(x[n] * recip(v)) + z[n] }"},
-      // A divisor that the innermost loop changes, a dividend that it does not, no loop, 16-bit floats.
+      {"for n in [0, N) { e[n] = d[n] / f64(v) }",
+       "for n in [0, N) { e[n] = d[n] * recip(f64(v)) }"},
+      {"for n in [0, N) { y[n] = x[n] / v / (v + 1.0) }",
+       "for n in [0, N) { y[n] = x[n] * recip(v) * recip(v + 1.0) }"},
+      {"for n in [0, N) { y[n] = exp(x[n] / v) + z[n] }",
+       "for n in [0, N) { y[n] = exp(x[n] * recip(v)) + z[n] }"},
+      // A divisor that the innermost loop changes, a dividend that it does not, no loop,
+      // 16-bit floats.
       {"for n in [0, N) { y[n] = v / x[n] }", ""},
       {"for n in [0, N) { y[n] = v / (v + 1.0) }", ""},
-      {"for n in [0, N) { for m in [0, N) { y[n] = x[m] / x[n] } }", "for n in [0, N) { for m in [0, N) { y[n] = x[m] * recip(x[n]) } }"},
+      {"for n in [0, N) { for m in [0, N) { y[n] = x[m] / x[n] } }",
+       "for n in [0, N) { for m in [0, N) { y[n] = x[m] * recip(x[n]) } }"},
       {"for n in [0, N) { for m in [0, N) { y[n] = x[n] / x[m] } }", ""},
       {"block { drop y[0] = x[0] / v }", ""},
       {"for n in [0, N) { l[n] = h[n] / g }", ""},
@@ -42,20 +47,29 @@ TEST(Reciprocals, ADiscreteStepKeepsTheQuotient) {
       {"for n in [0, N) { y[n] = where(x[n] / v < 1.0, 2.0, 3.0) }", ""},
       {"for n in [0, N) { y[n] = where(1.0 == x[n] / v, 2.0, 3.0) }", ""},
       {"for n in [0, N) { acc a: f32 = argmax  a argmax= (x[n] / v, index(n))  k[n] = a }", ""},
-      {"for n in [0, N) { acc a: f32 = argmin  a argmin= (x[n], index(n) + i64(x[n] / v))  k[n] = a }", ""},
+      {"for n in [0, N) { acc a: f32 = argmin  a argmin= (x[n], index(n) + i64(x[n] / v))  k[n] = a }",
+       ""},
       // A composed row as its body does: not a transcendental, whatever its body holds.
       {"for n in [0, N) { y[n] = floordiv(x[n] / v, z[n]) }", ""},
       {"for n in [0, N) { y[n] = mod(z[n], x[n] / v) }", ""},
       {"for n in [0, N) { y[n] = mulz(z[n], x[n] / v) }", ""},
-      {"for n in [0, N) { y[n] = gelu(x[n] / v) }", "for n in [0, N) { y[n] = gelu(x[n] * recip(v)) }"},
-      {"for n in [0, N) { y[n] = silu(x[n] / v) }", "for n in [0, N) { y[n] = silu(x[n] * recip(v)) }"},
-      {"for n in [0, N) { y[n] = pow(x[n] / v, z[n]) }", "for n in [0, N) { y[n] = pow(x[n] * recip(v), z[n]) }"},
+      {"for n in [0, N) { y[n] = gelu(x[n] / v) }",
+       "for n in [0, N) { y[n] = gelu(x[n] * recip(v)) }"},
+      {"for n in [0, N) { y[n] = silu(x[n] / v) }",
+       "for n in [0, N) { y[n] = silu(x[n] * recip(v)) }"},
+      {"for n in [0, N) { y[n] = pow(x[n] / v, z[n]) }",
+       "for n in [0, N) { y[n] = pow(x[n] * recip(v), z[n]) }"},
       // What is continuous, and what is chosen, is no step.
-      {"for n in [0, N) { y[n] = max(relu(x[n] / v), abs(z[n])) }", "for n in [0, N) { y[n] = max(relu(x[n] * recip(v)), abs(z[n])) }"},
-      {"for n in [0, N) { y[n] = where(b[n], x[n] / v, z[n]) }", "for n in [0, N) { y[n] = where(b[n], x[n] * recip(v), z[n]) }"},
-      {"for n in [0, N) { e[n] = f64(x[n] / v) }", "for n in [0, N) { e[n] = f64(x[n] * recip(v)) }"},
-      {"for n in [0, N) { l[n] = bf16(x[n] / v) }", "for n in [0, N) { l[n] = bf16(x[n] * recip(v)) }"},
-      {"for n in [0, N) { y[n] = x[n] / v + floor(x[n]) }", "for n in [0, N) { y[n] = x[n] * recip(v) + floor(x[n]) }"},
+      {"for n in [0, N) { y[n] = max(relu(x[n] / v), abs(z[n])) }",
+       "for n in [0, N) { y[n] = max(relu(x[n] * recip(v)), abs(z[n])) }"},
+      {"for n in [0, N) { y[n] = where(b[n], x[n] / v, z[n]) }",
+       "for n in [0, N) { y[n] = where(b[n], x[n] * recip(v), z[n]) }"},
+      {"for n in [0, N) { e[n] = f64(x[n] / v) }",
+       "for n in [0, N) { e[n] = f64(x[n] * recip(v)) }"},
+      {"for n in [0, N) { l[n] = bf16(x[n] / v) }",
+       "for n in [0, N) { l[n] = bf16(x[n] * recip(v)) }"},
+      {"for n in [0, N) { y[n] = x[n] / v + floor(x[n]) }",
+       "for n in [0, N) { y[n] = x[n] * recip(v) + floor(x[n]) }"},
   };
   ExpectPass(UseReciprocals, kFrame, kCases);
 }
@@ -67,11 +81,15 @@ TEST(Reciprocals, AStepIsFoundWhereverTheValueGoes) {
       {"for n in [0, N) { y[n] = floor(where(b[n], x[n] / v, 1.0)) }", ""},
       {"for n in [0, N) { y[n] = floor(f32(f64(x[n] / v))) }", ""},
       {"for n in [0, N) { y[n] = floor(x[n] / v / (v + 1.0)) }", ""},
-      {"temp t: f32[N]  for n in [0, N) { t[n] = x[n] / v }  for n in [0, N) { y[n] = floor(t[n]) }", ""},
+      {"temp t: f32[N]  for n in [0, N) { t[n] = x[n] / v }  for n in [0, N) { y[n] = floor(t[n]) }",
+       ""},
       {"temp t: f32[N]  temp u: f32[N]  for n in [0, N) { t[n] = x[n] / v }  for n in [0, N) { u[n] = t[n] + 1.0 }  "
-       "for n in [0, N) { k[n] = i64(u[n] * 2.0) }", ""},
-      {"acc s: f32 = sum  for n in [0, N) { s += x[n] / v }  for n in [0, N) { y[n] = round(s) }", ""},
-      {"acc s: f32 = max  for n in [0, N) { s max= x[n] / v }  for n in [0, N) { y[n] = where(x[n] == s, 1.0, 0.0) }", ""},
+       "for n in [0, N) { k[n] = i64(u[n] * 2.0) }",
+       ""},
+      {"acc s: f32 = sum  for n in [0, N) { s += x[n] / v }  for n in [0, N) { y[n] = round(s) }",
+       ""},
+      {"acc s: f32 = max  for n in [0, N) { s max= x[n] / v }  for n in [0, N) { y[n] = where(x[n] == s, 1.0, 0.0) }",
+       ""},
       // Around a loop: what is written after it is read, in the iteration before.
       {"temp t: f32  block { t = 0.0 }  for n in [0, N) { y[n] = floor(t)  t = x[n] / v }", ""},
       // An output that is read again; one that is not.
@@ -81,7 +99,8 @@ TEST(Reciprocals, AStepIsFoundWhereverTheValueGoes) {
       // An index loaded from what a quotient was cast to; the element that it names is no step.
       {"temp j: i64[N]  for n in [0, N) { j[n] = i64(x[n] / v) }  for n in [0, N) { y[n] = x[j[n] | 0.0] / v }",
        "temp j: i64[N]  for n in [0, N) { j[n] = i64(x[n] / v) }  for n in [0, N) { y[n] = x[j[n] | 0.0] * recip(v) }"},
-      // The divisor decides as well, and so does a quotient inside it; others in the program do not.
+      // The divisor decides as well, and so does a quotient inside it; others in the
+      // program do not.
       {"for n in [0, N) { y[n] = floor(x[n] / (v / 3.0))  z[n] = x[n] / v }",
        "for n in [0, N) { y[n] = floor(x[n] / (v / 3.0))  z[n] = x[n] * recip(v) }"},
   };

@@ -1,6 +1,6 @@
-// What passes need of scopes beside the traversals of loop_ir: declarations that stand right before the
-// first item that uses them, sizes to stop growth by, and the blocks of a flat program taken as one
-// scope, so that a pass is written once for both.
+// What passes need of scopes beside the traversals of loop_ir: declarations that stand right before
+// the first item that uses them, sizes to stop growth by, and the blocks of a flat program taken as
+// one scope, so that a pass is written once for both.
 #include "fusion/scopes.h"
 
 #include <algorithm>
@@ -51,8 +51,8 @@ namespace {
 
 // Moves those of `pending` (the place of each tensor in a list) that the item touches
 // into `touched`.
-void TakeTouched(const Program& program, const Item& item, absl::flat_hash_map<TensorId, size_t>& pending,
-                 std::vector<size_t>& touched) {
+void TakeTouched(const Program& program, const Item& item,
+                 absl::flat_hash_map<TensorId, size_t>& pending, std::vector<size_t>& touched) {
   VisitItems(item, [&](const Item& inner) {
     VisitAccesses(program, inner, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind) {
       const auto it = pending.find(tensor);
@@ -95,7 +95,8 @@ void Declare(const Program& program, Scope& scope, absl::Span<const TensorId> mo
 void RemoveStatements(Scope& scope, const absl::flat_hash_set<const Statement*>& removed) {
   const auto goes = [&](Item& item) {
     auto* loop = item.As<Loop>();
-    if (loop == nullptr) return item.As<Statement>() != nullptr && removed.contains(item.As<Statement>());
+    if (loop == nullptr)
+      return item.As<Statement>() != nullptr && removed.contains(item.As<Statement>());
     RemoveStatements(loop->body, removed);
     return loop->body.empty();
   };
@@ -127,7 +128,8 @@ void PutItems(Program& program, Scope items) {
   }
 }
 
-bool RewriteTopScopes(Program& program, absl::FunctionRef<bool(Scope& scope, bool is_program)> rewrite) {
+bool RewriteTopScopes(Program& program,
+                      absl::FunctionRef<bool(Scope& scope, bool is_program)> rewrite) {
   bool changed = false;
   if (!IsFlat(program)) {
     for (Block& block : program.blocks) changed |= rewrite(block.body, false);

@@ -21,8 +21,7 @@ std::vector<TensorId> DeclaredIn(const Scope& scope);
 
 // The items with a declaration of each tensor before the first that uses it; one
 // that none uses is declared at the end.
-Scope WithDeclarations(const Program& program, Scope items,
-                             absl::Span<const TensorId> declared);
+Scope WithDeclarations(const Program& program, Scope items, absl::Span<const TensorId> declared);
 
 // Declares `more` as well as what the scope declares already, each tensor before the
 // first item that uses it.
@@ -43,7 +42,8 @@ void PutItems(Program& program, Scope items);
 
 // Calls `rewrite` on the items of a flat program as one scope, which declares the
 // program's temps (`is_program`), else on each block's own; true where a call was.
-bool RewriteTopScopes(Program& program, absl::FunctionRef<bool(Scope& scope, bool is_program)> rewrite);
+bool RewriteTopScopes(Program& program,
+                      absl::FunctionRef<bool(Scope& scope, bool is_program)> rewrite);
 
 }  // namespace nestor::loop
 

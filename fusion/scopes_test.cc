@@ -13,8 +13,9 @@ namespace nestor::loop {
 namespace {
 
 Program Of(absl::string_view items) {
-  const std::string text = absl::StrCat("program p(x: f32[N], ids: i64[N]) -> (y: f32[N], r: f32) {\n", items,
-                                        "\n  block { drop y[0] = 0.0 }  block { r = 0.0 }\n}\n");
+  const std::string text =
+      absl::StrCat("program p(x: f32[N], ids: i64[N]) -> (y: f32[N], r: f32) {\n", items,
+                   "\n  block { drop y[0] = 0.0 }  block { r = 0.0 }\n}\n");
   const absl::StatusOr<Program> program = ParseProgram(text);
   EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
   if (!program.ok()) return Program();
@@ -32,7 +33,8 @@ TEST(Scopes, SizesStatements) {
       {"block { r = x[0 | 0.0] + 1.0 }", 4},
       {"block { r = x[0 | 0.0 if 1 < N, 2 < N] }", 4},
       {"for i in [0, N) { y[i] = x[i] * 2.0  y[i] = y[i] }", 4},
-      {"for i in [0, N) { acc a: f32 = argmax  for j in [0, N) { a argmax= (x[j], index(j)) }  y[i] = x[i] }", 3},
+      {"for i in [0, N) { acc a: f32 = argmax  for j in [0, N) { a argmax= (x[j], index(j)) }  y[i] = x[i] }",
+       3},
   };
   for (const auto& c : kCases) {
     const Program program = Of(c.item);
@@ -50,7 +52,8 @@ TEST(Scopes, DeclaresBeforeTheFirstUse) {
       {"temp a: f32  temp b: f32  b = 1.0  a = b", "temp b: f32  b = 1.0  temp a: f32  a = b"},
       {"acc a: f32 = sum  temp b: f32  r = 1.0  for i in [0, N) { a += x[i]  b = 1.0 }  r = a",
        "r = 1.0  acc a: f32 = sum  temp b: f32  for i in [0, N) { a += x[i]  b = 1.0 }  r = a"},
-      {"temp d: i64  temp e: f32[N]  r = 1.0  d = 0  r = x[d[]]", "r = 1.0  temp d: i64  d = 0  r = x[d[]]  temp e: f32[N]"},
+      {"temp d: i64  temp e: f32[N]  r = 1.0  d = 0  r = x[d[]]",
+       "r = 1.0  temp d: i64  d = 0  r = x[d[]]  temp e: f32[N]"},
       {"r = 1.0", "r = 1.0"},
   };
   for (const auto& c : kCases) {

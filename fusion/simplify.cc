@@ -13,8 +13,8 @@
 // What was found about an access is kept as long as the item of the block is walked, for
 // each context: the loops around with their bounds, and what the store demands. A walk that
 // repeats another finds most answers there.
-#include "fusion/multiples.h"
 #include "fusion/simplify.h"
+#include "fusion/multiples.h"
 
 #include <iterator>
 #include <tuple>
@@ -39,7 +39,8 @@ namespace {
 constexpr int kMaxWalks = 8;  // of an item of a block; two or three are usual
 
 bool Same(const Access& a, const Access& b) {
-  return a.place == b.place && a.masked == b.masked && a.fill == b.fill && a.conditions == b.conditions;
+  return a.place == b.place && a.masked == b.masked && a.fill == b.fill &&
+         a.conditions == b.conditions;
 }
 
 class ProgramSimplifier {
@@ -56,7 +57,8 @@ class ProgramSimplifier {
     for (size_t i = 0; i < blocks.size();) {
       const bool was_empty = blocks[i].body.empty();
       changed |= SimplifyBlock(blocks[i]);
-      if (blocks[i].body.empty() && !was_empty) blocks.erase(blocks.begin() + static_cast<int64_t>(i));
+      if (blocks[i].body.empty() && !was_empty)
+        blocks.erase(blocks.begin() + static_cast<int64_t>(i));
       else ++i;
     }
     return changed;
@@ -122,7 +124,8 @@ class ProgramSimplifier {
     Set(loop.end, SimplifySize(loop.end));
     const Trips trips = TripsOf(loop);
     if (trips == Trips::kNone) return Remove(scope, i) ? i : i + 1;
-    if (trips == Trips::kOne && !MovesLargeProduct(program_, scope[i], loop.var, loop.begin)) return Inline(scope, i);
+    if (trips == Trips::kOne && !MovesLargeProduct(program_, scope[i], loop.var, loop.begin))
+      return Inline(scope, i);
     const bool was_empty = loop.body.empty(), had_changed = std::exchange(changed_, false);
     const size_t around = context_.size();
     context_.insert(context_.end(), {loop.var, loop.begin.value, loop.end.value, loop.step});
@@ -141,8 +144,10 @@ class ProgramSimplifier {
   // Bounds without loop indices recur in every nest: what holds at the top is looked
   // up once.
   Trips TripsOf(const Loop& loop) {
-    if (program_.pool.HasVar(loop.begin) || program_.pool.HasVar(loop.end)) return ProvenTrips(ranges_, loop);
-    const auto [it, is_new] = trips_.try_emplace(std::make_tuple(loop.begin, loop.end, loop.step), Trips::kAny);
+    if (program_.pool.HasVar(loop.begin) || program_.pool.HasVar(loop.end))
+      return ProvenTrips(ranges_, loop);
+    const auto [it, is_new] =
+        trips_.try_emplace(std::make_tuple(loop.begin, loop.end, loop.step), Trips::kAny);
     if (is_new) it->second = ProvenTrips(at_top_, loop);
     return it->second;
   }
@@ -166,7 +171,8 @@ class ProgramSimplifier {
     replacement.Set(loop.var, loop.begin);
     RewriteIndices(program_, loop.body, [&](IndexId e) { return replacement(e); });
     const auto at = scope.erase(scope.begin() + static_cast<int64_t>(i));
-    scope.insert(at, std::make_move_iterator(loop.body.begin()), std::make_move_iterator(loop.body.end()));
+    scope.insert(at, std::make_move_iterator(loop.body.begin()),
+                 std::make_move_iterator(loop.body.end()));
     changed_ = true;
     return i;
   }
@@ -219,8 +225,10 @@ class ProgramSimplifier {
   }
 
   absl::optional<ValueId> Simpler(ValueId id) {
-    if (const auto* index = absl::get_if<IndexValue>(&program_[id].node)) return SimplerIndex(index->index);
-    if (const auto* load = absl::get_if<LoadValue>(&program_[id].node)) return SimplerLoad(load->access);
+    if (const auto* index = absl::get_if<IndexValue>(&program_[id].node))
+      return SimplerIndex(index->index);
+    if (const auto* load = absl::get_if<LoadValue>(&program_[id].node))
+      return SimplerLoad(load->access);
     absl::optional<ValueId> simple = SimplifyApplication(program_, ranges_, id);
     while (simple) {
       const auto next = SimplifyApplication(program_, ranges_, *simple);
@@ -232,23 +240,26 @@ class ProgramSimplifier {
 
   absl::optional<ValueId> SimplerIndex(IndexId index) {
     const IndexId simple = SimplifyIndex(program_.pool, ranges_, index);
-    if (const auto constant = program_.pool.ConstValue(simple)) return program_.AddConstant(Scalar::I64(*constant));
+    if (const auto constant = program_.pool.ConstValue(simple))
+      return program_.AddConstant(Scalar::I64(*constant));
     if (const auto bits = LowBits(simple)) return bits;
     if (simple == index) return absl::nullopt;
     return program_.AddIndexValue(simple);
   }
 
-  // e % 2^k as a scalar op on e, which runs in lanes: the low bits, of negative numbers, too. A small divisor says a
-  // pattern, as of even and odd places, by which loops may be split.
+  // e % 2^k as a scalar op on e, which runs in lanes: the low bits, of negative numbers, too. A
+  // small divisor says a pattern, as of even and odd places, by which loops may be split.
   absl::optional<ValueId> LowBits(IndexId index) {
     IndexPool& pool = program_.pool;
     const IndexNode node = pool[index];
-    const auto divisor = node.kind == IndexKind::kMod ? pool.ConstValue(node.args[1]) : absl::nullopt;
+    const auto divisor =
+        node.kind == IndexKind::kMod ? pool.ConstValue(node.args[1]) : absl::nullopt;
     constexpr int64_t kLeast = 256;
     const bool is_power = divisor && *divisor >= kLeast && (*divisor & (*divisor - 1)) == 0;
     if (!is_power || !pool.HasVar(index) || !IsPlainSum(pool, node.args[0])) return absl::nullopt;
     const ValueId mask = program_.AddConstant(Scalar::I64(*divisor - 1));
-    return program_.AddApply(ScalarOp::kAnd, {program_.AddIndexValue(node.args[0]), mask}, DType::kI64);
+    return program_.AddApply(ScalarOp::kAnd, {program_.AddIndexValue(node.args[0]), mask},
+                             DType::kI64);
   }
 
   absl::optional<ValueId> SimplerLoad(Access access) {
@@ -292,7 +303,7 @@ class ProgramSimplifier {
   Ranges at_top_;  // never enters a loop
   absl::flat_hash_map<IndexId, IndexId> sizes_;
   absl::flat_hash_map<std::tuple<IndexId, IndexId, int64_t>, Trips> trips_;
-  std::vector<int> writes_;  // statements that write each tensor
+  std::vector<int> writes_;              // statements that write each tensor
   using Context = std::vector<int64_t>;  // what `ranges_` was told since it was at the top
   Context context_;
   absl::node_hash_map<Context, AccessMemo> memos_;

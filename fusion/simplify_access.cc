@@ -43,7 +43,8 @@ class AccessSimplifier {
   const Shape& shape() const { return program_[access_.tensor].shape; }
 
   bool HasPlainPlace() const {
-    return std::all_of(access_.place.begin(), access_.place.end(), [&](IndexId e) { return IsPlainSum(pool_, e); });
+    return std::all_of(access_.place.begin(), access_.place.end(),
+                       [&](IndexId e) { return IsPlainSum(pool_, e); });
   }
 
   // No condition is a conjunction, or decided here.
@@ -60,7 +61,8 @@ class AccessSimplifier {
 
   bool RunWithFew() {
     if (!SimplifyConditions() || NeverInRange()) return false;
-    if (access_.conditions.empty() && (ranges_.InRange(access_.place, shape()) || IsNearlyInRange())) {
+    if (access_.conditions.empty() &&
+        (ranges_.InRange(access_.place, shape()) || IsNearlyInRange())) {
       access_.masked = false;
       access_.fill = {};
     }
@@ -113,7 +115,8 @@ class AccessSimplifier {
   }
 
   void Remember(const AccessMemo::Key& asked, bool made) {
-    memo_.outcomes_.try_emplace(asked, AccessMemo::Outcome{made, access_.masked, access_.place, access_.conditions});
+    memo_.outcomes_.try_emplace(
+        asked, AccessMemo::Outcome{made, access_.masked, access_.place, access_.conditions});
   }
 
   // ---- By what holds here
@@ -140,7 +143,8 @@ class AccessSimplifier {
       const absl::optional<bool> decided = ranges_.Decide(condition);
       if (decided == false && NESTOR_MUTANT("impossible_condition_dropped")) continue;
       if (decided == false) return false;
-      if (!decided && std::find(open.begin(), open.end(), condition) == open.end()) open.push_back(condition);
+      if (!decided && std::find(open.begin(), open.end(), condition) == open.end())
+        open.push_back(condition);
     }
     access_.conditions = std::move(open);
     return true;
@@ -186,7 +190,8 @@ class AccessSimplifier {
   // assumed throughout.
   bool SimplifyConditions() {
     IndexList& conditions = access_.conditions;
-    if (conditions.size() == 1 && IsPlainComparison(conditions[0]) && !GathersBehind(0)) return true;
+    if (conditions.size() == 1 && IsPlainComparison(conditions[0]) && !GathersBehind(0))
+      return true;
     size_t assumed = 0;
     while (assumed + 1 < conditions.size()) ranges_.Assume(conditions[assumed++]);
     bool made = true;
@@ -223,7 +228,8 @@ class AccessSimplifier {
 
   bool GathersBehind(size_t k) const {
     const auto gathers = [&](IndexId e) { return pool_.HasLoad(e); };
-    return std::any_of(access_.conditions.begin() + static_cast<int64_t>(k) + 1, access_.conditions.end(), gathers) ||
+    return std::any_of(access_.conditions.begin() + static_cast<int64_t>(k) + 1,
+                       access_.conditions.end(), gathers) ||
            std::any_of(access_.place.begin(), access_.place.end(), gathers);
   }
 

@@ -63,7 +63,8 @@ class Generator {
   }
 
   std::string Index() {
-    static const char* const kIndices[] = {"i", "i/2", "i%4", "(i + 1)/3*3", "k[i]", "N - 1 - i", "min(i, M)"};
+    static const char* const kIndices[] = {"i",    "i/2",       "i%4",      "(i + 1)/3*3",
+                                           "k[i]", "N - 1 - i", "min(i, M)"};
     const std::string index = kIndices[Pick(3) ? 0 : Pick(7)];
     const int offset = Pick(7) - 3;
     return offset == 0 ? index : absl::StrCat(index, offset < 0 ? " - " : " + ", std::abs(offset));
@@ -90,7 +91,8 @@ TEST(SimplifyAccess, OneMemoForAllSaysWhatOneForEachSays) {
         Access alone = nest.accesses[i], with_others = alone;
         AccessMemo own;
         const bool made = SimplifyAccess(nest.program, ranges, own, alone);
-        ASSERT_EQ(SimplifyAccess(nest.program, ranges, shared, with_others), made) << "seed " << seed << ": " << loads[i];
+        ASSERT_EQ(SimplifyAccess(nest.program, ranges, shared, with_others), made)
+            << "seed " << seed << ": " << loads[i];
         never += !made;
         if (!made) continue;
         EXPECT_EQ(with_others.place, alone.place) << "seed " << seed << ": " << loads[i];

@@ -29,14 +29,19 @@ TEST(Simplify, Masks) {
       {"for i in [0, N) { y[i] = v[i | 0.0] }", "for i in [0, N) { y[i] = v[i] }"},
       {"for i in [0, N) { y[i] = v[i | 0.0 if i < N, i >= 0] }", "for i in [0, N) { y[i] = v[i] }"},
       {"for i in [0, N) { y[i] = v[i | 0.0 if i < 3] }", ""},
-      {"for i in [0, N) { y[i] = v[i | 0.0 if i < 3, i < 4] }", "for i in [0, N) { y[i] = v[i | 0.0 if i < 3] }"},
-      {"for i in [0, N) { y[i] = v[i | 0.0 if i < 4, i < 3] }", "for i in [0, N) { y[i] = v[i | 0.0 if i < 3] }"},
-      {"for i in [0, N) { y[i] = v[i | 0.0 if i < 3, i < 3] }", "for i in [0, N) { y[i] = v[i | 0.0 if i < 3] }"},
+      {"for i in [0, N) { y[i] = v[i | 0.0 if i < 3, i < 4] }",
+       "for i in [0, N) { y[i] = v[i | 0.0 if i < 3] }"},
+      {"for i in [0, N) { y[i] = v[i | 0.0 if i < 4, i < 3] }",
+       "for i in [0, N) { y[i] = v[i | 0.0 if i < 3] }"},
+      {"for i in [0, N) { y[i] = v[i | 0.0 if i < 3, i < 3] }",
+       "for i in [0, N) { y[i] = v[i | 0.0 if i < 3] }"},
       {"for i in [0, N) { y[i] = v[i | 0.0 if i < 3 && i > 1 && i < N] }",
        "for i in [0, N) { y[i] = v[i | 0.0 if i < 3, i > 1] }"},
       // What being in range says.
-      {"for i in [0, N) { y[i] = v[i - 1 | 0.0 if i >= 1] }", "for i in [0, N) { y[i] = v[i - 1 | 0.0] }"},
-      {"for i in [0, N) { y[i] = v[i - $p | 0.0 if i >= $p, i - $p < N] }", "for i in [0, N) { y[i] = v[i - $p | 0.0] }"},
+      {"for i in [0, N) { y[i] = v[i - 1 | 0.0 if i >= 1] }",
+       "for i in [0, N) { y[i] = v[i - 1 | 0.0] }"},
+      {"for i in [0, N) { y[i] = v[i - $p | 0.0 if i >= $p, i - $p < N] }",
+       "for i in [0, N) { y[i] = v[i - $p | 0.0] }"},
       {"for i in [0, N) { y[i] = v[i + 1 | 0.0 if i >= 1] }", ""},
       {"for i in [1, N) { y[i] = v[i - 1 | 0.0] }", "for i in [1, N) { y[i] = v[i - 1] }"},
       // Never, and so the fill.
@@ -44,14 +49,17 @@ TEST(Simplify, Masks) {
       {"for i in [0, N) { y[i] = v[i | $f if i < 3, i > 5] }", "for i in [0, N) { y[i] = $f }"},
       {"for i in [0, N) { y[i] = v[i + N | 2.0] }", "for i in [0, N) { y[i] = 2.0 }"},
       {"for i in [0, N) { y[i] = v[i - N | 2.0] }", "for i in [0, N) { y[i] = 2.0 }"},
-      {"for i in [0, N) { y[i] = v[i | 2.0 if i/$k == 1 && i < 0] }", "for i in [0, N) { y[i] = 2.0 }"},
+      {"for i in [0, N) { y[i] = v[i | 2.0 if i/$k == 1 && i < 0] }",
+       "for i in [0, N) { y[i] = 2.0 }"},
       // Stores: dropped never, or always, and then what the value may rely on.
       {"for i in [0, N) { drop y[i] = 1.0 }", "for i in [0, N) { y[i] = 1.0 }"},
       {"for i in [0, N) { drop y[i] if i < N = 1.0 }", "for i in [0, N) { y[i] = 1.0 }"},
-      {"for i in [0, N) { y[i] = 1.0  drop y[i] if i < 0 = 2.0 }", "for i in [0, N) { y[i] = 1.0 }"},
+      {"for i in [0, N) { y[i] = 1.0  drop y[i] if i < 0 = 2.0 }",
+       "for i in [0, N) { y[i] = 1.0 }"},
       {"for i in [0, N) { y[i] = 1.0  drop y[i + N] = 2.0 }", "for i in [0, N) { y[i] = 1.0 }"},
       {"for i in [0, N) { drop y[i] if i < 0 = 2.0 }", ""},  // or nothing would write y
-      {"for i in [0, N) { drop y[i] if i < K = z[i | 0.0] }", "for i in [0, N) { drop y[i] if i < K = z[i] }"},
+      {"for i in [0, N) { drop y[i] if i < K = z[i | 0.0] }",
+       "for i in [0, N) { drop y[i] if i < K = z[i] }"},
       {"for i in [0, K) { drop y[i] = v[i | 0.0] }", "for i in [0, K) { drop y[i] = v[i] }"},
       {"for i in [0, N) { drop y[i] if i < 3 = z[i%8 | 0.0 if i < 5] }",
        "for i in [0, N) { drop y[i] if i < 3 = z[i | 0.0] }"},
@@ -73,15 +81,19 @@ TEST(Simplify, Places) {
   ExpectSimplified({
       {"for i in [0, N) { for c in [0, C) { y[(i*C + c)/C] = x[(i*C + c)/C, (i*C + c)%C | 0.0] } }",
        "for i in [0, N) { for c in [0, C) { y[i] = x[i, c] } }"},
-      {"for i in [0, N) { y[i] = f32(index(i%N + i/N)) }", "for i in [0, N) { y[i] = f32(index(i)) }"},
+      {"for i in [0, N) { y[i] = f32(index(i%N + i/N)) }",
+       "for i in [0, N) { y[i] = f32(index(i)) }"},
       {"for i in [0, N) { y[i] = f32(index(i%1 + 3)) }", "for i in [0, N) { y[i] = 3.0 }"},
       // Low bits, of all but what is gathered or divided.
-      {"for i in [0, N) { y[i] = f32(index((i - 5)%256)) }", "for i in [0, N) { y[i] = f32(and(index(i + 251), 255)) }"},
+      {"for i in [0, N) { y[i] = f32(index((i - 5)%256)) }",
+       "for i in [0, N) { y[i] = f32(and(index(i + 251), 255)) }"},
       {"for i in [0, N) { y[i] = f32(index(i%8)) }", ""},
-      {"for i in [0, N) { y[i] = f32(and(and(index(i), 15), 31)) }", "for i in [0, N) { y[i] = f32(and(index(i), 15)) }"},
+      {"for i in [0, N) { y[i] = f32(and(and(index(i), 15), 31)) }",
+       "for i in [0, N) { y[i] = f32(and(index(i), 15)) }"},
       {"for i in [0, N) { y[i] = f32(and(and(index(i), 15), 23)) }", ""},
       {"for i in [0, N) { y[i] = f32(index((i - 5)%600)) }", ""},
-      {"for i in [0, N) { y[i] = v[ids[i%N] | 0.0] }", "for i in [0, N) { y[i] = v[ids[i] | 0.0] }"},
+      {"for i in [0, N) { y[i] = v[ids[i%N] | 0.0] }",
+       "for i in [0, N) { y[i] = v[ids[i] | 0.0] }"},
       {"for h in [0, (N - R)/$s + 1) { for r0 in [0, R) { y[h] = v[h*$s + r0 | 0.0] } }",
        "for h in [0, (N - R)/$s + 1) { for r0 in [0, R) { y[h] = v[h*$s + r0] } }"},
       {"for i in [0, N) step 8 { for j in [i, min(N, i + 8)) { y[j] = v[j | 0.0] } }",
@@ -92,19 +104,24 @@ TEST(Simplify, Places) {
 TEST(Simplify, Loops) {
   ExpectSimplified({
       {"for i in [0, min(N, N + 1)) { y[i] = 1.0 }", "for i in [0, N) { y[i] = 1.0 }"},
-      {"for i in [0, N) { y[i] = 1.0  for j in [i, i) { y[j] = 2.0 } }", "for i in [0, N) { y[i] = 1.0 }"},
-      {"for i in [0, N) { y[i] = 1.0  for j in [N, i) { y[j] = 2.0 } }", "for i in [0, N) { y[i] = 1.0 }"},
-      {"for i in [0, N) { y[i] = 1.0 }  for j in [N, 0) { y[j] = 2.0 }", "for i in [0, N) { y[i] = 1.0 }"},
+      {"for i in [0, N) { y[i] = 1.0  for j in [i, i) { y[j] = 2.0 } }",
+       "for i in [0, N) { y[i] = 1.0 }"},
+      {"for i in [0, N) { y[i] = 1.0  for j in [N, i) { y[j] = 2.0 } }",
+       "for i in [0, N) { y[i] = 1.0 }"},
+      {"for i in [0, N) { y[i] = 1.0 }  for j in [N, 0) { y[j] = 2.0 }",
+       "for i in [0, N) { y[i] = 1.0 }"},
       {"for j in [N, 0) { y[j] = v[j | 0.0] }", ""},  // the only one that writes y
       {"for i in [0, N) { y[i] = 1.0  for j in [0, i/$k) { y[j] = 2.0 } }", ""},
-      {"for i in [0, N) { for j in [i, i + 1) { y[j] = v[j] } }", "for i in [0, N) { y[i] = v[i] }"},
+      {"for i in [0, N) { for j in [i, i + 1) { y[j] = v[j] } }",
+       "for i in [0, N) { y[i] = v[i] }"},
       {"for i in [0, N) { for j in [0, 1) { temp t: f32[j + 1]  t[j] = v[i]  y[i + j] = t[j] } }",
        "for i in [0, N) { temp t: f32[1]  t[0] = v[i]  y[i] = t[0] }"},
       {"for i in [0, 8) step 8 { y[i] = v[i] }", "block { y[0] = v[0] }"},
       {"for i in [0, N) { for j in [i, min(i + 2, N)) { y[j] = v[j] } }", ""},
       {"for i in [0, N) { for j in [max(i, 0), N) parallel { y[j] = v[j | 0.0] } }",
        "for i in [0, N) { for j in [i, N) parallel { y[j] = v[j] } }"},
-      {"for i in [0, N) { y[i] = 1.0  for j in [0, 3) { drop y[j] if i < 0 = 2.0 } }", "for i in [0, N) { y[i] = 1.0 }"},
+      {"for i in [0, N) { y[i] = 1.0  for j in [0, 3) { drop y[j] if i < 0 = 2.0 } }",
+       "for i in [0, N) { y[i] = 1.0 }"},
       {"for i in [0, N) { y[i] = 1.0  for j in [0, 3) {} }", ""},
   });
 }
@@ -173,15 +190,18 @@ TEST(Simplify, Values) {
 // An identity goes where the sum began at it.
 TEST(Simplify, SumsOfNothing) {
   ExpectSimplified({
-      {"for i in [0, N) { acc a: f32 = sum  a += v[i]  a += 2.0*0.0  y[i] = a }", "for i in [0, N) { acc a: f32 = sum  a += v[i]  y[i] = a }"},
+      {"for i in [0, N) { acc a: f32 = sum  a += v[i]  a += 2.0*0.0  y[i] = a }",
+       "for i in [0, N) { acc a: f32 = sum  a += v[i]  y[i] = a }"},
       {"for i in [0, N) { acc a: f32 = sum  a += v[i]  a += -0.0  y[i] = a }", ""},
-      {"for i in [0, N) { acc a: f32 = prod  a *= 1.0  a *= v[i]  y[i] = a }", "for i in [0, N) { acc a: f32 = prod  a *= v[i]  y[i] = a }"},
+      {"for i in [0, N) { acc a: f32 = prod  a *= 1.0  a *= v[i]  y[i] = a }",
+       "for i in [0, N) { acc a: f32 = prod  a *= v[i]  y[i] = a }"},
       {"for i in [0, N) { y[i] = v[i]  y[i] += 0.0 }", ""},
   });
 }
 
 TEST(Simplify, Equalities) {
-  ExpectSimplified({
+  ExpectSimplified(
+      {
           {"for i in [0, N) { y[i] = z[i | 0.0] }", "for i in [0, N) { y[i] = z[i] }"},
           {"for i in [0, K) { y[i] = v[i] }", "for i in [0, N) { y[i] = v[i] }"},
           {"temp t: f32[K]  for i in [0, K) { t[i] = v[i] }  for i in [0, N) { y[i] = t[i] }",
@@ -196,12 +216,15 @@ TEST(Simplify, Equalities) {
 
 // What read of what never ran goes with it: an output without elements needs no write.
 TEST(Simplify, OutputsWithoutElements) {
-  constexpr Frame kFrame = {"program p(x: f32[0, N]) -> (y: f32[0, N], r: f32) {\n", "\n  block { r = 1.0 }\n}\n"};
-  ExpectPass(Simplify, kFrame,
-             {
-                 {"temp t: f32[0]  for i in [0, 0) { t[i] = 2.0 }  for i in [0, 0) { for j in [0, N) { y[i, j] = t[i] } }", "temp t: f32[0]"},
-                 {"for i in [0, 0) { for j in [0, N) { y[i, j] = x[i, j] } }", " "},
-             });
+  constexpr Frame kFrame = {"program p(x: f32[0, N]) -> (y: f32[0, N], r: f32) {\n",
+                            "\n  block { r = 1.0 }\n}\n"};
+  ExpectPass(
+      Simplify, kFrame,
+      {
+          {"temp t: f32[0]  for i in [0, 0) { t[i] = 2.0 }  for i in [0, 0) { for j in [0, N) { y[i, j] = t[i] } }",
+           "temp t: f32[0]"},
+          {"for i in [0, 0) { for j in [0, N) { y[i, j] = x[i, j] } }", " "},
+      });
 }
 
 }  // namespace

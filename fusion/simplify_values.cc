@@ -32,14 +32,19 @@ absl::optional<Scalar> ConstantOf(const Program& program, ValueId id) {
 bool SameValue(const Program& program, ValueId a, ValueId b);
 
 bool SameAccess(const Program& program, const Access& a, const Access& b) {
-  const bool same_fill = a.fill == b.fill || (a.fill.valid() && b.fill.valid() && SameValue(program, a.fill, b.fill));
-  return a.tensor == b.tensor && a.place == b.place && a.masked == b.masked && a.conditions == b.conditions &&
-         same_fill;
+  const bool same_fill =
+      a.fill == b.fill || (a.fill.valid() && b.fill.valid() && SameValue(program, a.fill, b.fill));
+  return a.tensor == b.tensor && a.place == b.place && a.masked == b.masked &&
+         a.conditions == b.conditions && same_fill;
 }
 
-bool SameNode(const Program&, const ConstantValue& a, const ConstantValue& b) { return a.value == b.value; }
+bool SameNode(const Program&, const ConstantValue& a, const ConstantValue& b) {
+  return a.value == b.value;
+}
 bool SameNode(const Program&, const ParamValue& a, const ParamValue& b) { return a.name == b.name; }
-bool SameNode(const Program&, const IndexValue& a, const IndexValue& b) { return a.index == b.index; }
+bool SameNode(const Program&, const IndexValue& a, const IndexValue& b) {
+  return a.index == b.index;
+}
 bool SameNode(const Program& program, const LoadValue& a, const LoadValue& b) {
   return SameAccess(program, a.access, b.access);
 }
@@ -118,9 +123,7 @@ Scalar Zero(DType type) { return Scalar::Zero(type); }
 Scalar One(DType type) { return IsFloat(type) ? Scalar::Float(type, 1) : Scalar::Integer(type, 1); }
 // x + -0.0 = x of floats, x + 0 = x of integers.
 Scalar NeutralOfSum(DType type) { return IsFloat(type) ? Scalar::Float(type, -0.0) : Zero(type); }
-Scalar AllOnes(DType type) {
-  return IsSigned(type) ? Scalar::Integer(type, -1) : Highest(type);
-}
+Scalar AllOnes(DType type) { return IsSigned(type) ? Scalar::Integer(type, -1) : Highest(type); }
 
 // op(x, n) = x, n being Neutral.
 template <Scalar (*Neutral)(DType)>
@@ -177,7 +180,8 @@ absl::optional<IndexId> IndexOf(Program& program, ValueId id) {
 // index(a) < index(b), where it is always true, or always false.
 template <IndexKind kind, bool swapped>
 Result DecideIndices(const Application& a) {
-  const auto left = IndexOf(a.program, a.args[swapped ? 1 : 0]), right = IndexOf(a.program, a.args[swapped ? 0 : 1]);
+  const auto left = IndexOf(a.program, a.args[swapped ? 1 : 0]),
+             right = IndexOf(a.program, a.args[swapped ? 0 : 1]);
   if (!left || !right) return absl::nullopt;
   const auto decided = a.ranges.Decide(a.program.pool.Condition(kind, *left, *right));
   if (!decided) return absl::nullopt;
@@ -234,7 +238,8 @@ constexpr Row kRules[] = {
 Result SimplifyApplication(Program& program, Ranges& ranges, ValueId id) {
   const auto* apply = absl::get_if<ApplyValue>(&program[id].node);
   if (apply == nullptr) return absl::nullopt;
-  const Application a{program, ranges, apply->op, apply->args, program[id].type, program[apply->args.back()].type};
+  const Application a{program,     ranges,           apply->op,
+                      apply->args, program[id].type, program[apply->args.back()].type};
   if (const Result folded = Fold(a)) return folded;
   for (const Row& row : kRules) {
     if (row.op != a.op) continue;

@@ -7,18 +7,19 @@
 // b, e, p and q: where q < p the one in the middle is empty. So nothing has to be
 // proven for the cut to be right; proofs only keep min and max out of the bounds.
 //
-// Of more points than two the innermost ones are taken, if they are known. A loop stays whole of which a piece
-// would leave a comparison undecided, but for a border of few places, which is not cut again: so a second run
-// finds nothing to cut. Only where a piece has fewer extremes than the loop is it cut again, as in the clamped
-// place of x[min(max(v - 2, 0), N - 1)], of which the maximum turns over first.
+// Of more points than two the innermost ones are taken, if they are known. A loop stays whole of
+// which a piece would leave a comparison undecided, but for a border of few places, which is not
+// cut again: so a second run finds nothing to cut. Only where a piece has fewer extremes than the
+// loop is it cut again, as in the clamped place of x[min(max(v - 2, 0), N - 1)], of which the
+// maximum turns over first.
 //
 // A comparison that an inner index has a part in is left to the inner loop. Outer
 // loops go first, since before and behind the cuts their bodies are smaller, with
 // less to split: the borders of an image are four nests, not eight.
 //
 // Windows (SplitWindows) are cut for lanes, not for fewer masks: a comparison there is one between
-// the arguments of an extreme in their bounds, or says that a masked load is in range at the least and
-// greatest place of the window. A border has few places and may leave others of them undecided.
+// the arguments of an extreme in their bounds, or says that a masked load is in range at the least
+// and greatest place of the window. A border has few places and may leave others of them undecided.
 #include "fusion/split_loops.h"
 
 #include <algorithm>
@@ -49,10 +50,12 @@ enum class CutAt { kMasks, kWindows };
 
 class Splitter {
  public:
-  Splitter(Program& program, CutAt at) : program_(program), pool_(program.pool), ranges_(program), at_(at) {}
+  Splitter(Program& program, CutAt at)
+      : program_(program), pool_(program.pool), ranges_(program), at_(at) {}
 
   bool Run() {
-    const size_t values = program_.values.size(), vars = program_.vars.size(), tensors = program_.tensors.size();
+    const size_t values = program_.values.size(), vars = program_.vars.size(),
+                 tensors = program_.tensors.size();
     bool changed = false;
     // Statements that pieces leave out make room for others.
     for (Block& block : program_.blocks) {
@@ -66,13 +69,15 @@ class Splitter {
       return false;
     }
     auto& blocks = program_.blocks;
-    blocks.erase(std::remove_if(blocks.begin(), blocks.end(), [](const Block& b) { return b.body.empty(); }),
-                 blocks.end());
+    blocks.erase(
+        std::remove_if(blocks.begin(), blocks.end(), [](const Block& b) { return b.body.empty(); }),
+        blocks.end());
     return true;
   }
 
  private:
-  // Whether there is a window that may be smaller, or masked, somewhere: this takes one walk, and most blocks have none.
+  // Whether there is a window that may be smaller, or masked, somewhere: this takes one walk, and
+  // most blocks have none.
   bool MayCut(const Block& block) const {
     if (at_ == CutAt::kMasks) return true;
     bool may = false;
@@ -139,7 +144,8 @@ class Splitter {
     if (turns.empty()) return absl::nullopt;
     const IndexList points = PointsOf(ranges_, turns);
     const int statements = CountStatements(loop.body);
-    if (points.empty() || statements * static_cast<int>(points.size()) > budget_) return absl::nullopt;
+    if (points.empty() || statements * static_cast<int>(points.size()) > budget_)
+      return absl::nullopt;
     absl::optional<Scope> pieces = Cut(loop, turns, points);
     if (pieces) budget_ -= std::max(CountStatements(*pieces) - statements, 0);
     return pieces;
@@ -181,7 +187,8 @@ class Splitter {
       const bool may_be_window = at_ == CutAt::kWindows && inner_loop != nullptr;
       const auto window = may_be_window ? WindowOf(program_, *inner_loop) : absl::nullopt;
       if (window) {
-        for (const IndexId bound : {inner_loop->begin, inner_loop->end}) VisitExtreme(pool_, bound, add);
+        for (const IndexId bound : {inner_loop->begin, inner_loop->end})
+          VisitExtreme(pool_, bound, add);
         const auto asks = [&](const Access& access, size_t axis) {
           return has_windows_of_sizes || !IsMaskedInLanes(access, axis, loop);
         };
@@ -201,20 +208,24 @@ class Splitter {
     bool holds = false;
     VisitItems(loop.body, [&](const Item& item) {
       const auto* inner = item.As<Loop>();
-      holds = holds || (inner != nullptr && (HoldsVar(pool_, inner->begin, loop.var) || HoldsVar(pool_, inner->end, loop.var)));
+      holds = holds || (inner != nullptr && (HoldsVar(pool_, inner->begin, loop.var) ||
+                                             HoldsVar(pool_, inner->end, loop.var)));
     });
     return holds;
   }
 
-  // Whether lanes of the loop can each have a mask for the axis, so that it need not be cut there: elements of one or
-  // two bytes have none on some machines.
+  // Whether lanes of the loop can each have a mask for the axis, so that it need not be cut there:
+  // elements of one or two bytes have none on some machines.
   bool IsMaskedInLanes(const Access& access, size_t axis, const Loop& loop) {
     constexpr int kLeastBytes = 4;
-    const auto step = axis + 1 == access.place.size() ? CoefficientOf(program_, access.place[axis], loop.var) : absl::nullopt;
+    const auto step = axis + 1 == access.place.size()
+                          ? CoefficientOf(program_, access.place[axis], loop.var)
+                          : absl::nullopt;
     return step && pool_.IsConst(*step, 1) && ByteSize(program_[access.tensor].type) >= kLeastBytes;
   }
 
-  bool DependsOn(const Comparison& c, int64_t var, const absl::flat_hash_set<int64_t>& inner) const {
+  bool DependsOn(const Comparison& c, int64_t var,
+                 const absl::flat_hash_set<int64_t>& inner) const {
     if (!pool_.IsAffine(c.left) || !pool_.IsAffine(c.right)) return false;
     std::vector<int64_t> vars;
     CollectVars(pool_, c.left, vars);
@@ -233,24 +244,28 @@ class Splitter {
   // ---- The pieces
 
   // nullopt where a piece would not decide what it was cut for.
-  absl::optional<Scope> Cut(const Loop& loop, const std::vector<Turn>& turns, const IndexList& points) {
+  absl::optional<Scope> Cut(const Loop& loop, const std::vector<Turn>& turns,
+                            const IndexList& points) {
     Scope pieces;
     IndexId begin = loop.begin;
     for (size_t i = 0; i <= points.size(); ++i) {
       const IndexId end = i < points.size() ? Smaller(loop.end, points[i]) : loop.end;
-      if (!ranges_.LessEqual(end, begin) && !AddPiece(loop, begin, end, turns, pieces)) return absl::nullopt;
+      if (!ranges_.LessEqual(end, begin) && !AddPiece(loop, begin, end, turns, pieces))
+        return absl::nullopt;
       if (i < points.size()) begin = Larger(begin, points[i]);
     }
     return pieces;
   }
 
-  bool AddPiece(const Loop& loop, IndexId begin, IndexId end, const std::vector<Turn>& turns, Scope& pieces) {
+  bool AddPiece(const Loop& loop, IndexId begin, IndexId end, const std::vector<Turn>& turns,
+                Scope& pieces) {
     Loop piece{loop.var, begin, end, 1, loop.attributes, loop.body};
     ranges_.Enter(piece);
     int assumed = 0;
     for (const Turn& turn : turns) assumed += AssumeOutcome(turn, pool_.Var(loop.var));
     if (at_ == CutAt::kWindows) DecideBounds(piece.body);
-    else if (CountExtremes(piece.body) > 0) RewriteIndices(program_, piece.body, [&](IndexId e) { return Settled(e); });
+    else if (CountExtremes(piece.body) > 0)
+      RewriteIndices(program_, piece.body, [&](IndexId e) { return Settled(e); });
     absl::optional<Loop> copy = DecidedCopy(program_, ranges_, piece, !pieces.empty());
     while (assumed-- > 0) ranges_.Forget();
     ranges_.Leave();
@@ -271,7 +286,9 @@ class Splitter {
   // That move, in places.
   int CountExtremes(const Scope& scope) const {
     int count = 0;
-    const auto add = [&](const Access& access) { VisitExtremes(pool_, access, [&](Comparison) { ++count; }); };
+    const auto add = [&](const Access& access) {
+      VisitExtremes(pool_, access, [&](Comparison) { ++count; });
+    };
     VisitItems(scope, [&](const Item& item) {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) return;
@@ -282,25 +299,29 @@ class Splitter {
     return count;
   }
 
-  // So few places that what is left undecided in them does not matter: the image may end there, too. Masks are left
-  // only in what was cut off; of other short loops they are decided.
+  // So few places that what is left undecided in them does not matter: the image may end there,
+  // too. Masks are left only in what was cut off; of other short loops they are decided.
   bool IsBorder(const Loop& loop) {
-    const bool is_piece = pool_[loop.begin].kind == IndexKind::kMax || pool_[loop.end].kind == IndexKind::kMin;
+    const bool is_piece =
+        pool_[loop.begin].kind == IndexKind::kMax || pool_[loop.end].kind == IndexKind::kMin;
     if (at_ == CutAt::kMasks && !is_piece) return false;
     return ranges_.Less(ranges_.LengthOf(loop), pool_.Const(kMostAtBorder + 1));
   }
 
-  // Whether cutting it is worth that a border keeps masks: not where the inside would have no lanes for all that, as it
-  // gathers along the loop, nor for steps of a recurrence with loops inside.
+  // Whether cutting it is worth that a border keeps masks: not where the inside would have no lanes
+  // for all that, as it gathers along the loop, nor for steps of a recurrence with loops inside.
   bool LeavesMasksIn(const Loop& loop) const {
     if (at_ == CutAt::kWindows) return true;
     bool gathers = false;
     VisitItems(loop.body, [&](const Item& item) {
       VisitAccesses(program_, item, [&](TensorId, absl::Span<const IndexId> place, AccessKind) {
-        gathers = gathers || absl::c_any_of(place, [&](IndexId e) { return pool_.HasLoad(e) && HoldsVar(pool_, e, loop.var); });
+        gathers = gathers || absl::c_any_of(place, [&](IndexId e) {
+                    return pool_.HasLoad(e) && HoldsVar(pool_, e, loop.var);
+                  });
       });
     });
-    const bool holds_loop = absl::c_any_of(loop.body, [](const Item& item) { return item.As<Loop>() != nullptr; });
+    const bool holds_loop =
+        absl::c_any_of(loop.body, [](const Item& item) { return item.As<Loop>() != nullptr; });
     return !gathers && !(holds_loop && CarriedTensor(program_, loop).has_value());
   }
 
@@ -357,6 +378,8 @@ class Splitter {
 }  // namespace
 
 absl::StatusOr<bool> SplitLoops(Program& program) { return Splitter(program, CutAt::kMasks).Run(); }
-absl::StatusOr<bool> SplitWindows(Program& program) { return Splitter(program, CutAt::kWindows).Run(); }
+absl::StatusOr<bool> SplitWindows(Program& program) {
+  return Splitter(program, CutAt::kWindows).Run();
+}
 
 }  // namespace nestor::loop

@@ -16,12 +16,11 @@ namespace nestor::loop {
 //     ->  for v in [0, min(N + 1, 1)) { y[v] = 0.0 }
 //         for v in [1, N + 1) { y[v] = x[v - 1] }
 //
-// and leaves out what the pieces decide. Where two points may pass each other at small sizes, a border of 8 places at most
-// keeps the mask that is not decided there: the inside of a stencil has none. A piece that does nothing is gone: a gate
-// bounds its loop, and a causal triangle becomes one. A sum of products is cut where all
-// factors have the gate. Iterations keep their order,
-// so every bit stays. Returns whether it changed anything; if not, the program is
-// as it was.
+// and leaves out what the pieces decide. Where two points may pass each other at small sizes, a
+// border of 8 places at most keeps the mask that is not decided there: the inside of a stencil has
+// none. A piece that does nothing is gone: a gate bounds its loop, and a causal triangle becomes
+// one. A sum of products is cut where all factors have the gate. Iterations keep their order, so
+// every bit stays. Returns whether it changed anything; if not, the program is as it was.
 //
 // A loop has three pieces at most, before, between and behind the points, and a piece that
 // leaves an extreme within another three again. Loops of
@@ -31,17 +30,19 @@ namespace nestor::loop {
 // REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> SplitLoops(Program& program);
 
-// The same at the borders of windows over which anything but products is summed or compared, or products in few steps:
-// where the bounds of the loops over the window, extremes that move with a loop around, change from one argument to the
-// other, and where masked loads begin or cease to be in range at all places of the window; but not along their last axis,
-// if each iteration of the loop goes up by one there, and windows inside have one size: lanes of the loop can be masked.
+// The same at the borders of windows over which anything but products is summed or compared, or
+// products in few steps: where the bounds of the loops over the window, extremes that move with a
+// loop around, change from one argument to the other, and where masked loads begin or cease to be
+// in range at all places of the window; but not along their last axis, if each iteration of the
+// loop goes up by one there, and windows inside have one size: lanes of the loop can be masked.
 //
 //   for v in [0, N) { acc m: f32 = max  for r in [max(1 - v, 0), min(N + 1 - v, 3)) { m max= x[v + r - 1] }  y[v] = m }
 //     ->  for v in [0, min(N, 1)) { ..  for r in [1 - v, ..) { .. } }
 //         for v in [1, max(N - 1, 1)) { ..  for r in [0, 3) { .. } }
 //         ..
 //
-// So the inside has windows of known size, and masks that hold. Borders, of 8 places at most, keep what is not decided.
+// So the inside has windows of known size, and masks that hold. Borders, of 8 places at most, keep
+// what is not decided.
 absl::StatusOr<bool> SplitWindows(Program& program);
 
 }  // namespace nestor::loop

@@ -16,7 +16,8 @@ namespace {
 
 // Of applying a row of the op table once.
 int FlopsOf(const ScalarOpRow& row, DType result) {
-  const bool is_arithmetic = row.operands == OperandTypes::kNumber || row.operands == OperandTypes::kFloat;
+  const bool is_arithmetic =
+      row.operands == OperandTypes::kNumber || row.operands == OperandTypes::kFloat;
   if (!is_arithmetic || row.result != ResultType::kSame || !IsFloat(result)) return 0;
   return std::max(1, row.arity - 1);
 }
@@ -113,7 +114,8 @@ void CountText(const Program& program, Statistics& statistics) {
 }
 
 bool HoldsLoop(const Scope& scope) {
-  return std::any_of(scope.begin(), scope.end(), [](const Item& item) { return item.As<Loop>() != nullptr; });
+  return std::any_of(scope.begin(), scope.end(),
+                     [](const Item& item) { return item.As<Loop>() != nullptr; });
 }
 
 // ---- Bytes
@@ -134,7 +136,8 @@ absl::Status AddBytes(const SizedProgram& sized, absl::Span<const TensorId> tens
 
 }  // namespace
 
-absl::StatusOr<Statistics> StatisticsOf(const Program& program, const Sizes& sizes, const StatisticsOptions& options) {
+absl::StatusOr<Statistics> StatisticsOf(const Program& program, const Sizes& sizes,
+                                        const StatisticsOptions& options) {
   NESTOR_ASSIGN_OR_RETURN(const SizedProgram sized, SizedProgram::Create(program, sizes));
   Statistics statistics;
   Counter flops(sized, FlopsOf);
@@ -155,7 +158,8 @@ absl::StatusOr<Statistics> StatisticsOf(const Program& program, const Sizes& siz
   return statistics;
 }
 
-absl::Status MeasureMemory(const SizedProgram& program, const MemoryPlan& plan, Statistics& statistics) {
+absl::Status MeasureMemory(const SizedProgram& program, const MemoryPlan& plan,
+                           Statistics& statistics) {
   statistics.temp_bytes = 0;
   for (const PlannedBuffer& buffer : plan.buffers) {
     NESTOR_RETURN_IF_ERROR(AddBytes(program, buffer.tensors, statistics.temp_bytes));

@@ -14,7 +14,7 @@ namespace nestor::loop {
 
 struct Statistics {
   // Of the text.
-  int64_t blocks = 0;      // at the top, that hold a loop
+  int64_t blocks = 0;  // at the top, that hold a loop
   int64_t loops = 0;
   int64_t statements = 0;
   // Floating-point operations: an accumulation is one, and so is each application
@@ -23,16 +23,17 @@ struct Statistics {
   // and integers are none. Exact to 2^53 where loops are rectangles or no longer
   // than a few thousand; what masks leave out is counted.
   double flops = 0;
-  // Bytes of the results of primitive scalar operations, those of composed ops one by one; an accumulation is one,
-  // too: vectors that arithmetic makes, in bytes. And of products, and of quotients alone (work.h).
+  // Bytes of the results of primitive scalar operations, those of composed ops one by one; an
+  // accumulation is one, too: vectors that arithmetic makes, in bytes. And of products, and of
+  // quotients alone (work.h).
   double result_bytes = 0, product_bytes = 0, quotient_bytes = 0;
-  int64_t input_bytes = 0;   // of inputs whose elements are read
+  int64_t input_bytes = 0;  // of inputs whose elements are read
   int64_t output_bytes = 0;
-  int64_t temp_bytes = 0;    // of all that live in memory (memory_plan.h), side by side
+  int64_t temp_bytes = 0;  // of all that live in memory (memory_plan.h), side by side
   // As memory_plan.h places them: the program's, and those of scopes, of one worker.
   int64_t arena_bytes = 0, private_bytes = 0;
   int64_t arena_lower_bound = 0;  // of arena_bytes
-  BytesWalked walked;        // bytes_walked.h
+  BytesWalked walked;             // bytes_walked.h
 };
 
 struct StatisticsOptions {
@@ -46,7 +47,8 @@ absl::StatusOr<Statistics> StatisticsOf(const Program& program, const Sizes& siz
 
 // Sets temp_bytes, arena_bytes, private_bytes and arena_lower_bound to what the plan of
 // the program says.
-absl::Status MeasureMemory(const SizedProgram& program, const MemoryPlan& plan, Statistics& statistics);
+absl::Status MeasureMemory(const SizedProgram& program, const MemoryPlan& plan,
+                           Statistics& statistics);
 
 }  // namespace nestor::loop
 

@@ -101,7 +101,8 @@ class Gathered {
   bool Contains(TensorId tensor) {
     for (; seen_ < pool_.size(); ++seen_) {
       const IndexNode& node = pool_[IndexId{static_cast<int32_t>(seen_)}];
-      if (node.kind == IndexKind::kLoad) tensors_.insert(TensorId{static_cast<int32_t>(node.value)});
+      if (node.kind == IndexKind::kLoad)
+        tensors_.insert(TensorId{static_cast<int32_t>(node.value)});
     }
     return tensors_.contains(tensor);
   }
@@ -115,9 +116,10 @@ class Gathered {
 class ScopeSubstituter {
  public:
   // `is_program`: the scope is all that there is of the program.
-  ScopeSubstituter(Program& program, Gathered& gathered, Scope& scope, std::vector<TensorId> declared, bool is_program)
-      : program_(program), gathered_(gathered), scope_(scope), declared_(std::move(declared)), is_program_(is_program),
-        removed_(scope.size()), kept_values_(program.values.size()) {
+  ScopeSubstituter(Program& program, Gathered& gathered, Scope& scope,
+                   std::vector<TensorId> declared, bool is_program)
+      : program_(program), gathered_(gathered), scope_(scope), declared_(std::move(declared)),
+        is_program_(is_program), removed_(scope.size()), kept_values_(program.values.size()) {
     for (size_t i = 0; i < scope_.size(); ++i) Collect(i);
   }
 
@@ -125,7 +127,8 @@ class ScopeSubstituter {
     std::vector<std::pair<size_t, TensorId>> in_order;
     for (TensorId tensor : declared_) {
       const auto it = uses_.find(tensor);
-      if (it != uses_.end() && it->second.writes.size() == 1) in_order.emplace_back(it->second.writes[0], tensor);
+      if (it != uses_.end() && it->second.writes.size() == 1)
+        in_order.emplace_back(it->second.writes[0], tensor);
     }
     std::stable_sort(in_order.begin(), in_order.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -143,17 +146,19 @@ class ScopeSubstituter {
  private:
   void Collect(size_t i) {
     VisitItems(scope_[i], [&](const Item& item) {
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
-        Uses& uses = uses_[tensor];
-        if (kind == AccessKind::kRead) {
-          ++uses.reads[i];
-          ++uses.loads;
-        } else if (uses.writes.empty() || uses.writes.back() != i) {
-          uses.writes.push_back(i);
-        }
-      });
+      VisitAccesses(program_, item,
+                    [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
+                      Uses& uses = uses_[tensor];
+                      if (kind == AccessKind::kRead) {
+                        ++uses.reads[i];
+                        ++uses.loads;
+                      } else if (uses.writes.empty() || uses.writes.back() != i) {
+                        uses.writes.push_back(i);
+                      }
+                    });
       const auto* statement = item.As<Statement>();
-      if (statement != nullptr && Computes(*statement)) uses_[statement->target.tensor].computes = true;
+      if (statement != nullptr && Computes(*statement))
+        uses_[statement->target.tensor].computes = true;
     });
   }
 
@@ -189,7 +194,8 @@ class ScopeSubstituter {
       if (it == uses_.end()) continue;
       const auto& writes = it->second.writes;
       const auto write = std::lower_bound(writes.begin(), writes.end(), at);
-      if (write != writes.end() && *write <= item && !NESTOR_MUTANT("substitution_across_write")) return false;
+      if (write != writes.end() && *write <= item && !NESTOR_MUTANT("substitution_across_write"))
+        return false;
     }
     return true;
   }
@@ -206,7 +212,8 @@ class ScopeSubstituter {
     Recount(definition, i);
   }
 
-  void VisitStatement(const Definition& definition, Statement& statement, const LoopsAround& chain) {
+  void VisitStatement(const Definition& definition, Statement& statement,
+                      const LoopsAround& chain) {
     const auto in_index = [&](IndexId e) { return ReplaceInIndex(definition, e, chain); };
     const bool gathered = gathered_.Contains(definition.tensor);
     if (gathered) statement.target = RewriteAccess(program_, std::move(statement.target), in_index);
@@ -264,18 +271,21 @@ class ScopeSubstituter {
     }
     const IndexId rebuilt = pool.Make(node.kind, node.value, args);
     const bool is_number = node.kind != IndexKind::kLoad && !IsCondition(node.kind);
-    if (is_number && !pool.HasLoad(rebuilt) && !pool.ConstValue(rebuilt)) replacement.numbers.push_back(rebuilt);
+    if (is_number && !pool.HasLoad(rebuilt) && !pool.ConstValue(rebuilt))
+      replacement.numbers.push_back(rebuilt);
     return rebuilt;
   }
 
   bool Pays(const Definition& definition, const Access& access, const Statement& statement,
             const LoopsAround& chain) {
     if (IsExpansion(definition) || IsWidening(definition)) return true;
-    if (definition.cost == 0) return chain.empty() || !definition.vars.empty() || IsLeaf(definition);
+    if (definition.cost == 0)
+      return chain.empty() || !definition.vars.empty() || IsLeaf(definition);
     const int loads = uses_.at(definition.tensor).loads;
     if (ReadsEachOnce(access, chain)) {
       if (loads == 1 || IsCheap(definition)) return true;
-      return !IsInOrder(access, chain) && !statement.op && HasInOrder(definition.tensor, statement, chain);
+      return !IsInOrder(access, chain) && !statement.op &&
+             HasInOrder(definition.tensor, statement, chain);
     }
     if (definition.cost * loads > kMaxRecomputed) return false;
     return !IsPrefix(access, chain) && !FeedsReduction(statement, 0);
@@ -294,8 +304,8 @@ class ScopeSubstituter {
     for (const auto& [item, loads] : it->second.reads) {
       VisitItems(scope_[item], [&](const Item& inner) {
         const auto* reader = inner.As<Statement>();
-        found = found || (reader != nullptr && reader->target.tensor != target && Reads(*reader, target) &&
-                          FeedsReduction(*reader, depth + 1));
+        found = found || (reader != nullptr && reader->target.tensor != target &&
+                          Reads(*reader, target) && FeedsReduction(*reader, depth + 1));
       });
     }
     feeds_[target] = found;
@@ -325,12 +335,14 @@ class ScopeSubstituter {
                        [&](TensorId tensor) { return program_[tensor].shape.size() < rank; });
   }
 
-  // A few ops on elements that are narrower than what is made of them: read, or copied, these take less memory.
+  // A few ops on elements that are narrower than what is made of them: read, or copied, these
+  // take less memory.
   bool IsWidening(const Definition& definition) const {
     const int64_t bytes = ByteSize(program_[definition.tensor].type);
-    return IsCheap(definition) && !definition.reads.empty() && absl::c_all_of(definition.reads, [&](TensorId tensor) {
-      return program_[tensor].shape.empty() || ByteSize(program_[tensor].type) < bytes;
-    });
+    return IsCheap(definition) && !definition.reads.empty() &&
+           absl::c_all_of(definition.reads, [&](TensorId tensor) {
+             return program_[tensor].shape.empty() || ByteSize(program_[tensor].type) < bytes;
+           });
   }
 
   // A few ops on one tensor of the temporary's rank and others of lower rank: the
@@ -356,8 +368,8 @@ class ScopeSubstituter {
     bool found = false;
     VisitValues(program_, statement.value, [&](ValueId, const Value& value) {
       const auto* load = absl::get_if<LoadValue>(&value.node);
-      found = found || (load != nullptr && load->access.tensor == tensor && ReadsEachOnce(load->access, chain) &&
-                        IsInOrder(load->access, chain));
+      found = found || (load != nullptr && load->access.tensor == tensor &&
+                        ReadsEachOnce(load->access, chain) && IsInOrder(load->access, chain));
     });
     return found;
   }
@@ -371,10 +383,11 @@ class ScopeSubstituter {
   bool IsPrefix(const Access& access, const LoopsAround& chain) const {
     const size_t rank = access.place.size();
     if (rank > chain.size()) return false;
-    return std::all_of(chain.begin(), chain.begin() + static_cast<int64_t>(rank), [&](const Loop* loop) {
-      return std::any_of(access.place.begin(), access.place.end(),
-                         [&](IndexId e) { return program_.pool.VarValue(e) == loop->var; });
-    });
+    return std::all_of(
+        chain.begin(), chain.begin() + static_cast<int64_t>(rank), [&](const Loop* loop) {
+          return std::any_of(access.place.begin(), access.place.end(),
+                             [&](IndexId e) { return program_.pool.VarValue(e) == loop->var; });
+        });
   }
 
   // ---- Bookkeeping
@@ -388,10 +401,11 @@ class ScopeSubstituter {
 
   void VisitReads(const Item& item, absl::FunctionRef<void(TensorId)> visit) const {
     VisitItems(item, [&](const Item& inner) {
-      VisitAccesses(program_, inner, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
-        CountSteps(1);
-        if (kind == AccessKind::kRead) visit(tensor);
-      });
+      VisitAccesses(program_, inner,
+                    [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
+                      CountSteps(1);
+                      if (kind == AccessKind::kRead) visit(tensor);
+                    });
     });
   }
 
@@ -421,7 +435,8 @@ class ScopeSubstituter {
     scope_ = std::move(kept);
     if (!is_program_) return;
     auto& temps = program_.temps;
-    temps.erase(std::remove_if(temps.begin(), temps.end(), [&](TensorId t) { return IsGone(t); }), temps.end());
+    temps.erase(std::remove_if(temps.begin(), temps.end(), [&](TensorId t) { return IsGone(t); }),
+                temps.end());
   }
 
   bool IsGone(TensorId tensor) const { return gone_.contains(tensor); }
@@ -435,7 +450,7 @@ class ScopeSubstituter {
   absl::flat_hash_set<TensorId> gone_;
   absl::flat_hash_map<TensorId, Uses> uses_;
   absl::flat_hash_map<TensorId, bool> feeds_;  // FeedsReduction, while nothing changes
-  Measure measure_;  // of the definition at hand
+  Measure measure_;                            // of the definition at hand
   size_t kept_values_;  // of the program, when the unused ones were dropped last
   int replaced_ = 0;
   bool changed_ = false;

@@ -1,5 +1,5 @@
-// A comparison a <= b that is affine in the loop's index v is c*v + r >= 0 with c of a known sign: it holds from
-// ceil(-r/c) on, or up to floor(r/-c).
+// A comparison a <= b that is affine in the loop's index v is c*v + r >= 0 with c of a known sign:
+// it holds from ceil(-r/c) on, or up to floor(r/-c).
 #include "fusion/turning_points.h"
 
 #include <utility>
@@ -66,7 +66,9 @@ class TurnFinder {
 IndexList InnermostOf(Ranges& ranges, const std::vector<Turn>& turns) {
   IndexList points;
   for (bool rising : {true, false}) {
-    const auto is_further = [&](IndexId a, IndexId b) { return ranges.LessEqual(rising ? b : a, rising ? a : b); };
+    const auto is_further = [&](IndexId a, IndexId b) {
+      return ranges.LessEqual(rising ? b : a, rising ? a : b);
+    };
     absl::optional<IndexId> innermost;
     for (const Turn& turn : turns) {
       if (turn.rising != rising) continue;
@@ -81,15 +83,18 @@ IndexList InnermostOf(Ranges& ranges, const std::vector<Turn>& turns) {
 
 }  // namespace
 
-absl::optional<Turn> TurnOf(Program& program, Ranges& ranges, const Loop& loop, const Comparison& comparison) {
-  return TurnFinder(program, ranges).Of(loop, comparison, program.pool.Sub(comparison.right, comparison.left), 0);
+absl::optional<Turn> TurnOf(Program& program, Ranges& ranges, const Loop& loop,
+                            const Comparison& comparison) {
+  return TurnFinder(program, ranges)
+      .Of(loop, comparison, program.pool.Sub(comparison.right, comparison.left), 0);
 }
 
 IndexList PointsOf(Ranges& ranges, const std::vector<Turn>& turns) {
   IndexList points;
   for (bool rising : {true, false}) {
     for (const Turn& turn : turns) {
-      if (turn.rising == rising && !absl::c_linear_search(points, turn.at)) points.push_back(turn.at);
+      if (turn.rising == rising && !absl::c_linear_search(points, turn.at))
+        points.push_back(turn.at);
     }
   }
   if (points.size() > 2) return InnermostOf(ranges, turns);

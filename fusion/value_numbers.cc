@@ -24,7 +24,8 @@ ValueNumbers::Key ValueNumbers::KeyOf(const Value& value) {
     ValueNumbers& self;
     Key& key;
     void operator()(const ConstantValue& v) const {
-      const bool is_zero = NESTOR_MUTANT("zeros_of_both_signs_are_one") && IsFloat(v.value.type) && v.value.ToDouble() == 0;
+      const bool is_zero = NESTOR_MUTANT("zeros_of_both_signs_are_one") && IsFloat(v.value.type) &&
+                           v.value.ToDouble() == 0;
       key.push_back(is_zero ? 0 : static_cast<int64_t>(v.value.Canonical().bits));
     }
     void operator()(const ParamValue& v) const {
@@ -43,7 +44,8 @@ ValueNumbers::Key ValueNumbers::KeyOf(const Value& value) {
 
 void ValueNumbers::AppendAccess(const Access& access, Key& key) {
   key.push_back(access.tensor.value);
-  key.push_back(NESTOR_MUTANT("common_subexpression_across_write") ? 0 : versions_[access.tensor.value]);
+  key.push_back(
+      NESTOR_MUTANT("common_subexpression_across_write") ? 0 : versions_[access.tensor.value]);
   key.push_back(access.masked);
   for (IndexId e : access.place) AppendIndex(e, key);
   if (!access.masked) return;

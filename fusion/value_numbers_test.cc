@@ -11,10 +11,12 @@ namespace nestor::loop {
 namespace {
 
 // Two scalars, r and q, are assigned in turn; y and d are changed between them.
-Program Of(absl::string_view type, absl::string_view first, absl::string_view between, absl::string_view second) {
+Program Of(absl::string_view type, absl::string_view first, absl::string_view between,
+           absl::string_view second) {
   const std::string text = absl::StrCat(
-      "program p(x: f32[N], i: i64[N]; $f: f32 = 1.0, $g: f32 = 1.0) -> (y: f32[N], d: i64[N], r: ", type, ", q: ", type, ") {\n  block { r = ",
-      first, "  ", between, "  q = ", second, " }\n  block { drop y[0] = 0.0  drop d[0] = 0 }\n}\n");
+      "program p(x: f32[N], i: i64[N]; $f: f32 = 1.0, $g: f32 = 1.0) -> (y: f32[N], d: i64[N], r: ",
+      type, ", q: ", type, ") {\n  block { r = ", first, "  ", between, "  q = ", second,
+      " }\n  block { drop y[0] = 0.0  drop d[0] = 0 }\n}\n");
   const absl::StatusOr<Program> program = ParseProgram(text);
   EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
   if (!program.ok()) return Program();
@@ -73,7 +75,8 @@ TEST(ValueNumbers, WrittenAlike) {
       {"f32(index(i[0]))", "d[0] = 1", "f32(index(i[0]))", true},
   };
   for (const auto& c : kCases) {
-    EXPECT_EQ(AreSame(Of("f32", c.first, c.between, c.second), false), c.same) << c.first << "  " << c.between << "  " << c.second;
+    EXPECT_EQ(AreSame(Of("f32", c.first, c.between, c.second), false), c.same)
+        << c.first << "  " << c.between << "  " << c.second;
   }
 }
 
@@ -92,7 +95,8 @@ TEST(ValueNumbers, Aliases) {
       {"exp(x[0])", "y[d[0]] = exp(x[0])  d[0] = 1", "y[d[0]]", false},
   };
   for (const auto& c : kCases) {
-    EXPECT_EQ(AreSame(Of("f32", c.first, c.between, c.second), true), c.same) << c.first << "  " << c.between << "  " << c.second;
+    EXPECT_EQ(AreSame(Of("f32", c.first, c.between, c.second), true), c.same)
+        << c.first << "  " << c.between << "  " << c.second;
   }
 }
 

@@ -13,7 +13,8 @@ using IsCounted = bool (*)(ScalarOp op);
 int Primitives(ScalarOp op, const ScalarFunction& function, IsCounted is_counted) {
   if (function.body == nullptr) return is_counted(op) ? 1 : 0;
   int sum = 0;
-  for (const ScalarBody::Step& step : function.body->steps) sum += Primitives(step.op, step.function, is_counted);
+  for (const ScalarBody::Step& step : function.body->steps)
+    sum += Primitives(step.op, step.function, is_counted);
   return sum;
 }
 
@@ -22,7 +23,8 @@ int Count(const Program& program, ValueId root, IsCounted is_counted) {
   VisitValues(program, root, [&](ValueId, const Value& value) {
     const auto* apply = absl::get_if<ApplyValue>(&value.node);
     if (apply == nullptr) return;
-    sum += Primitives(apply->op, FunctionOf(apply->op, program[apply->args.back()].type, value.type), is_counted);
+    sum += Primitives(
+        apply->op, FunctionOf(apply->op, program[apply->args.back()].type, value.type), is_counted);
   });
   return sum;
 }
@@ -35,13 +37,15 @@ int OperationsOf(const Program& program, ValueId root) {
 
 int ProductsOf(const Program& program, ValueId root) {
   return Count(program, root, [](ScalarOp op) {
-    constexpr ScalarOp kProducts[] = {ScalarOp::kMul, ScalarOp::kFma, ScalarOp::kDiv, ScalarOp::kSqrt};
+    constexpr ScalarOp kProducts[] = {ScalarOp::kMul, ScalarOp::kFma, ScalarOp::kDiv,
+                                      ScalarOp::kSqrt};
     return absl::c_linear_search(kProducts, op);
   });
 }
 
 int QuotientsOf(const Program& program, ValueId root) {
-  return Count(program, root, [](ScalarOp op) { return op == ScalarOp::kDiv || op == ScalarOp::kSqrt; });
+  return Count(program, root,
+               [](ScalarOp op) { return op == ScalarOp::kDiv || op == ScalarOp::kSqrt; });
 }
 
 int MostOperations(const Program& program) {

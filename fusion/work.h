@@ -8,7 +8,8 @@ namespace nestor::loop {
 
 // Primitive scalar ops in the value, those of composed ops counted one by one.
 int OperationsOf(const Program& program, ValueId value);
-// Of these, products, quotients and roots, alone or fused with a sum: a processor has fewer pipes for them.
+// Of these, products, quotients and roots, alone or fused with a sum: a processor has fewer
+// pipes for them.
 int ProductsOf(const Program& program, ValueId value);
 // Of these, quotients and roots: they take a pipe for several cycles.
 int QuotientsOf(const Program& program, ValueId value);

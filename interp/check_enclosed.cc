@@ -20,15 +20,17 @@ long double Excess(const Enclosure& e, const Scalar& value) {
 }
 
 std::string ExcessText(long double excess) {
-  return std::isinf(excess) ? "" : absl::StrCat(", ", static_cast<double>(excess), " half-widths from its middle");
+  return std::isinf(excess)
+             ? ""
+             : absl::StrCat(", ", static_cast<double>(excess), " half-widths from its middle");
 }
 
 }  // namespace
 
 absl::Status CheckEnclosed(const ReferenceTensor& want, const TensorView& got) {
   if (got.type != want.type || got.shape != want.shape) {
-    return absl::InvalidArgumentError(absl::StrCat(Name(got.type), ShapeText(got.shape), ", want ", Name(want.type),
-                                                   ShapeText(want.shape)));
+    return absl::InvalidArgumentError(absl::StrCat(Name(got.type), ShapeText(got.shape), ", want ",
+                                                   Name(want.type), ShapeText(want.shape)));
   }
   std::string worst;
   long double worst_excess = -1;
@@ -38,8 +40,8 @@ absl::Status CheckEnclosed(const ReferenceTensor& want, const TensorView& got) {
     const long double excess = Encloses(e, value) ? -1 : Excess(e, value);
     if (excess > worst_excess) {
       worst_excess = excess;
-      worst = absl::StrCat("at [", absl::StrJoin(index, ", "), "]: ", LiteralText(value), " is not in ", ToString(e),
-                           ExcessText(excess), NonFiniteText(e, value));
+      worst = absl::StrCat("at [", absl::StrJoin(index, ", "), "]: ", LiteralText(value),
+                           " is not in ", ToString(e), ExcessText(excess), NonFiniteText(e, value));
     }
     NextIndex(want.shape, absl::MakeSpan(index));
   }

@@ -40,7 +40,8 @@ void Split(long double a, long double& high, long double& low) {
 // Whether Dekker's product of a and b neither overflows nor loses bits below.
 bool IsOrdinary(long double a, long double b, long double product) {
   const long double huge = 0x1p16300L, tiny = 0x1p-16200L;
-  return std::fabs(a) < huge && std::fabs(b) < huge && std::fabs(product) < huge && std::fabs(product) > tiny;
+  return std::fabs(a) < huge && std::fabs(b) < huge && std::fabs(product) < huge &&
+         std::fabs(product) > tiny;
 }
 
 // REQUIRES: IsOrdinary(a, b, a * b).
@@ -153,7 +154,9 @@ absl::optional<Scalar> OnlyMember(DType type, const Enclosure& e) {
 
 std::string ToString(const Enclosure& e) {
   std::string text;
-  const auto add = [&](const std::string& piece) { absl::StrAppend(&text, text.empty() ? "" : " or ", piece); };
+  const auto add = [&](const std::string& piece) {
+    absl::StrAppend(&text, text.empty() ? "" : " or ", piece);
+  };
   if (e.HasFinite() && !Below(e.low, e.high)) add(NumberText(e.low));
   else if (e.HasFinite()) add(absl::StrCat("[", NumberText(e.low), ", ", NumberText(e.high), "]"));
   if (e.plus_infinity) add("inf");
@@ -166,14 +169,16 @@ std::string NonFiniteText(const Enclosure& e, const Scalar& value) {
   std::string text;
   const bool finite = !value.IsNaN() && std::isfinite(ToLongDouble(value));
   if (!finite && !Encloses(e, value)) {
-    absl::StrAppend(&text, "; ", LiteralText(value), " is not possible here, in any order of sums and products");
+    absl::StrAppend(&text, "; ", LiteralText(value),
+                    " is not possible here, in any order of sums and products");
   }
   if (!e.HasNonFinite()) return text;
   Enclosure others = e;
   others.low = 1, others.high = 0;
   absl::StrAppend(&text, "; ", ToString(others), " is possible here",
-                  e.may_overflow ? ": a sum or product may overflow half-way, in some order of its terms"
-                                 : ", but no sum or product overflows in another order");
+                  e.may_overflow
+                      ? ": a sum or product may overflow half-way, in some order of its terms"
+                      : ", but no sum or product overflows in another order");
   return text;
 }
 
@@ -181,7 +186,9 @@ std::string NonFiniteText(const Enclosure& e, const Scalar& value) {
 
 long double FloatFormat::UnitRoundoff() const { return std::ldexp(1.0L, -precision); }
 long double FloatFormat::LeastNormal() const { return std::ldexp(1.0L, min_exponent); }
-long double FloatFormat::LeastSubnormal() const { return std::ldexp(1.0L, min_exponent + 1 - precision); }
+long double FloatFormat::LeastSubnormal() const {
+  return std::ldexp(1.0L, min_exponent + 1 - precision);
+}
 long double FloatFormat::Largest() const {
   return std::ldexp(2 - std::ldexp(1.0L, 1 - precision), max_exponent);
 }
@@ -230,12 +237,14 @@ Enclosure Rounded(DType type, const Enclosure& e) {
 
 long double ToLongDouble(const Scalar& value) {
   if (IsFloat(value.type)) return value.ToDouble();
-  return IsUnsigned(value.type) ? static_cast<long double>(value.bits) : static_cast<long double>(value.ToInt());
+  return IsUnsigned(value.type) ? static_cast<long double>(value.bits)
+                                : static_cast<long double>(value.ToInt());
 }
 
 Scalar FromLongDouble(DType type, long double x) {
   if (IsFloat(type)) return Scalar::Float(type, static_cast<double>(x));
-  return Scalar{type, IsUnsigned(type) ? ToBits(static_cast<uint64_t>(x)) : ToBits(static_cast<int64_t>(x))};
+  return Scalar{
+      type, IsUnsigned(type) ? ToBits(static_cast<uint64_t>(x)) : ToBits(static_cast<int64_t>(x))};
 }
 
 // ---- Outward arithmetic
@@ -260,7 +269,8 @@ Enclosure ExactProduct(const Enclosure& a, const Enclosure& b) {
   if (!a.HasFinite() || !b.HasFinite()) return e;
   e.low = MultiplyDown(a.low, b.low);
   e.high = MultiplyUp(a.low, b.low);
-  for (const auto& [x, y] : {std::pair(a.low, b.high), std::pair(a.high, b.low), std::pair(a.high, b.high)}) {
+  for (const auto& [x, y] :
+       {std::pair(a.low, b.high), std::pair(a.high, b.low), std::pair(a.high, b.high)}) {
     e.low = LesserOf(e.low, MultiplyDown(x, y));
     e.high = GreaterOf(e.high, MultiplyUp(x, y));
   }

@@ -23,7 +23,8 @@
 
 namespace nestor {
 
-static_assert(std::numeric_limits<long double>::digits == 64, "enclosures need the x87 long double");
+static_assert(std::numeric_limits<long double>::digits == 64,
+              "enclosures need the x87 long double");
 
 struct Enclosure {
   // The finite members; none where low > high.
@@ -73,10 +74,10 @@ struct FloatFormat {
   int precision;                   // bits of the significand, p
   int min_exponent, max_exponent;  // of normal numbers: 1.m * 2^e
 
-  long double UnitRoundoff() const;    // 2^-p
+  long double UnitRoundoff() const;  // 2^-p
   long double LeastNormal() const;
   long double LeastSubnormal() const;
-  long double Largest() const;         // finite
+  long double Largest() const;  // finite
   // The least magnitude that rounds to infinity: half a unit in the last place beyond Largest.
   long double OverflowThreshold() const;
   // The unit in the last place at x, the exponent held within the normal numbers'.

@@ -49,7 +49,17 @@ int64_t Setting(const char* name, int64_t otherwise) {
 
 // ---- Values
 
-enum class Flavour { kModerate, kCancelling, kWide, kSubnormal, kUnderflowing, kHuge, kSpecial, kSmallIntegers, kCount };
+enum class Flavour {
+  kModerate,
+  kCancelling,
+  kWide,
+  kSubnormal,
+  kUnderflowing,
+  kHuge,
+  kSpecial,
+  kSmallIntegers,
+  kCount
+};
 
 double DrawSpecial(Random& random) {
   const double specials[] = {INFINITY, -INFINITY, NAN, 0.0, -0.0, 1.0, -1.0, 0.5};
@@ -64,15 +74,23 @@ Scalar Draw(DType type, Flavour flavour, Random& random) {
     case Flavour::kModerate: return Scalar::Float(type, 4 * unit);
     // A few values and their negatives, off by a little.
     case Flavour::kCancelling: {
-      const double big = 1.0 + random.Below(3), off = random.Chance(50) ? 0 : std::ldexp(unit, -format.precision + 3);
+      const double big = 1.0 + random.Below(3),
+                   off = random.Chance(50) ? 0 : std::ldexp(unit, -format.precision + 3);
       return Scalar::Float(type, random.Chance(50) ? big + off : -big + off);
     }
-    case Flavour::kWide: return Scalar::Float(type, std::ldexp(unit, random.Below(2 * format.max_exponent) - format.max_exponent));
-    case Flavour::kSubnormal: return Scalar::Float(type, std::ldexp(unit, format.min_exponent + 2 - random.Below(format.precision)));
+    case Flavour::kWide:
+      return Scalar::Float(
+          type, std::ldexp(unit, random.Below(2 * format.max_exponent) - format.max_exponent));
+    case Flavour::kSubnormal:
+      return Scalar::Float(
+          type, std::ldexp(unit, format.min_exponent + 2 - random.Below(format.precision)));
     // Products are about the least numbers.
-    case Flavour::kUnderflowing: return Scalar::Float(type, std::ldexp(unit, format.min_exponent / 2 + 2 - random.Below(14)));
-    case Flavour::kHuge: return Scalar::Float(type, std::ldexp(unit, format.max_exponent - random.Below(3)));
-    case Flavour::kSpecial: return Scalar::Float(type, random.Chance(50) ? DrawSpecial(random) : unit);
+    case Flavour::kUnderflowing:
+      return Scalar::Float(type, std::ldexp(unit, format.min_exponent / 2 + 2 - random.Below(14)));
+    case Flavour::kHuge:
+      return Scalar::Float(type, std::ldexp(unit, format.max_exponent - random.Below(3)));
+    case Flavour::kSpecial:
+      return Scalar::Float(type, random.Chance(50) ? DrawSpecial(random) : unit);
     default: return Scalar::Float(type, random.Below(9) - 4);
   }
 }
@@ -108,7 +126,8 @@ Scalar Convert(const Scalar& x, DType type) {
 
 // A sum of the terms (or of products a[i] * b[i], where b is not empty) in `type`
 // or wider, rounded to `type`.
-Scalar SumSomehow(DType type, const std::vector<Scalar>& a, const std::vector<Scalar>& b, Random& random) {
+Scalar SumSomehow(DType type, const std::vector<Scalar>& a, const std::vector<Scalar>& b,
+                  Random& random) {
   const bool wide = type == DType::kF32 && random.Chance(25);
   const DType in = wide ? DType::kF64 : type;
   const int fma_percent = random.Below(3) * 50;
@@ -169,7 +188,9 @@ class Case {
     }
   }
 
-  bool IsUseless() const { return nodes_.back().e.nan && nodes_.back().e.plus_infinity && nodes_.back().e.minus_infinity; }
+  bool IsUseless() const {
+    return nodes_.back().e.nan && nodes_.back().e.plus_infinity && nodes_.back().e.minus_infinity;
+  }
 
  private:
   const Node& Pick() { return nodes_[random_.Below(static_cast<int>(nodes_.size()))]; }
@@ -178,12 +199,16 @@ class Case {
     nodes_.push_back(node);
     for (const Scalar& lane : node.lanes) {
       const Enclosure e = Rounded(lane.type, node.e);
-      if (!Encloses(e, lane)) return absl::StrCat(what, " of ", Name(type_), ": ", LiteralText(lane), " is not in ", ToString(e));
+      if (!Encloses(e, lane))
+        return absl::StrCat(what, " of ", Name(type_), ": ", LiteralText(lane), " is not in ",
+                            ToString(e));
     }
     return "";
   }
 
-  Enclosure Apply(ScalarOp op, std::initializer_list<Enclosure> args) { return ApplyInProgram(op, type_, type_, args); }
+  Enclosure Apply(ScalarOp op, std::initializer_list<Enclosure> args) {
+    return ApplyInProgram(op, type_, type_, args);
+  }
 
   Node Reduce(ReduceOp op, bool products) {
     const DType wide = random_.Chance(20) ? type_ : AccumulatorType(type_);
@@ -193,11 +218,13 @@ class Case {
     for (int i = 0; i < terms; ++i) {
       const Node &x = Pick(), &y = Pick();
       const Enclosure term = products ? Apply(ScalarOp::kMul, {x.e, y.e}) : Rounded(type_, x.e);
-      accumulation.Take(ApplyRow(wide == type_ ? ScalarOp::kCopy : ScalarOp::kCast, type_, wide, {term}));
+      accumulation.Take(
+          ApplyRow(wide == type_ ? ScalarOp::kCopy : ScalarOp::kCast, type_, wide, {term}));
       for (int lane = 0; lane < kLanes; ++lane) {
         // A 16-bit product is rounded before it is cast, in half of the lanes.
         const bool narrow = products && wide != type_ && lane % 2 == 0;
-        const Scalar rounded = narrow ? Run(ScalarOp::kMul, {x.lanes[lane], y.lanes[lane]}) : x.lanes[lane];
+        const Scalar rounded =
+            narrow ? Run(ScalarOp::kMul, {x.lanes[lane], y.lanes[lane]}) : x.lanes[lane];
         a[lane].push_back(Convert(rounded, wide));
         if (products && !narrow) b[lane].push_back(Convert(y.lanes[lane], wide));
       }
@@ -205,7 +232,8 @@ class Case {
     Node node{accumulation.Value(), {}};
     if (wide != type_) node.e = ApplyRow(ScalarOp::kCast, wide, type_, {node.e});
     for (int lane = 0; lane < kLanes; ++lane) {
-      const Scalar y = op == ReduceOp::kSum ? SumSomehow(wide, a[lane], b[lane], random_) : MultiplySomehow(a[lane], random_);
+      const Scalar y = op == ReduceOp::kSum ? SumSomehow(wide, a[lane], b[lane], random_)
+                                            : MultiplySomehow(a[lane], random_);
       node.lanes[lane] = Convert(y, type_);
     }
     return node;
@@ -217,8 +245,10 @@ class Case {
     const Enclosure product = Apply(ScalarOp::kMul, {a.e, b.e});
     Node node{Apply(minus ? ScalarOp::kSub : ScalarOp::kAdd, {c.e, product}), {}};
     for (int lane = 0; lane < kLanes; ++lane) {
-      const Scalar x = minus ? Run(ScalarOp::kNeg, {a.lanes[lane]}) : a.lanes[lane], y = b.lanes[lane], z = c.lanes[lane];
-      node.lanes[lane] = random_.Chance(50) ? Run(ScalarOp::kFma, {x, y, z}) : Run(ScalarOp::kAdd, {z, Run(ScalarOp::kMul, {x, y})});
+      const Scalar x = minus ? Run(ScalarOp::kNeg, {a.lanes[lane]}) : a.lanes[lane],
+                   y = b.lanes[lane], z = c.lanes[lane];
+      node.lanes[lane] = random_.Chance(50) ? Run(ScalarOp::kFma, {x, y, z})
+                                            : Run(ScalarOp::kAdd, {z, Run(ScalarOp::kMul, {x, y})});
     }
     return node;
   }
@@ -231,7 +261,9 @@ class Case {
       const Scalar reciprocal = Run(ScalarOp::kDiv, {Scalar::Float(type_, 1), y});
       switch (random_.Below(3)) {
         case 0: node.lanes[lane] = Run(ScalarOp::kAdd, {Run(ScalarOp::kDiv, {x, y}), z}); break;
-        case 1: node.lanes[lane] = Run(ScalarOp::kAdd, {Run(ScalarOp::kMul, {x, reciprocal}), z}); break;
+        case 1:
+          node.lanes[lane] = Run(ScalarOp::kAdd, {Run(ScalarOp::kMul, {x, reciprocal}), z});
+          break;
         default: node.lanes[lane] = Run(ScalarOp::kFma, {x, reciprocal, z});
       }
     }
@@ -241,7 +273,8 @@ class Case {
   // where(a < b, c, d), for some comparison.
   Node Choose() {
     const Node &a = Pick(), &b = Pick(), &c = Pick(), &d = Pick();
-    const ScalarOp compares[] = {ScalarOp::kLt, ScalarOp::kLe, ScalarOp::kGt, ScalarOp::kGe, ScalarOp::kEq, ScalarOp::kNe};
+    const ScalarOp compares[] = {ScalarOp::kLt, ScalarOp::kLe, ScalarOp::kGt,
+                                 ScalarOp::kGe, ScalarOp::kEq, ScalarOp::kNe};
     const ScalarOp compare = compares[random_.Below(6)];
     const Enclosure condition = ApplyRow(compare, type_, DType::kBool, {a.e, b.e});
     Node node{ApplyRow(ScalarOp::kSelect, type_, type_, {condition, c.e, d.e}), {}};
@@ -264,13 +297,17 @@ class Case {
       for (int lane = 0; lane < kLanes; ++lane) {
         const Scalar value = x.lanes[lane];
         const ScalarOp beats = op == ReduceOp::kArgmax ? ScalarOp::kGt : ScalarOp::kLt;
-        const bool better = i == 0 || (!best[lane].IsNaN() && (value.IsNaN() || Run(beats, type_, DType::kBool, {value, best[lane]}).bits));
+        const bool better =
+            i == 0 ||
+            (!best[lane].IsNaN() &&
+             (value.IsNaN() || Run(beats, type_, DType::kBool, {value, best[lane]}).bits));
         if (better) best[lane] = value, place[lane] = i;
       }
     }
     const Enclosure e = candidates.Position();
     for (int p : place) {
-      if (!Encloses(e, Scalar::I64(p))) return absl::StrCat(Name(op), ": ", p, " is not in ", ToString(e));
+      if (!Encloses(e, Scalar::I64(p)))
+        return absl::StrCat(Name(op), ": ", p, " is not in ", ToString(e));
     }
     return "";
   }
@@ -323,7 +360,8 @@ TEST(Enclosure, HoldsAllowedEvaluations) {
         useless += kLanes * c.IsUseless();
       }
     }
-    std::cerr << Name(type) << ": " << done << " checks, of which " << useless * 100 / done << " % against all values\n";
+    std::cerr << Name(type) << ": " << done << " checks, of which " << useless * 100 / done
+              << " % against all values\n";
     EXPECT_LT(useless, done / 3);
   }
 }
@@ -351,8 +389,11 @@ double Looseness(const Reduction& r, DType type, int terms, Random& random) {
   __float128 exact = r.op == ReduceOp::kSum ? 0 : 1;
   for (int i = 0; i < terms; ++i) {
     // Factors near 1, so that long products stay in range.
-    const double x = r.op == ReduceOp::kProd ? 1 + random.Signed() / 4 : (r.positive ? random.Unit() : random.Signed()) * (1 + random.Unit());
-    const Scalar a = Scalar::Float(type, x), b = Scalar::Float(type, r.products ? random.Signed() : 1);
+    const double x = r.op == ReduceOp::kProd
+                         ? 1 + random.Signed() / 4
+                         : (r.positive ? random.Unit() : random.Signed()) * (1 + random.Unit());
+    const Scalar a = Scalar::Float(type, x),
+                 b = Scalar::Float(type, r.products ? random.Signed() : 1);
     const Enclosure product = ApplyRow(ScalarOp::kMul, type, type, {Point(a), Point(b)});
     accumulation.Take(wide == type ? product : ApplyRow(ScalarOp::kCast, type, wide, {product}));
     const Scalar term = Convert(Run(ScalarOp::kMul, {a, b}), wide);
@@ -363,7 +404,8 @@ double Looseness(const Reduction& r, DType type, int terms, Random& random) {
   Enclosure e = accumulation.Value();
   if (wide != type) e = ApplyRow(ScalarOp::kCast, wide, type, {e});
   const double observed = std::fabs(static_cast<double>(Convert(native, type).ToDouble() - exact));
-  const double bound = std::max(static_cast<double>(e.high - exact), static_cast<double>(exact - e.low));
+  const double bound =
+      std::max(static_cast<double>(e.high - exact), static_cast<double>(exact - e.low));
   return observed == 0 ? NAN : bound / observed;
 }
 

@@ -32,18 +32,18 @@ struct Memory {
 
 // A tensor while the program runs.
 struct Cell {
-  std::shared_ptr<Memory> memory;   // null for inputs, and where nothing needs it
+  std::shared_ptr<Memory> memory;  // null for inputs, and where nothing needs it
   uint8_t mark = 1;
-  std::vector<int64_t> positions;   // of an arg accumulator
-  ElementLoader load = nullptr;     // of its type
-  int64_t element_size = 0;         // in bytes
+  std::vector<int64_t> positions;  // of an arg accumulator
+  ElementLoader load = nullptr;    // of its type
+  int64_t element_size = 0;        // in bytes
 };
 
 class Interpreter : ValueWalk<Interpreter, Bits> {
  public:
   Interpreter(const Program& program, const InterpreterOptions& options)
-      : ValueWalk(program, options), cells_(program.tensors.size()), functions_(program.values.size()),
-        random_(options.shuffle_seed.value_or(0)) {
+      : ValueWalk(program, options), cells_(program.tensors.size()),
+        functions_(program.values.size()), random_(options.shuffle_seed.value_or(0)) {
     for (size_t i = 0; i < cells_.size(); ++i) {
       cells_[i].load = LoaderOf(program.tensors[i].type);
       cells_[i].element_size = ByteSize(program.tensors[i].type);
@@ -51,7 +51,8 @@ class Interpreter : ValueWalk<Interpreter, Bits> {
     for (size_t i = 0; i < functions_.size(); ++i) {
       const auto* apply = absl::get_if<loop::ApplyValue>(&program.values[i].node);
       if (apply == nullptr) continue;
-      functions_[i] = FunctionOf(apply->op, program[apply->args.back()].type, program.values[i].type);
+      functions_[i] =
+          FunctionOf(apply->op, program[apply->args.back()].type, program.values[i].type);
     }
   }
 
@@ -107,7 +108,8 @@ class Interpreter : ValueWalk<Interpreter, Bits> {
       return absl::OkStatus();
     }
     const Scalar identity = Identity(info.op, info.type);
-    for (size_t i = 0; i < written.size(); ++i) nestor::Store(identity, Address(id, static_cast<int64_t>(i)));
+    for (size_t i = 0; i < written.size(); ++i)
+      nestor::Store(identity, Address(id, static_cast<int64_t>(i)));
     return absl::OkStatus();
   }
 
@@ -163,7 +165,9 @@ class Interpreter : ValueWalk<Interpreter, Bits> {
     return cell.memory == nullptr || cell.memory->written[offset] == cell.mark;
   }
 
-  Scalar Held(TensorId id, int64_t offset) { return {program_[id].type, CellOf(id).load(Address(id, offset))}; }
+  Scalar Held(TensorId id, int64_t offset) {
+    return {program_[id].type, CellOf(id).load(Address(id, offset))};
+  }
 
   Bits Element(TensorId id, int64_t offset) {
     const Cell& cell = CellOf(id);
@@ -190,7 +194,8 @@ class Interpreter : ValueWalk<Interpreter, Bits> {
   void AccumulateArg(TensorId id, int64_t offset, ReduceOp op, Bits bits, Bits position) {
     int64_t& best = CellOf(id).positions[offset];
     const Scalar value{program_[id].type, bits}, current = Held(id, offset);
-    const bool better = best < 0 || (!current.IsNaN() && (value.IsNaN() || Beats(op, value, current)));
+    const bool better =
+        best < 0 || (!current.IsNaN() && (value.IsNaN() || Beats(op, value, current)));
     if (!better) return;
     best = FromBits<int64_t>(position);
     Put(id, offset, bits);
@@ -228,7 +233,8 @@ class Interpreter : ValueWalk<Interpreter, Bits> {
 }  // namespace
 
 Signature SignatureOf(const loop::Program& program) {
-  Signature signature{program.name, &program.pool, {}, &program.params, &program.equalities, &program.range_checks};
+  Signature signature{program.name,    &program.pool,       {},
+                      &program.params, &program.equalities, &program.range_checks};
   for (TensorId id : program.inputs) {
     const TensorInfo& info = program[id];
     signature.args.push_back({info.name, info.type, &info.shape, info.shape_only});

@@ -10,7 +10,8 @@
 namespace nestor {
 namespace {
 
-absl::StatusOr<std::vector<Tensor>> RunText(const char* text, const InterpreterOptions& options = {}) {
+absl::StatusOr<std::vector<Tensor>> RunText(const char* text,
+                                            const InterpreterOptions& options = {}) {
   const absl::StatusOr<loop::Program> program = loop::ParseProgram(text);
   EXPECT_TRUE(program.ok()) << program.status() << text;
   if (!program.ok()) return program.status();
@@ -30,22 +31,30 @@ struct Refusal {
 TEST(Interpreter, Refuses) {
   const InterpreterOptions few_steps{10, 0, {}}, few_bytes{0, 32, {}};
   const std::vector<Refusal> refusals = {
-      {"temp t: f32[N]  for i in [0, N) { y[i] = t[i] }", absl::StatusCode::kInternal, "not written: t[0] of [4]"},
+      {"temp t: f32[N]  for i in [0, N) { y[i] = t[i] }", absl::StatusCode::kInternal,
+       "not written: t[0] of [4]"},
       {"for i in [0, N) { y[i] += x[i] }", absl::StatusCode::kInternal, "not written: y[0]"},
-      {"for i in [1, N) { y[i] = x[i] }", absl::StatusCode::kInternal, "element 0 of y was not written"},
-      {"for i in [0, N) { temp t: f32  for j in [0, i) { t = x[j] }  y[i] = t }", absl::StatusCode::kInternal, "not written: t[]"},
+      {"for i in [1, N) { y[i] = x[i] }", absl::StatusCode::kInternal,
+       "element 0 of y was not written"},
+      {"for i in [0, N) { temp t: f32  for j in [0, i) { t = x[j] }  y[i] = t }",
+       absl::StatusCode::kInternal, "not written: t[]"},
       {"for i in [0, N) { y[i] = x[i + 1] }", absl::StatusCode::kOutOfRange, "x[4] of [4]"},
       {"for i in [0, N) { y[i - 1] = x[i] }", absl::StatusCode::kOutOfRange, "y[-1] of [4]"},
-      {"for i in [0, N) { for j in [0, N) { y[i] = x[j] } }", absl::StatusCode::kResourceExhausted, "limit of 10 steps", few_steps},
-      {"temp t: f32[5*N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { y[i] = t[i] }", absl::StatusCode::kResourceExhausted, "tensor t [20]", few_bytes},
-      {"temp t: f32[N - 5]  for i in [0, N) { y[i] = x[i] }", absl::StatusCode::kInvalidArgument, "negative: -1"},
-      {"for i in [0, N) { y[i*9223372036854775807] = x[i] }", absl::StatusCode::kInvalidArgument, "overflows"},
+      {"for i in [0, N) { for j in [0, N) { y[i] = x[j] } }", absl::StatusCode::kResourceExhausted,
+       "limit of 10 steps", few_steps},
+      {"temp t: f32[5*N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { y[i] = t[i] }",
+       absl::StatusCode::kResourceExhausted, "tensor t [20]", few_bytes},
+      {"temp t: f32[N - 5]  for i in [0, N) { y[i] = x[i] }", absl::StatusCode::kInvalidArgument,
+       "negative: -1"},
+      {"for i in [0, N) { y[i*9223372036854775807] = x[i] }", absl::StatusCode::kInvalidArgument,
+       "overflows"},
   };
   for (const Refusal& r : refusals) {
     const std::string text = std::string("program p(x: f32[N]) -> (y: f32[N]) { ") + r.body + " }";
     const auto result = RunText(text.c_str(), r.options);
     EXPECT_EQ(result.status().code(), r.code) << text << "\n" << result.status();
-    EXPECT_TRUE(absl::StrContains(result.status().message(), r.piece)) << text << "\n" << result.status();
+    EXPECT_TRUE(absl::StrContains(result.status().message(), r.piece)) << text << "\n"
+                                                                       << result.status();
   }
 }
 
@@ -72,34 +81,44 @@ TEST(Interpreter, TempsHaveMemoryWhileTheyAreNeeded) {
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { y[i] = t[i] }", 32},
       // In place of the one before.
       {"temp t: f32[N]  temp u: f32[N]  temp v: f32[N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { u[i] = t[i] }  "
-       "for i in [0, N) { v[i] = u[i] }  for i in [0, N) { y[i] = v[i] }", 32},
+       "for i in [0, N) { v[i] = u[i] }  for i in [0, N) { y[i] = v[i] }",
+       32},
       // The same within one loop, the last one read after it.
       {"temp t: f32[N]  temp u: f32[N]  temp v: f32[N]  for i in [0, N) { t[i] = x[i]  u[i] = t[i]  v[i] = u[i] }  "
-       "for i in [0, N) { y[i] = v[i] }", 32},
+       "for i in [0, N) { y[i] = v[i] }",
+       32},
       // After the one before.
       {"temp t: f32[N]  temp u: f32[N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { y[i] = t[N - 1 - i] }  "
-       "for i in [0, N) { u[i] = y[i] }  for i in [0, N) { y[i] = u[N - 1 - i] }", 32},
+       "for i in [0, N) { u[i] = y[i] }  for i in [0, N) { y[i] = u[N - 1 - i] }",
+       32},
       // Together.
       {"temp t: f32[N]  temp u: f32[N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { u[i] = t[N - 1 - i] }  "
-       "for i in [0, N) { y[i] = u[N - 1 - i] }", 48},
+       "for i in [0, N) { y[i] = u[N - 1 - i] }",
+       48},
       {"acc s: f32[N] = sum  acc t: f32[N] = max  for i in [0, N) { s[i] += x[i] }  for i in [0, N) { y[i] = s[i] }  "
-       "for i in [0, N) { t[i] max= x[i] }  for i in [0, N) { y[i] = t[i] }", 32},
+       "for i in [0, N) { t[i] max= x[i] }  for i in [0, N) { y[i] = t[i] }",
+       32},
       {"block { temp t: f32[N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { y[i] = t[i] } }  "
-       "for i in [0, N) { temp u: f32[N]  u[i] = y[i]  y[i] = u[i] }", 32},
+       "for i in [0, N) { temp u: f32[N]  u[i] = y[i]  y[i] = u[i] }",
+       32},
   };
   for (const auto& c : kCases) {
     const std::string text = std::string("program p(x: f32[N]) -> (y: f32[N]) { ") + c.body + " }";
     const auto result = RunText(text.c_str(), {0, c.bytes, {}});
     ASSERT_TRUE(result.ok()) << text << result.status();
     EXPECT_TRUE(BitEqual((*result)[0], Tensor::Of<float>({4}, {1, 2, 3, 4}))) << text;
-    EXPECT_EQ(RunText(text.c_str(), {0, c.bytes - 1, {}}).status().code(), absl::StatusCode::kResourceExhausted) << text;
+    EXPECT_EQ(RunText(text.c_str(), {0, c.bytes - 1, {}}).status().code(),
+              absl::StatusCode::kResourceExhausted)
+        << text;
   }
 }
 
 // Passes may list the one that takes memory before the one that it takes it from.
 TEST(Interpreter, TakesMemoryInAnyOrderOfTemps) {
-  loop::Program program = loop::ParseProgram("program p() -> (y: f32) { acc s: f32 = sum  temp t: f32  "
-                                             "block { t = s }  block { y = t } }").value();
+  loop::Program program =
+      loop::ParseProgram("program p() -> (y: f32) { acc s: f32 = sum  temp t: f32  "
+                         "block { t = s }  block { y = t } }")
+          .value();
   std::swap(program.temps[0], program.temps[1]);
   const auto result = Interpret(program, {});
   ASSERT_TRUE(result.ok()) << result.status();
@@ -116,11 +135,14 @@ TEST(Interpreter, BytesOfAnotherTensorAreNotWritten) {
       "for i in [0, N - 1) { u[i] = t[i] }  for i in [0, N - 1) { v[i] = u[i] }  for i in [0, N) { y[i] = v[i] }",
   };
   for (const char* tail : kTails) {
-    const std::string text = std::string("program p(x: f32[N]) -> (y: f32[N]) { temp t: f32[N]  temp u: f32[N]  "
-                                         "temp v: f32[N]  for i in [0, N) { t[i] = x[i] }  ") + tail + " }";
+    const std::string text =
+        std::string("program p(x: f32[N]) -> (y: f32[N]) { temp t: f32[N]  temp u: f32[N]  "
+                    "temp v: f32[N]  for i in [0, N) { t[i] = x[i] }  ") +
+        tail + " }";
     const auto result = RunText(text.c_str());
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInternal) << text;
-    EXPECT_TRUE(absl::StrContains(result.status().message(), "not written")) << text << result.status();
+    EXPECT_TRUE(absl::StrContains(result.status().message(), "not written"))
+        << text << result.status();
   }
 }
 

@@ -55,7 +55,8 @@ constexpr int kMaxCombinations = 64;
 struct Slot {
   bool written = false;
   Enclosure value = {};
-  std::vector<Accumulation> sums = {};       // in place of the value; one for each type that they may run in
+  // In place of the value; one for each type that they may run in.
+  std::vector<Accumulation> sums = {};
   bool is_step = false;                      // a recurrence has summed it
   std::vector<LinearRecurrence> steps = {};  // likewise, of a linear recurrence
 };
@@ -86,9 +87,11 @@ struct Cell {
 
 class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
  public:
-  ReferenceInterpreter(const Program& program, const InterpreterOptions& options, Precision precision)
-      : ValueWalk(program, options), precision_(precision), step_operands_(program), scans_(program),
-        is_accumulated_(AccumulatedIn(program)), cells_(program.tensors.size()), step_cells_(program.tensors.size()) {}
+  ReferenceInterpreter(const Program& program, const InterpreterOptions& options,
+                       Precision precision)
+      : ValueWalk(program, options), precision_(precision), step_operands_(program),
+        scans_(program), is_accumulated_(AccumulatedIn(program)), cells_(program.tensors.size()),
+        step_cells_(program.tensors.size()) {}
 
   absl::StatusOr<std::vector<ReferenceTensor>> Run(const RunInputs& inputs) {
     NESTOR_RETURN_IF_ERROR(RunProgram(inputs));
@@ -96,7 +99,8 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     for (TensorId id : program_.outputs) {
       ReferenceTensor output{program_[id].type, ViewOf(id).shape, {}};
       for (const Slot& element : CellOf(id).elements) {
-        if (!element.written) return UnwrittenResult(id, static_cast<int64_t>(output.elements.size()));
+        if (!element.written)
+          return UnwrittenResult(id, static_cast<int64_t>(output.elements.size()));
         output.elements.push_back(Rounded(output.type, ValueOf(element)));
       }
       outputs.push_back(std::move(output));
@@ -108,7 +112,9 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
   friend ValueWalk;
   friend Walk;
 
-  Cell& CellOf(TensorId id) { return (for_step_ && step_operands_.IsSplit(id) ? step_cells_ : cells_)[id.value]; }
+  Cell& CellOf(TensorId id) {
+    return (for_step_ && step_operands_.IsSplit(id) ? step_cells_ : cells_)[id.value];
+  }
 
   // Evaluates what a step sees, if `for_step`, else what is in hand.
   template <class Function>
@@ -176,7 +182,8 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
   absl::Status Store(const loop::Statement& statement, int64_t offset) {
     const loop::Scans::Link* link = scans_.Find(statement);
     return ForEachCell(statement.target.tensor, [&] {
-      return link != nullptr ? StoreStep(*link, statement.target.tensor, offset) : ValueWalk::Store(statement, offset);
+      return link != nullptr ? StoreStep(*link, statement.target.tensor, offset)
+                             : ValueWalk::Store(statement, offset);
     });
   }
 
@@ -190,15 +197,18 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     if (!cell.args.empty()) return cell.args[offset].Position();
     if (!cell.elements.empty()) return ValueOf(cell.elements[offset]);
     const TensorView& view = ViewOf(id);
-    return Point(Load(view.type, static_cast<const char*>(view.data) + offset * ByteSize(view.type)));
+    return Point(
+        Load(view.type, static_cast<const char*>(view.data) + offset * ByteSize(view.type)));
   }
 
   void Assign(TensorId id, int64_t offset, const Enclosure& value) {
     CellOf(id).elements[offset] = {.written = true, .value = value};
   }
 
-  void AccumulateArg(TensorId id, int64_t offset, ReduceOp, const Enclosure& value, const Enclosure& position) {
-    const Enclosure rounded = InEachType(program_[id].type, [&](DType type) { return Rounded(type, value); });
+  void AccumulateArg(TensorId id, int64_t offset, ReduceOp, const Enclosure& value,
+                     const Enclosure& position) {
+    const Enclosure rounded =
+        InEachType(program_[id].type, [&](DType type) { return Rounded(type, value); });
     CellOf(id).args[offset].Take(rounded, position);
   }
 
@@ -245,7 +255,8 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
 
   Slot EarlierSum(const loop::Scans::Link& link, DType type) {
     const Slot* earlier = EarlierOf(link);
-    if (earlier != nullptr && earlier->is_step && earlier->sums[0].op() == *link.op) return *earlier;
+    if (earlier != nullptr && earlier->is_step && earlier->sums[0].op() == *link.op)
+      return *earlier;
     Slot element = {.written = true, .is_step = true};
     ForEachType(type, [&](DType in) { element.sums.emplace_back(*link.op, in); });
     Take(Eval(link.path.end), element);
@@ -322,9 +333,11 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
   bool MayBeWider(const loop::ApplyValue& apply, DType operand, DType target) const {
     if (apply.op == ScalarOp::kToBits || apply.op == ScalarOp::kFromBits) return false;
     const bool is_of_floats = IsFloat(operand) && IsFloat(target);
-    const bool narrows = apply.op == ScalarOp::kCast && is_of_floats && AtLeast(target, operand) != target;
+    const bool narrows =
+        apply.op == ScalarOp::kCast && is_of_floats && AtLeast(target, operand) != target;
     const auto* load = absl::get_if<loop::LoadValue>(&program_[apply.args[0]].node);
-    return !narrows || (load != nullptr && is_accumulated_[static_cast<size_t>(load->access.tensor.value)]);
+    return !narrows ||
+           (load != nullptr && is_accumulated_[static_cast<size_t>(load->access.tensor.value)]);
   }
 
   // ---- Undecided indices
@@ -347,7 +360,8 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
 
   std::string UndecidedText(const Undecided& u) const {
     return absl::StrCat("an index or condition depends on an undecided element of ",
-                        program_.tensors[u.place.first].name, ", which may be ", u.low, " to ", u.high);
+                        program_.tensors[u.place.first].name, ", which may be ", u.low, " to ",
+                        u.high);
   }
 
   // Evaluates `once`; where an index in it was undecided, for each candidate.
@@ -389,8 +403,10 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     if (e.low == e.high) return static_cast<int64_t>(e.low);
     const bool all_are_indices = e.high < kEnd;
     const int64_t low = static_cast<int64_t>(e.low);
-    const int64_t high = all_are_indices ? static_cast<int64_t>(e.high) : std::numeric_limits<int64_t>::max();
-    const long double candidates = all_are_indices ? e.high - e.low + 1 : std::numeric_limits<long double>::infinity();
+    const int64_t high =
+        all_are_indices ? static_cast<int64_t>(e.high) : std::numeric_limits<int64_t>::max();
+    const long double candidates =
+        all_are_indices ? e.high - e.low + 1 : std::numeric_limits<long double>::infinity();
     if (!undecided_) undecided_ = Undecided{place, low, high, candidates};
     return absl::nullopt;
   }
@@ -399,11 +415,12 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
 
   static Enclosure Constant(const Scalar& value) { return Point(value); }
 
-  // A literal that was rounded to its type may stand as it was written where values are wider. One of
-  // few bits, as 0.5, was not.
+  // A literal that was rounded to its type may stand as it was written where values are wider. One
+  // of few bits, as 0.5, was not.
   Enclosure EvalConstant(const Scalar& value) const {
     const Enclosure point = Point(value);
-    if (precision_ == Precision::kAsWritten || !IsFloat(value.type) || !point.HasFinite()) return point;
+    if (precision_ == Precision::kAsWritten || !IsFloat(value.type) || !point.HasFinite())
+      return point;
     const FloatFormat format = FormatOf(value.type);
     FloatFormat half = format;
     half.precision = (format.precision + 1) / 2;
@@ -425,7 +442,8 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
   Enclosure EvalApply(ValueId id, const loop::ApplyValue& apply) {
     absl::InlinedVector<Enclosure, 3> args;
     for (size_t i = 0; i < apply.args.size(); ++i) {
-      args.push_back(Within(step_operands_.IsOnlyForSteps(id, i), [&] { return Eval(apply.args[i]); }));
+      args.push_back(
+          Within(step_operands_.IsOnlyForSteps(id, i), [&] { return Eval(apply.args[i]); }));
     }
     if (!status_.ok()) return Enclosure();
     const auto row = for_step_ ? ApplyRow : ApplyInProgram;
@@ -444,16 +462,17 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
   const loop::Scans scans_;
   const std::vector<bool> is_accumulated_;  // by tensor
   std::vector<Cell> cells_;
-  std::vector<Cell> step_cells_;  // for steps, of tensors that are split
-  bool for_step_ = false;         // what is evaluated, a step sees
-  absl::optional<Undecided> undecided_;                      // the first met in the index at hand
+  std::vector<Cell> step_cells_;                            // for steps, of tensors that are split
+  bool for_step_ = false;                                   // what is evaluated, a step sees
+  absl::optional<Undecided> undecided_;                     // the first met in the index at hand
   std::map<std::pair<int32_t, int64_t>, int64_t> decided_;  // candidates being tried
   long double combinations_ = 1;                            // of them
 };
 
 }  // namespace
 
-absl::StatusOr<std::vector<ReferenceTensor>> InterpretReference(const loop::Program& program, const RunInputs& inputs,
+absl::StatusOr<std::vector<ReferenceTensor>> InterpretReference(const loop::Program& program,
+                                                                const RunInputs& inputs,
                                                                 const InterpreterOptions& options,
                                                                 Precision precision) {
   return ReferenceInterpreter(program, options, precision).Run(inputs);

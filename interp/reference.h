@@ -31,10 +31,11 @@ struct ReferenceTensor {
 
 // In which types an allowed evaluation computes.
 enum class Precision {
-  kAsWritten,         // in the program's own
-  kAsWrittenOrWider,  // each value in its own type or a wider one: f32 for 16-bit floats, f64 for all, and
-                      // literals as they were before their types rounded them. What an op casts to a
-                      // narrower type is rounded to that
+  kAsWritten,  // in the program's own
+  // Each value in its own type or a wider one: f32 for 16-bit floats, f64 for all, and literals
+  // as they were before their types rounded them. What an op casts to a narrower type is
+  // rounded to that.
+  kAsWrittenOrWider,
 };
 
 // Runs `program` on inputs that are taken as exact; the results are in the order of
@@ -43,9 +44,9 @@ enum class Precision {
 // enclosure does not decide, beyond a few candidates to load from.
 // options.max_bytes counts the enclosures; loops run in order, options.shuffle_seed
 // is not used. Thread-safe.
-absl::StatusOr<std::vector<ReferenceTensor>> InterpretReference(const loop::Program& program, const RunInputs& inputs,
-                                                                const InterpreterOptions& options = {},
-                                                                Precision precision = Precision::kAsWritten);
+absl::StatusOr<std::vector<ReferenceTensor>> InterpretReference(
+    const loop::Program& program, const RunInputs& inputs, const InterpreterOptions& options = {},
+    Precision precision = Precision::kAsWritten);
 
 // OK where every element of `got` lies in its enclosure. Else InvalidArgument that
 // names the worst one: its index, value and enclosure, and how many half-widths of

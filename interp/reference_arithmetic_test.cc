@@ -79,7 +79,8 @@ TEST(ReferenceArithmetic, Rounded) {
       {DType::kBF16, 1 + 0x1p-8L + 0x1p-40L, 1 + 0x1p-8L + 0x1p-40L, "[1, 1.0078125]"},
       {DType::kI32, 3, 4, "[3, 4]"},
   };
-  for (const auto& c : kCases) EXPECT_EQ(ToString(Rounded(c.type, FromEnds(c.type, c.low, c.high))), c.want);
+  for (const auto& c : kCases)
+    EXPECT_EQ(ToString(Rounded(c.type, FromEnds(c.type, c.low, c.high))), c.want);
 }
 
 TEST(ReferenceArithmetic, RowsOfIntegers) {
@@ -92,7 +93,9 @@ TEST(ReferenceArithmetic, RowsOfIntegers) {
   } kCases[] = {
       {ScalarOp::kAdd, {set(large, large), set(large, large)}, "-9223372036854775808"},
       {ScalarOp::kAdd, {set(0, 1000), set(0, 1000)}, "[0, 2000]"},
-      {ScalarOp::kAdd, {set(large - 1000, large), set(large - 1000, large)}, "[-9223372036854775808, 9223372036854775807]"},
+      {ScalarOp::kAdd,
+       {set(large - 1000, large), set(large - 1000, large)},
+       "[-9223372036854775808, 9223372036854775807]"},
       {ScalarOp::kMul, {set(-1000, 2000), set(3, 5000)}, "[-5000000, 10000000]"},
       {ScalarOp::kMod, {set(5, 7), set(4, 4)}, "[1, 3]"},
       {ScalarOp::kAbs, {set(-3000, 10)}, "[0, 3000]"},
@@ -106,7 +109,9 @@ TEST(ReferenceArithmetic, RowsOfIntegers) {
 }
 
 TEST(ReferenceArithmetic, RowsOfOtherIntegers) {
-  const auto set = [](long double low, long double high) { return FromEnds(DType::kU64, low, high); };
+  const auto set = [](long double low, long double high) {
+    return FromEnds(DType::kU64, low, high);
+  };
   const long double half = 0x1p63L;
   const char* const kAllU64 = "[0, 18446744073709551615]";
   const struct {
@@ -118,13 +123,19 @@ TEST(ReferenceArithmetic, RowsOfOtherIntegers) {
       {DType::kU64, ScalarOp::kAdd, {set(half, half), set(half, half)}, "0"},
       {DType::kU64, ScalarOp::kAdd, {set(0, half - 1), set(0, half)}, kAllU64},
       {DType::kU64, ScalarOp::kAdd, {set(0, half), set(0, half)}, kAllU64},
-      {DType::kU64, ScalarOp::kAdd, {set(half, half + 1000), set(0, 1000)}, "[9223372036854775808, 9223372036854777808]"},
+      {DType::kU64,
+       ScalarOp::kAdd,
+       {set(half, half + 1000), set(0, 1000)},
+       "[9223372036854775808, 9223372036854777808]"},
       {DType::kU64, ScalarOp::kMul, {set(3, 0x1p32L), set(0, 0x1p31L)}, "[0, 9223372036854775808]"},
       {DType::kU64, ScalarOp::kMul, {set(0, 2 * half - 1), set(1, 2 * half - 1)}, kAllU64},
       {DType::kU64, ScalarOp::kNeg, {set(1, 2)}, "[18446744073709551614, 18446744073709551615]"},
       {DType::kU64, ScalarOp::kNeg, {set(1, 1000)}, kAllU64},
       {DType::kU64, ScalarOp::kAbs, {set(0, half + 3000)}, "[0, 9223372036854778808]"},
-      {DType::kU64, ScalarOp::kMax, {set(half, half + 3000), set(0, half)}, "[9223372036854775808, 9223372036854778808]"},
+      {DType::kU64,
+       ScalarOp::kMax,
+       {set(half, half + 3000), set(0, half)},
+       "[9223372036854775808, 9223372036854778808]"},
       {DType::kU64, ScalarOp::kNot, {set(0, 1)}, "[18446744073709551614, 18446744073709551615]"},
       {DType::kU32, ScalarOp::kSub, {set(0, 1000), set(0, 1000)}, "[0, 4294967295]"},
       {DType::kU32, ScalarOp::kAdd, {set(0, 4294967295), set(0, 0)}, "[0, 4294967295]"},
@@ -133,13 +144,16 @@ TEST(ReferenceArithmetic, RowsOfOtherIntegers) {
       {DType::kU16, ScalarOp::kMul, {set(0, 1000), set(0, 66)}, "[0, 65535]"},
   };
   for (const auto& c : kCases) {
-    EXPECT_EQ(ToString(ApplyRow(c.op, c.type, c.type, c.args)), c.want) << Row(c.op).name << " of " << Name(c.type);
+    EXPECT_EQ(ToString(ApplyRow(c.op, c.type, c.type, c.args)), c.want)
+        << Row(c.op).name << " of " << Name(c.type);
   }
   EXPECT_EQ(ToString(ApplyRow(ScalarOp::kCast, DType::kU64, DType::kI64, {set(0, half)})),
             "[-9223372036854775808, 9223372036854775807]");
-  EXPECT_EQ(ToString(ApplyRow(ScalarOp::kCast, DType::kU64, DType::kU16, {set(3, 65535)})), "[3, 65535]");
-  EXPECT_EQ(ToString(ApplyRow(ScalarOp::kCast, DType::kU64, DType::kF64, {set(half - 1, 2 * half - 1)})),
-            "[9223372036854775808, 18446744073709551616]");
+  EXPECT_EQ(ToString(ApplyRow(ScalarOp::kCast, DType::kU64, DType::kU16, {set(3, 65535)})),
+            "[3, 65535]");
+  EXPECT_EQ(
+      ToString(ApplyRow(ScalarOp::kCast, DType::kU64, DType::kF64, {set(half - 1, 2 * half - 1)})),
+      "[9223372036854775808, 18446744073709551616]");
 }
 
 TEST(ReferenceArithmetic, Accumulations) {
@@ -154,7 +168,9 @@ TEST(ReferenceArithmetic, Accumulations) {
       {ReduceOp::kSum, {0.1, 0}, "0.100000001490116119385"},
       {ReduceOp::kSum, {1, 2, 3, -4}, "2"},  // exact in every order
       {ReduceOp::kSum, {0x1p24, 1, 1}, "[16777216, 16777220]"},
-      {ReduceOp::kSum, {3e38, 3e38, -3e38}, "[2.99999919420137161171e+38, 3.00000081679413990384e+38] or inf"},
+      {ReduceOp::kSum,
+       {3e38, 3e38, -3e38},
+       "[2.99999919420137161171e+38, 3.00000081679413990384e+38] or inf"},
       {ReduceOp::kSum, {INFINITY, 1}, "inf"},
       {ReduceOp::kSum, {INFINITY, -INFINITY}, "nan"},
       {ReduceOp::kSum, {3e38, 3e38, -INFINITY}, "-inf or nan"},
@@ -167,7 +183,8 @@ TEST(ReferenceArithmetic, Accumulations) {
   for (const auto& c : kCases) {
     Accumulation accumulation(c.op, DType::kF32);
     for (double term : c.terms) accumulation.Take(Point(Scalar::Float(DType::kF32, term)));
-    EXPECT_EQ(ToString(accumulation.Value()), c.want) << Name(c.op) << " " << testing::PrintToString(c.terms);
+    EXPECT_EQ(ToString(accumulation.Value()), c.want)
+        << Name(c.op) << " " << testing::PrintToString(c.terms);
   }
 }
 
@@ -184,7 +201,8 @@ TEST(ReferenceArithmetic, AccumulatesUnderflowingFmas) {
     sum = std::fma(tiny, tiny, sum + least);
   }
   EXPECT_EQ(sum, 40 * least);
-  EXPECT_TRUE(Encloses(accumulation.Value(), Scalar::Of(DType::kF32, sum))) << ToString(accumulation.Value());
+  EXPECT_TRUE(Encloses(accumulation.Value(), Scalar::Of(DType::kF32, sum)))
+      << ToString(accumulation.Value());
 }
 
 }  // namespace

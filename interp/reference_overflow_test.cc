@@ -47,7 +47,8 @@ class EveryTree {
 };
 
 std::string NonFinite(const Enclosure& e) {
-  return absl::StrCat(e.plus_infinity ? "inf " : "", e.minus_infinity ? "-inf " : "", e.nan ? "nan" : "");
+  return absl::StrCat(e.plus_infinity ? "inf " : "", e.minus_infinity ? "-inf " : "",
+                      e.nan ? "nan" : "");
 }
 
 // Terms that move a result in one direction.
@@ -56,12 +57,15 @@ struct Moving {
   int count = 0;
 
   // Whether three or more come so near to a limit that the roundings before the last decide.
-  bool Within(long double low, long double high) const { return count > 2 && low <= value && value < high; }
+  bool Within(long double low, long double high) const {
+    return count > 2 && low <= value && value < high;
+  }
 };
 
 bool IsBorderline(ReduceOp op, DType type, const std::vector<Scalar>& terms) {
   const FloatFormat& format = FormatOf(type);
-  const long double limit = format.OverflowThreshold(), near = limit * (1 - 8 * format.UnitRoundoff());
+  const long double limit = format.OverflowThreshold(),
+                    near = limit * (1 - 8 * format.UnitRoundoff());
   Moving positive{0}, negative{0}, large{1}, small{1};
   for (const Scalar& term : terms) {
     const long double x = ToLongDouble(term), size = std::fabs(x);
@@ -89,12 +93,15 @@ bool Check(ReduceOp op, DType type, const std::vector<Scalar>& terms) {
   Enclosure arise;
   const EveryTree trees(op, type, terms);
   for (Bits bits : trees.results()) {
-    EXPECT_TRUE(Encloses(e, {type, bits})) << text << ": " << LiteralText({type, bits}) << " is not in " << ToString(e);
+    EXPECT_TRUE(Encloses(e, {type, bits}))
+        << text << ": " << LiteralText({type, bits}) << " is not in " << ToString(e);
     arise = Join(arise, Point({type, bits}));
   }
   if (IsBorderline(op, type, terms)) return false;
-  EXPECT_EQ(NonFinite(e), NonFinite(arise)) << Name(op) << " " << Name(type) << ": " << text << " " << ToString(e);
-  const bool given = std::any_of(terms.begin(), terms.end(), [](const Scalar& t) { return !std::isfinite(t.ToDouble()); });
+  EXPECT_EQ(NonFinite(e), NonFinite(arise))
+      << Name(op) << " " << Name(type) << ": " << text << " " << ToString(e);
+  const bool given = std::any_of(terms.begin(), terms.end(),
+                                 [](const Scalar& t) { return !std::isfinite(t.ToDouble()); });
   EXPECT_TRUE(e.may_overflow == e.HasNonFinite() || given) << text;
   return true;
 }
@@ -109,7 +116,8 @@ struct Choices {
 
   void CheckFrom(size_t first) {
     if (!terms.empty()) ++(Check(op, type, terms) ? checked : borderline);
-    for (size_t i = first; i < values.size() && terms.size() < 4 && !testing::Test::HasFailure(); ++i) {
+    for (size_t i = first; i < values.size() && terms.size() < 4 && !testing::Test::HasFailure();
+         ++i) {
       terms.push_back(Scalar::Float(type, values[i]));
       CheckFrom(i);
       terms.pop_back();
@@ -119,8 +127,8 @@ struct Choices {
 
 void CheckAll(Choices choices) {
   choices.CheckFrom(0);
-  std::cerr << Name(choices.op) << " " << Name(choices.type) << ": " << choices.checked << " choices, borderline besides "
-            << choices.borderline << "\n";
+  std::cerr << Name(choices.op) << " " << Name(choices.type) << ": " << choices.checked
+            << " choices, borderline besides " << choices.borderline << "\n";
   EXPECT_LT(choices.borderline, choices.checked / 20);
 }
 
@@ -129,19 +137,28 @@ constexpr DType kTypes[] = {DType::kF32, DType::kF64};
 TEST(ReferenceOverflow, Sums) {
   for (DType type : kTypes) {
     const FloatFormat& format = FormatOf(type);
-    const double largest = static_cast<double>(format.Largest()), power = std::ldexp(1.0, format.max_exponent);
+    const double largest = static_cast<double>(format.Largest()),
+                 power = std::ldexp(1.0, format.max_exponent);
     // What rounds up, a tie, and what does not.
     const double half_ulp = std::ldexp(1.0, format.max_exponent - format.precision);
-    CheckAll({ReduceOp::kSum, type, {largest, -largest, power, -power, largest / 2, -largest / 2, half_ulp, -half_ulp, half_ulp / 2, 1, 0, INFINITY, -INFINITY, NAN}});
+    CheckAll({ReduceOp::kSum,
+              type,
+              {largest, -largest, power, -power, largest / 2, -largest / 2, half_ulp, -half_ulp,
+               half_ulp / 2, 1, 0, INFINITY, -INFINITY, NAN}});
   }
 }
 
 TEST(ReferenceOverflow, Products) {
   for (DType type : kTypes) {
     const FloatFormat& format = FormatOf(type);
-    const double largest = static_cast<double>(format.Largest()), least = static_cast<double>(format.LeastSubnormal());
-    const double normal = static_cast<double>(format.LeastNormal()), root = std::ldexp(1.0, (format.max_exponent + 1) / 2);
-    CheckAll({ReduceOp::kProd, type, {largest, -largest, root, -root, 2, 1, 0.75, 1 / root, normal, -normal, least, 0.0, -0.0, INFINITY, -INFINITY, NAN}});
+    const double largest = static_cast<double>(format.Largest()),
+                 least = static_cast<double>(format.LeastSubnormal());
+    const double normal = static_cast<double>(format.LeastNormal()),
+                 root = std::ldexp(1.0, (format.max_exponent + 1) / 2);
+    CheckAll({ReduceOp::kProd,
+              type,
+              {largest, -largest, root, -root, 2, 1, 0.75, 1 / root, normal, -normal, least, 0.0,
+               -0.0, INFINITY, -INFINITY, NAN}});
   }
 }
 

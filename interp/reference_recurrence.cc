@@ -1,5 +1,5 @@
-// The largest product of factors that stand next to each other follows from step to step: those that end at this one
-// are its factor alone, or times the largest that ended before.
+// The largest product of factors that stand next to each other follows from step to step: those
+// that end at this one are its factor alone, or times the largest that ended before.
 #include "interp/reference_recurrence.h"
 
 #include <algorithm>
@@ -90,7 +90,8 @@ Enclosure LinearRecurrence::Value() const {
 }
 
 bool LinearRecurrence::IsExact() const {
-  return integers_ && std::max(most_ever_, most_factors_) <= std::ldexp(1.0L, FormatOf(type_).precision);
+  return integers_ &&
+         std::max(most_ever_, most_factors_) <= std::ldexp(1.0L, FormatOf(type_).precision);
 }
 
 Enclosure LinearRecurrence::Rest() const {

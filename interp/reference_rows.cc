@@ -33,16 +33,40 @@ using Args = absl::Span<const Enclosure>;
 
 // How a primitive row acts on sets.
 enum class Rule {
-  kCorners, kSum, kDifference, kProduct, kNegation, kMagnitude, kEqual, kUnequal, kChoice, kCopy, kCast, kBits, kIsNan, kIsInf,
+  kCorners,
+  kSum,
+  kDifference,
+  kProduct,
+  kNegation,
+  kMagnitude,
+  kEqual,
+  kUnequal,
+  kChoice,
+  kCopy,
+  kCast,
+  kBits,
+  kIsNan,
+  kIsInf,
 };
 
 // Every primitive row has its rule, or this does not compile.
 Rule RuleOf(ScalarOp op) {
   switch (op) {
-    case ScalarOp::kSign: case ScalarOp::kFloor: case ScalarOp::kCeil: case ScalarOp::kRound: case ScalarOp::kTrunc:
+    case ScalarOp::kSign:
+    case ScalarOp::kFloor:
+    case ScalarOp::kCeil:
+    case ScalarOp::kRound:
+    case ScalarOp::kTrunc:
     case ScalarOp::kSqrt:
-    case ScalarOp::kDiv: case ScalarOp::kFma: case ScalarOp::kMax: case ScalarOp::kMin: case ScalarOp::kLdexp:
-    case ScalarOp::kLt: case ScalarOp::kLe: case ScalarOp::kGt: case ScalarOp::kGe: return Rule::kCorners;
+    case ScalarOp::kDiv:
+    case ScalarOp::kFma:
+    case ScalarOp::kMax:
+    case ScalarOp::kMin:
+    case ScalarOp::kLdexp:
+    case ScalarOp::kLt:
+    case ScalarOp::kLe:
+    case ScalarOp::kGt:
+    case ScalarOp::kGe: return Rule::kCorners;
     case ScalarOp::kAdd: return Rule::kSum;
     case ScalarOp::kSub: return Rule::kDifference;
     case ScalarOp::kMul: return Rule::kProduct;
@@ -55,9 +79,17 @@ Rule RuleOf(ScalarOp op) {
     case ScalarOp::kCast: return Rule::kCast;
     case ScalarOp::kIsNan: return Rule::kIsNan;
     case ScalarOp::kIsInf: return Rule::kIsInf;
-    case ScalarOp::kNot: case ScalarOp::kAnd: case ScalarOp::kOr: case ScalarOp::kXor: case ScalarOp::kShl:
-    case ScalarOp::kShr: case ScalarOp::kPopcount: case ScalarOp::kClz: case ScalarOp::kDotHalves:
-    case ScalarOp::kToBits: case ScalarOp::kFromBits: return Rule::kBits;
+    case ScalarOp::kNot:
+    case ScalarOp::kAnd:
+    case ScalarOp::kOr:
+    case ScalarOp::kXor:
+    case ScalarOp::kShl:
+    case ScalarOp::kShr:
+    case ScalarOp::kPopcount:
+    case ScalarOp::kClz:
+    case ScalarOp::kDotHalves:
+    case ScalarOp::kToBits:
+    case ScalarOp::kFromBits: return Rule::kBits;
 #define PRIMITIVE(...)
 #define COMPOSED(E, ...) case ScalarOp::k##E:
 #define MIXED(E, ...) case ScalarOp::k##E:
@@ -75,8 +107,9 @@ Rule RuleOf(ScalarOp op) {
 // Rows that take a float operand unrounded. A cast to a type that holds products does: a product
 // may be computed in it.
 bool PassesUnrounded(Rule rule, DType operand, DType target) {
-  return rule == Rule::kSum || rule == Rule::kDifference || rule == Rule::kNegation || rule == Rule::kChoice ||
-         rule == Rule::kCopy || (rule == Rule::kCast && HoldsProducts(target, operand));
+  return rule == Rule::kSum || rule == Rule::kDifference || rule == Rule::kNegation ||
+         rule == Rule::kChoice || rule == Rule::kCopy ||
+         (rule == Rule::kCast && HoldsProducts(target, operand));
 }
 
 // ---- At the corners
@@ -135,7 +168,8 @@ Enclosure BoxImage(PrimitiveFunction f, DType target, absl::Span<const Piece> bo
   Hull hull(target);
   for (int corner = 0; corner < (1 << box.size()); ++corner) {
     Bits operands[3] = {};
-    for (size_t i = 0; i < box.size(); ++i) operands[i] = corner >> i & 1 ? box[i].high : box[i].low;
+    for (size_t i = 0; i < box.size(); ++i)
+      operands[i] = corner >> i & 1 ? box[i].high : box[i].low;
     hull.Add(f(operands));
   }
   return hull.Take();
@@ -160,7 +194,8 @@ Enclosure AtCorners(ScalarOp op, DType operand, DType target, Args args) {
   absl::InlinedVector<Pieces, 3> pieces;
   for (const Enclosure& arg : args) pieces.push_back(PiecesOf(operand, arg));
   Enclosure image;
-  VisitBoxes(pieces, [&](absl::Span<const Piece> box) { image = Join(image, BoxImage(f, target, box)); });
+  VisitBoxes(pieces,
+             [&](absl::Span<const Piece> box) { image = Join(image, BoxImage(f, target, box)); });
   return image;
 }
 
@@ -184,17 +219,20 @@ Enclosure Sum(DType type, const Enclosure& a, const Enclosure& b) {
     e.high = AddUp(a.high, b.high);
   }
   const auto either = [&](bool Enclosure::*infinity) {
-    return (a.*infinity && (b.HasFinite() || b.*infinity)) || (b.*infinity && (a.HasFinite() || a.*infinity));
+    return (a.*infinity && (b.HasFinite() || b.*infinity)) ||
+           (b.*infinity && (a.HasFinite() || a.*infinity));
   };
   e.plus_infinity = either(&Enclosure::plus_infinity);
   e.minus_infinity = either(&Enclosure::minus_infinity);
-  e.nan = a.nan || b.nan || (a.plus_infinity && b.minus_infinity) || (a.minus_infinity && b.plus_infinity);
+  e.nan = a.nan || b.nan || (a.plus_infinity && b.minus_infinity) ||
+          (a.minus_infinity && b.plus_infinity);
   return Rounded(type, e);
 }
 
 Enclosure Product(DType type, Args args) {
   const auto single = AtOnlyMembers(ScalarOp::kMul, type, type, args);
-  return Join(single ? *single : AtCorners(ScalarOp::kMul, type, type, args), ExactProduct(args[0], args[1]));
+  return Join(single ? *single : AtCorners(ScalarOp::kMul, type, type, args),
+              ExactProduct(args[0], args[1]));
 }
 
 // ---- Equality and choice
@@ -206,8 +244,10 @@ Enclosure Truth(bool may_be_false, bool may_be_true) {
 Enclosure Equal(const Enclosure& a, const Enclosure& b, bool negate) {
   const bool numbers = a.HasNumber() && b.HasNumber();
   const bool overlap = a.HasFinite() && b.HasFinite() && a.low <= b.high && b.low <= a.high;
-  const bool may_be_equal = overlap || (a.plus_infinity && b.plus_infinity) || (a.minus_infinity && b.minus_infinity);
-  const bool single = numbers && a.Least() == a.Greatest() && b.Least() == b.Greatest() && a.Least() == b.Least();
+  const bool may_be_equal =
+      overlap || (a.plus_infinity && b.plus_infinity) || (a.minus_infinity && b.minus_infinity);
+  const bool single =
+      numbers && a.Least() == a.Greatest() && b.Least() == b.Greatest() && a.Least() == b.Least();
   const bool may_differ = a.nan || b.nan || !single;
   return negate ? Truth(may_be_equal, may_differ) : Truth(may_differ, may_be_equal);
 }
@@ -231,7 +271,8 @@ absl::optional<Enclosure> Enumerated(ScalarOp op, DType operand, DType target, A
     Bits operands[3] = {};
     for (size_t i = 0; i < args.size(); ++i) {
       const int64_t width = static_cast<int64_t>(args[i].high - args[i].low) + 1;
-      operands[i] = FromLongDouble(operand, args[i].low + static_cast<long double>(rest % width)).bits;
+      operands[i] =
+          FromLongDouble(operand, args[i].low + static_cast<long double>(rest % width)).bits;
       rest /= width;
     }
     hull.Add(f(operands));
@@ -288,7 +329,8 @@ Enclosure ApplyToFloats(ScalarOp op, DType operand, DType target, Args args) {
   if (rule == Rule::kNegation) return Negated(args[0]);
   if (rule == Rule::kCopy) return args[0];
   if (rule == Rule::kProduct) return Product(operand, args);
-  if (rule == Rule::kCast && HoldsProducts(target, operand)) return Join(args[0], Rounded(target, args[0]));
+  if (rule == Rule::kCast && HoldsProducts(target, operand))
+    return Join(args[0], Rounded(target, args[0]));
   if (const auto image = AtOnlyMembers(op, operand, target, args)) return *image;
   switch (rule) {
     case Rule::kSum: return Sum(operand, args[0], args[1]);
@@ -307,7 +349,8 @@ Enclosure ApplyToFloats(ScalarOp op, DType operand, DType target, Args args) {
 
 Enclosure ApplyPrimitive(ScalarOp op, DType operand, DType target, Args args) {
   if (RuleOf(op) == Rule::kChoice) return Choice(args);
-  return IsFloat(operand) ? ApplyToFloats(op, operand, target, args) : ApplyToIntegers(op, operand, target, args);
+  return IsFloat(operand) ? ApplyToFloats(op, operand, target, args)
+                          : ApplyToIntegers(op, operand, target, args);
 }
 
 // ---- Bodies
@@ -376,7 +419,8 @@ Enclosure ApplyBody(const Line& line, Args args) {
     for (int arg : step.args) operands.push_back(registers[arg]);
     Enclosure y = ApplyRow(step.op, step.operand, step.target, operands);
     // What multiplies itself is not negative.
-    const bool square = step.op == ScalarOp::kMul && step.args[0] == step.args[1] && IsFloat(step.target);
+    const bool square =
+        step.op == ScalarOp::kMul && step.args[0] == step.args[1] && IsFloat(step.target);
     if (square && y.HasFinite()) y.low = GreaterOf(y.low, 0.0L);
     if (square) y.minus_infinity = false;
     registers.push_back(y);
@@ -395,20 +439,22 @@ bool IsOnly(DType type, const Enclosure& e, double value) {
 
 bool AreSame(const Enclosure& a, const Enclosure& b) {
   return a.low == b.low && a.high == b.high && std::signbit(a.low) == std::signbit(b.low) &&
-         std::signbit(a.high) == std::signbit(b.high) && a.nan == b.nan && a.plus_infinity == b.plus_infinity &&
-         a.minus_infinity == b.minus_infinity;
+         std::signbit(a.high) == std::signbit(b.high) && a.nan == b.nan &&
+         a.plus_infinity == b.plus_infinity && a.minus_infinity == b.minus_infinity;
 }
 
-// The operand that the row gives back bit for bit, whatever it is; null: none. These are the rules of
-// fusion/simplify_values: a program without such a row has the same values at every other row, however
-// products and sums are rounded, so each bound of the one is a bound of the other. Where two sets are
-// the same, their members may be.
+// The operand that the row gives back bit for bit, whatever it is; null: none. These are the rules
+// of fusion/simplify_values: a program without such a row has the same values at every other row,
+// however products and sums are rounded, so each bound of the one is a bound of the other. Where
+// two sets are the same, their members may be.
 const Enclosure* GivenBack(ScalarOp op, DType operand, DType target, Args args) {
   const auto left_if = [&](bool given_back) { return given_back ? &args[0] : nullptr; };
   switch (op) {
-    case ScalarOp::kMul: return IsOnly(operand, args[0], 1) ? &args[1] : left_if(IsOnly(operand, args[1], 1));
+    case ScalarOp::kMul:
+      return IsOnly(operand, args[0], 1) ? &args[1] : left_if(IsOnly(operand, args[1], 1));
     case ScalarOp::kDiv: return left_if(IsOnly(operand, args[1], 1));
-    case ScalarOp::kAdd: return IsOnly(operand, args[0], -0.0) ? &args[1] : left_if(IsOnly(operand, args[1], -0.0));
+    case ScalarOp::kAdd:
+      return IsOnly(operand, args[0], -0.0) ? &args[1] : left_if(IsOnly(operand, args[1], -0.0));
     case ScalarOp::kSub: return left_if(IsOnly(operand, args[1], 0));
     case ScalarOp::kMax:
     case ScalarOp::kMin: return left_if(AreSame(args[0], args[1]));
@@ -424,7 +470,8 @@ Enclosure Image(ScalarOp op, DType operand, DType target, Args args) {
   if (has_body || !PassesUnrounded(RuleOf(op), operand, target)) {
     for (Enclosure& arg : rounded) arg = Rounded(operand, arg);
   }
-  if (row.transcendental) return Rounded(target, TranscendentalImage(op, AccumulatorType(operand), rounded));
+  if (row.transcendental)
+    return Rounded(target, TranscendentalImage(op, AccumulatorType(operand), rounded));
   if (has_body) return ApplyBody(BodyOf(op, operand), rounded);
   return ApplyPrimitive(op, operand, target, rounded);
 }
@@ -433,7 +480,8 @@ Enclosure Image(ScalarOp op, DType operand, DType target, Args args) {
 
 Enclosure ApplyRow(ScalarOp op, DType operand, DType target, Args args) {
   Enclosure image = Image(op, operand, target, args);
-  const Enclosure* const given_back = IsFloat(operand) ? GivenBack(op, operand, target, args) : nullptr;
+  const Enclosure* const given_back =
+      IsFloat(operand) ? GivenBack(op, operand, target, args) : nullptr;
   if (given_back != nullptr) image = Join(image, *given_back);
   for (const Enclosure& arg : args) image.may_overflow |= arg.may_overflow;
   return image;

@@ -14,9 +14,9 @@ namespace nestor {
 //
 // A product's enclosure holds its exact value as well as the rounded one, and sums
 // use their operands as they are: so a product that feeds a sum may be contracted
-// into an FMA. A row that gives an operand back bit for bit, whatever that is, may be left out, so its
-// enclosure holds that operand as it is: x * 1, x / 1, x - 0, x + -0, max(x, x), min(x, x), a cast to
-// x's own type. Every other row rounds its operands to their type first.
+// into an FMA. A row that gives an operand back bit for bit, whatever that is, may be left out, so
+// its enclosure holds that operand as it is: x * 1, x / 1, x - 0, x + -0, max(x, x), min(x, x), a
+// cast to x's own type. Every other row rounds its operands to their type first.
 //
 // REQUIRES: the row takes `operand`; args.size() is its arity; each has a member.
 Enclosure ApplyRow(ScalarOp op, DType operand, DType target, absl::Span<const Enclosure> args);
@@ -24,7 +24,8 @@ Enclosure ApplyRow(ScalarOp op, DType operand, DType target, absl::Span<const En
 // The same for an application that a program holds, not a row's body, and that no discrete
 // step sees: there, a quotient may also be the product with the rounded reciprocal
 // (SEMANTICS 5, `fast`).
-Enclosure ApplyInProgram(ScalarOp op, DType operand, DType target, absl::Span<const Enclosure> args);
+Enclosure ApplyInProgram(ScalarOp op, DType operand, DType target,
+                         absl::Span<const Enclosure> args);
 
 }  // namespace nestor
 

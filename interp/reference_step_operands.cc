@@ -1,4 +1,5 @@
-// The constructor looks at each value of the program once, because the walk asks again for each element.
+// The constructor looks at each value of the program once, because the walk asks again
+// for each element.
 #include "interp/reference_step_operands.h"
 
 #include <cstdint>
@@ -13,7 +14,8 @@ StepOperands::StepOperands(const loop::Program& program)
   for (size_t i = 0; i < program.values.size(); ++i) {
     const auto* apply = absl::get_if<loop::ApplyValue>(&program.values[i].node);
     if (apply == nullptr) continue;
-    const bool quotient = apply->op == ScalarOp::kDiv && steps_.Reach(loop::ValueId{static_cast<int32_t>(i)});
+    const bool quotient =
+        apply->op == ScalarOp::kDiv && steps_.Reach(loop::ValueId{static_cast<int32_t>(i)});
     any_quotient_ |= quotient;
     FindOnly(*apply, program.values[i].type, only_[i]);
   }

@@ -1,5 +1,5 @@
-// Finds where the reference must take quotients as the program writes them. An allowed evaluation may
-// replace a quotient by a product with a reciprocal, but not where a discrete step
+// Finds where the reference must take quotients as the program writes them. An allowed evaluation
+// may replace a quotient by a product with a reciprocal, but not where a discrete step
 // (loop_ir/discrete_steps.h) sees it: there the small difference could become a jump.
 #ifndef NESTOR_INTERP_REFERENCE_STEP_OPERANDS_H_
 #define NESTOR_INTERP_REFERENCE_STEP_OPERANDS_H_
@@ -23,7 +23,9 @@ class StepOperands {
   bool IsSplit(loop::TensorId id) const;
   // Whether only steps see that operand of the value. One that passes on as well is taken as
   // what passes on.
-  bool IsOnlyForSteps(loop::ValueId value, size_t operand) const { return only_[value.value][operand]; }
+  bool IsOnlyForSteps(loop::ValueId value, size_t operand) const {
+    return only_[value.value][operand];
+  }
 
  private:
   using Operands = std::array<bool, 3>;

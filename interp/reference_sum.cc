@@ -52,7 +52,8 @@ struct Bits64 {
 // REQUIRES: x is finite, not 0.
 Bits64 SignificantBits(long double x) {
   int exponent;
-  const uint64_t significand = static_cast<uint64_t>(std::ldexp(std::frexp(std::fabs(x), &exponent), 64));
+  const uint64_t significand =
+      static_cast<uint64_t>(std::ldexp(std::frexp(std::fabs(x), &exponent), 64));
   const int zeros = __builtin_ctzll(significand);
   return {exponent - 64 + zeros, 64 - zeros};
 }
@@ -100,7 +101,8 @@ bool Accumulation::MayOverflow(const Extreme& extreme) const {
 
 bool Accumulation::MayVanish(const Extreme& extreme) const {
   const FloatFormat& format = FormatOf(type_);
-  if (extreme.count < 2 || MultiplyDown(extreme.value, 1 - Gamma()) >= format.LeastNormal()) return false;
+  if (extreme.count < 2 || MultiplyDown(extreme.value, 1 - Gamma()) >= format.LeastNormal())
+    return false;
   const long double kept = std::pow(2.0L / 3, static_cast<long double>(extreme.count - 2));
   return MultiplyDown(extreme.value, kept) <= format.LeastSubnormal() / 2;
 }
@@ -128,8 +130,8 @@ bool Accumulation::SumIsExact() const {
   const FloatFormat& format = FormatOf(type_);
   if (changing_ <= 1) return true;
   const long double largest = std::max(positive_.value, negative_.value);
-  return points_ && grid_ >= format.min_exponent + 1 - format.precision && largest <= format.Largest() &&
-         largest <= std::ldexp(1.0L, grid_ + format.precision);
+  return points_ && grid_ >= format.min_exponent + 1 - format.precision &&
+         largest <= format.Largest() && largest <= std::ldexp(1.0L, grid_ + format.precision);
 }
 
 Enclosure Accumulation::Sum() const {
@@ -164,8 +166,10 @@ void Accumulation::MultiplyFactor(const Enclosure& factor) {
   infinity_ |= factor.plus_infinity || factor.minus_infinity;
   zero_ |= factor.HasFinite() && factor.HasZero();
   certain_zero_ |= IsPoint(factor) && factor.low == 0;
-  const bool may_be_negative = factor.minus_infinity || (factor.HasFinite() && std::signbit(factor.low));
-  const bool may_be_positive = factor.plus_infinity || (factor.HasFinite() && !std::signbit(factor.high));
+  const bool may_be_negative =
+      factor.minus_infinity || (factor.HasFinite() && std::signbit(factor.low));
+  const bool may_be_positive =
+      factor.plus_infinity || (factor.HasFinite() && !std::signbit(factor.high));
   sign_known_ &= !(may_be_negative && may_be_positive);
   negative_sign_ ^= may_be_negative;
   if (!factor.HasFinite()) return;
@@ -202,7 +206,8 @@ Enclosure Accumulation::Product() const {
   if (may_be_finite_) {
     const long double magnitude = std::max(std::fabs(low_), std::fabs(high_));
     long double error = MultiplyUp(gamma, magnitude);
-    const long double lost = MultiplyUp(changing_ * format.LeastSubnormal(), MultiplyUp(large_.value, 1 + gamma));
+    const long double lost =
+        MultiplyUp(changing_ * format.LeastSubnormal(), MultiplyUp(large_.value, 1 + gamma));
     if (underflows && !is_zero) error = AddUp(error, lost);
     e.low = AddDown(low_, -error);
     e.high = AddUp(high_, error);

@@ -10,7 +10,8 @@ namespace nestor {
 // Of roundings without a bound: every value, as something may overflow.
 Enclosure Unbounded(DType type);
 
-// The largest relative error of one rounding of an operation in `type`; 16-bit floats compute in f32, then round.
+// The largest relative error of one rounding of an operation in `type`; 16-bit floats compute in
+// f32, then round.
 long double RoundingError(DType type);
 
 // What an element accumulates by += or *=. Its value holds the result of every
@@ -70,22 +71,23 @@ class Accumulation {
   bool nan_ = false;           // a term may be
   bool certain_nan_ = false;   // a term is nothing else
   bool may_overflow_ = false;  // something on the way to a term
-  bool points_ = true;    // every term has one finite member
+  bool points_ = true;         // every term has one finite member
 
   long double low_, high_;  // of the exact result
 
   // Of a sum.
   bool plus_infinity_ = false, minus_infinity_ = false;                  // a term may be
   bool certain_plus_infinity_ = false, certain_minus_infinity_ = false;  // a term is nothing else
-  Extreme positive_{0}, negative_{0};           // magnitudes of the sums of either sign
-  int grid_ = 1 << 20;                          // all terms are multiples of 2^grid_
+  Extreme positive_{0}, negative_{0};  // magnitudes of the sums of either sign
+  int grid_ = 1 << 20;                 // all terms are multiples of 2^grid_
 
   // Of a product.
-  bool infinity_ = false, zero_ = false;        // a factor may be
+  bool infinity_ = false, zero_ = false;  // a factor may be
   bool certain_zero_ = false;
   bool sign_known_ = true, negative_sign_ = false;
-  Extreme large_{1}, small_{1};                 // magnitudes of the products of factors above and below 1
-  int64_t bits_ = 0;                            // significant, of all factors
+  // Magnitudes of the products of factors above and below 1.
+  Extreme large_{1}, small_{1};
+  int64_t bits_ = 0;  // significant, of all factors
 };
 
 }  // namespace nestor

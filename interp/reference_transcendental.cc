@@ -33,7 +33,9 @@ struct Range {
   long double low, high;
 };
 
-Range Hull(const Range& a, const Range& b) { return {LesserOf(a.low, b.low), GreaterOf(a.high, b.high)}; }
+Range Hull(const Range& a, const Range& b) {
+  return {LesserOf(a.low, b.low), GreaterOf(a.high, b.high)};
+}
 
 // Around a value that the library gave, on its own side of zero.
 Range Around(long double y) {
@@ -57,10 +59,12 @@ long double WidenedLow(const FloatFormat& format, int ulps, long double low, lon
 }
 
 Enclosure Widened(DType type, int ulps, const Range& exact) {
-  if (exact.low == exact.high && std::isinf(exact.low)) return FromEnds(type, exact.low, exact.high);
+  if (exact.low == exact.high && std::isinf(exact.low))
+    return FromEnds(type, exact.low, exact.high);
   const FloatFormat& format = FormatOf(type);
   const long double limit = std::ldexp(1.0L, format.max_exponent + 1);
-  const long double l = std::clamp(exact.low, -limit, limit), h = std::clamp(exact.high, -limit, limit);
+  const long double l = std::clamp(exact.low, -limit, limit),
+                    h = std::clamp(exact.high, -limit, limit);
   long double low = WidenedLow(format, ulps, l, h), high = -WidenedLow(format, ulps, -h, -l);
   // Results are values of the type, so the ends move inwards to the nearest.
   low = low <= -limit ? -kInfinity : std::ceil(low / format.Ulp(low)) * format.Ulp(low);
@@ -119,7 +123,8 @@ Enclosure Image(const Monotone& row, DType type, int ulps, const Enclosure& x) {
   const auto add = [&](long double low, long double high) {
     image.nan |= low < row.least_argument || high > row.greatest_argument;
     if (high < row.least_argument || low > row.greatest_argument) return;
-    Range first = ValueAt(row, std::max(low, row.least_argument)), last = ValueAt(row, std::min(high, row.greatest_argument));
+    Range first = ValueAt(row, std::max(low, row.least_argument)),
+          last = ValueAt(row, std::min(high, row.greatest_argument));
     if (row.decreasing) std::swap(first, last);
     image = Join(image, Widened(type, ulps, {first.low, last.high}));
   };
@@ -153,7 +158,8 @@ Enclosure Image(const Even& row, DType type, int ulps, const Enclosure& x) {
 // Of finite magnitudes; an infinite one wins even over NaN.
 Enclosure Hypotenuse(DType type, int ulps, const Enclosure& a, const Enclosure& b) {
   Enclosure image;
-  image.plus_infinity = (a.plus_infinity && (b.HasNumber() || b.nan)) || (b.plus_infinity && (a.HasNumber() || a.nan));
+  image.plus_infinity = (a.plus_infinity && (b.HasNumber() || b.nan)) ||
+                        (b.plus_infinity && (a.HasNumber() || a.nan));
   image.nan = (a.nan && (b.HasFinite() || b.nan)) || (b.nan && (a.HasFinite() || a.nan));
   if (!a.HasFinite() || !b.HasFinite()) return image;
   const auto at = [](long double x, long double y) {
@@ -179,7 +185,9 @@ bool MayHold(long double low, long double high, long double x) {
 }
 
 Range RangeOf(const Wave& row, long double low, long double high) {
-  const auto at = [&](long double x) { return x == row.zero ? Range{row.f(x), row.f(x)} : Around(row.f(x)); };
+  const auto at = [&](long double x) {
+    return x == row.zero ? Range{row.f(x), row.f(x)} : Around(row.f(x));
+  };
   Range r = at(low);
   if (low == high) return Hull(r, at(high));
   // Beyond 2^40, kPi is not precise enough to tell one period from the next.
@@ -209,7 +217,8 @@ Enclosure Image(const Tangent&, DType type, int ulps, const Enclosure& x) {
     const bool far = x.high - x.low > 3 || std::max(std::fabs(x.low), std::fabs(x.high)) > 0x1p40L;
     const bool pole = far || MayHold(x.low, x.high, kPi / 2) || MayHold(x.low, x.high, -kPi / 2);
     const bool whole = x.low != x.high && pole;
-    image = Widened(type, ulps, whole ? Range{-kInfinity, kInfinity} : Range{at(x.low).low, at(x.high).high});
+    image = Widened(type, ulps,
+                    whole ? Range{-kInfinity, kInfinity} : Range{at(x.low).low, at(x.high).high});
   }
   image.nan = x.nan || x.plus_infinity || x.minus_infinity;
   return image;
@@ -275,7 +284,8 @@ Enclosure Power(DType type, int ulps, const Enclosure& a, const Enclosure& b) {
   for (const Range& x : Cut(a, 1)) {
     for (const Range& y : Cut(b, 0)) {
       const bool negative = std::signbit(x.low) && !std::isnan(x.low);
-      image = Join(image, negative ? PowerOfNegative(type, ulps, x, y) : PowerOnBox(type, ulps, x, y));
+      image =
+          Join(image, negative ? PowerOfNegative(type, ulps, x, y) : PowerOnBox(type, ulps, x, y));
     }
   }
   return image;
@@ -294,7 +304,8 @@ Enclosure AngleOnBox(DType type, int ulps, const Range& a, const Range& b) {
     image.nan = true;
     return image;
   }
-  const Range low = Hull(at(a.low, b.low), at(a.low, b.high)), high = Hull(at(a.high, b.low), at(a.high, b.high));
+  const Range low = Hull(at(a.low, b.low), at(a.low, b.high)),
+              high = Hull(at(a.high, b.low), at(a.high, b.high));
   return Widened(type, ulps, Hull(low, high));
 }
 
@@ -330,7 +341,8 @@ Enclosure Remainder(DType type, const Enclosure& a, const Enclosure& b) {
       image = Join(image, negative ? Negated(e) : e);
     };
     if (divisors.plus_infinity) add(magnitude);
-    if (divisors.HasFinite() && divisors.high > 0) add(Remainders(magnitude, {divisors.low, divisors.high}));
+    if (divisors.HasFinite() && divisors.high > 0)
+      add(Remainders(magnitude, {divisors.low, divisors.high}));
   }
   return image;
 }
@@ -371,7 +383,8 @@ constexpr Binary kAtan2{Angle};
 constexpr Binary kHypot{[](DType type, int ulps, const Enclosure& a, const Enclosure& b) {
   return Hypotenuse(type, ulps, Magnitudes(a), Magnitudes(b));
 }};
-constexpr Binary kFmod{[](DType type, int, const Enclosure& a, const Enclosure& b) { return Remainder(type, a, b); }};
+constexpr Binary kFmod{
+    [](DType type, int, const Enclosure& a, const Enclosure& b) { return Remainder(type, a, b); }};
 
 template <class Row>
 Enclosure ImageOf(const Row& row, DType type, int ulps, absl::Span<const Enclosure> args) {
@@ -389,7 +402,8 @@ Enclosure TranscendentalImage(ScalarOp op, DType type, absl::Span<const Enclosur
 #define COMPOSED(...)
 #define MIXED(...)
 #define TRANSCENDENTAL(E, ...) \
-  case ScalarOp::k##E: return ImageOf(k##E, type, ulps, args);
+  case ScalarOp::k##E:         \
+    return ImageOf(k##E, type, ulps, args);
 #include "uops/scalar_ops.inc"
 #undef PRIMITIVE
 #undef COMPOSED

@@ -60,7 +60,8 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
     const auto symbol = [&](const std::string& name) { return binding_.Find(name); };
     NESTOR_RETURN_IF_ERROR(loop::CheckDomains(program_, symbol));
     this->BindSymbols([&](IndexId id) { return binding_.Symbol(program_.pool, id); });
-    for (loop::TensorId id : program_.inputs) views_[id.value] = inputs.tensors.at(program_[id].name);
+    for (loop::TensorId id : program_.inputs)
+      views_[id.value] = inputs.tensors.at(program_[id].name);
     for (loop::TensorId id : program_.outputs) NESTOR_RETURN_IF_ERROR(self().Allocate(id));
     if (AllOutputsAreEmpty()) return absl::OkStatus();
     NESTOR_RETURN_IF_ERROR(loop::ProveNoOverflow(program_, symbol));
@@ -72,7 +73,8 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
 
   absl::Status Error(absl::StatusCode code, absl::string_view what) const {
     const std::string where =
-        this->item_ == nullptr ? "" : absl::StrCat("in `", loop::ToText(program_, *this->item_), "`: ");
+        this->item_ == nullptr ? ""
+                               : absl::StrCat("in `", loop::ToText(program_, *this->item_), "`: ");
     return absl::Status(code, absl::StrCat("program ", program_.name, ": ", where, what));
   }
 
@@ -83,21 +85,24 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
 
   ABSL_ATTRIBUTE_NOINLINE void OutOfRange(const loop::Access& access) {
     if (self().IsUndecided()) return;
-    Fail(absl::StatusCode::kOutOfRange, absl::StrCat("access out of range: ", this->AccessText(access)));
+    Fail(absl::StatusCode::kOutOfRange,
+         absl::StrCat("access out of range: ", this->AccessText(access)));
   }
 
   ABSL_ATTRIBUTE_NOINLINE absl::Status UndefinedBound(const loop::Loop& loop) const {
-    return Error(absl::StatusCode::kInvalidArgument,
-                 absl::StrCat("a bound of loop ", program_.vars[loop.var], " divides by zero or overflows"));
+    return Error(
+        absl::StatusCode::kInvalidArgument,
+        absl::StrCat("a bound of loop ", program_.vars[loop.var], " divides by zero or overflows"));
   }
 
   ABSL_ATTRIBUTE_NOINLINE void Unwritten(const loop::Access& access) {
-    Fail(absl::StatusCode::kInternal, absl::StrCat("read of what was not written: ", this->AccessText(access)));
+    Fail(absl::StatusCode::kInternal,
+         absl::StrCat("read of what was not written: ", this->AccessText(access)));
   }
 
   absl::Status UnwrittenResult(loop::TensorId id, int64_t element) const {
-    return absl::InternalError(absl::StrCat("program ", program_.name, ": element ", element, " of ",
-                                            program_[id].name, " was not written"));
+    return absl::InternalError(absl::StrCat("program ", program_.name, ": element ", element,
+                                            " of ", program_[id].name, " was not written"));
   }
 
   // Whether an index or a condition at hand has no one value, for now.
@@ -116,7 +121,8 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
       if (!value || *value < 0) {
         return Error(absl::StatusCode::kInvalidArgument,
                      absl::StrCat("tensor ", info.name, ": an extent ",
-                                  value ? absl::StrCat("is negative: ", *value) : "divides by zero or overflows"));
+                                  value ? absl::StrCat("is negative: ", *value)
+                                        : "divides by zero or overflows"));
       }
       shape.push_back(*value);
     }
@@ -125,11 +131,12 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
 
   // Takes memory for so many elements of so many bytes.
   absl::Status Charge(loop::TensorId id, const Dims& shape, int64_t count, int64_t element_bytes) {
-    const int64_t limit = options_.max_bytes > 0 ? options_.max_bytes : std::numeric_limits<int64_t>::max();
+    const int64_t limit =
+        options_.max_bytes > 0 ? options_.max_bytes : std::numeric_limits<int64_t>::max();
     if (count > (limit - bytes_) / element_bytes) {
       return Error(absl::StatusCode::kResourceExhausted,
-                   absl::StrCat("tensor ", program_[id].name, " ", ShapeText(shape), " exceeds the limit of ", limit,
-                                " bytes"));
+                   absl::StrCat("tensor ", program_[id].name, " ", ShapeText(shape),
+                                " exceeds the limit of ", limit, " bytes"));
     }
     bytes_ += count * element_bytes;
     return absl::OkStatus();
@@ -147,12 +154,13 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
   absl::Status StartIteration() { return CountStep(); }
 
   absl::Status CountStep() {
-    return options_.max_steps <= 0 || ++steps_ <= options_.max_steps ? absl::OkStatus() : TooManySteps();
+    return options_.max_steps <= 0 || ++steps_ <= options_.max_steps ? absl::OkStatus()
+                                                                     : TooManySteps();
   }
 
   ABSL_ATTRIBUTE_NOINLINE absl::Status TooManySteps() const {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("program ", program_.name, " exceeds the limit of ", options_.max_steps, " steps"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "program ", program_.name, " exceeds the limit of ", options_.max_steps, " steps"));
   }
 
   // Temporaries of the program have memory while its plan says that they are needed.
@@ -161,12 +169,14 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
     const std::vector<loop::ItemLives> lives = loop::LivesOfItems(program_, plan);
     std::vector<loop::TensorId> donors(program_.tensors.size());
     for (const loop::PlannedBuffer& buffer : plan.buffers) {
-      for (size_t i = 1; i < buffer.tensors.size(); ++i) donors[buffer.tensors[i].value] = buffer.tensors[i - 1];
+      for (size_t i = 1; i < buffer.tensors.size(); ++i)
+        donors[buffer.tensors[i].value] = buffer.tensors[i - 1];
     }
     auto life = lives.begin();
     for (const loop::Block& block : program_.blocks) {
       for (const loop::Item& item : block.body) {
-        for (loop::TensorId id : life->born) NESTOR_RETURN_IF_ERROR(self().Begin(id, donors[id.value]));
+        for (loop::TensorId id : life->born)
+          NESTOR_RETURN_IF_ERROR(self().Begin(id, donors[id.value]));
         NESTOR_RETURN_IF_ERROR(this->RunItem(item));
         for (loop::TensorId id : life->dying) self().Release(id);
         ++life;
@@ -190,7 +200,8 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
 
   // Whether all conditions under which the statement may be left out hold, or are not decided.
   bool IsNeeded(const loop::Statement& statement) {
-    return absl::c_all_of(statement.needed_if, [&](IndexId c) { return this->EvalIndex(c).value_or(1) != 0; });
+    return absl::c_all_of(statement.needed_if,
+                          [&](IndexId c) { return this->EvalIndex(c).value_or(1) != 0; });
   }
 
   // False where locating the statement's target has failed, for the reason in status_.
@@ -201,7 +212,8 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
     const bool compares = statement.op && IsArg(*statement.op);
     const Value value = compares ? self().EvalCompared(statement.value) : Eval(statement.value);
     const Value position = statement.position.valid() ? Eval(statement.position) : Value();
-    if (statement.op && status_.ok() && !self().IsWritten(target, offset)) Unwritten(statement.target);
+    if (statement.op && status_.ok() && !self().IsWritten(target, offset))
+      Unwritten(statement.target);
     if (!status_.ok()) return status_;
     if (!statement.op) self().Assign(target, offset, value);
     else if (compares) self().AccumulateArg(target, offset, *statement.op, value, position);
@@ -216,7 +228,9 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
       Interpreter& self;
       loop::ValueId id;
       Value operator()(const loop::ConstantValue& v) const { return self.EvalConstant(v.value); }
-      Value operator()(const loop::ParamValue& v) const { return self.Constant(self.binding_.params.at(v.name)); }
+      Value operator()(const loop::ParamValue& v) const {
+        return self.Constant(self.binding_.params.at(v.name));
+      }
       Value operator()(const loop::IndexValue& v) const { return self.EvalIndexValue(v.index); }
       Value operator()(const loop::LoadValue& v) const { return self.EvalLoad(v.access); }
       Value operator()(const loop::ApplyValue& v) const { return self.EvalApply(id, v); }
@@ -233,7 +247,8 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
   Value EvalIndexValue(IndexId index) {
     const auto value = this->EvalIndex(index);
     if (value) return self().Constant(Scalar::I64(*value));
-    constexpr absl::string_view kUndefined = "the value of an index expression overflows or divides by zero";
+    constexpr absl::string_view kUndefined =
+        "the value of an index expression overflows or divides by zero";
     if (!self().IsUndecided()) Fail(absl::StatusCode::kInvalidArgument, kUndefined);
     return Value();
   }

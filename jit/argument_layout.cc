@@ -13,13 +13,14 @@ AxisLayout LayoutOf(const TensorView& view, size_t axis) {
   const bool last = axis + 1 == view.shape.size();
   if (view.shape[axis] <= 1) return last ? AxisLayout::kUnit : AxisLayout::kAny;
   if (NESTOR_MUTANT("layout_class_ignored") && last) return AxisLayout::kUnit;
-  if (view.strides[axis] == 0) return NESTOR_MUTANT("broadcast_stride_of_one") ? AxisLayout::kUnit : AxisLayout::kZero;
+  if (view.strides[axis] == 0)
+    return NESTOR_MUTANT("broadcast_stride_of_one") ? AxisLayout::kUnit : AxisLayout::kZero;
   return view.strides[axis] == 1 ? AxisLayout::kUnit : AxisLayout::kAny;
 }
 
 bool IsCompact(const TensorView& view) {
   if (std::count(view.shape.begin(), view.shape.end(), 0) > 0) return true;  // as good as any
-  int64_t elements = 1;  // behind the axis
+  int64_t elements = 1;                                                      // behind the axis
   for (size_t axis = view.shape.size(); axis-- > 0; elements *= view.shape[axis]) {
     if (view.shape[axis] > 1 && view.strides[axis] != elements) return false;
   }

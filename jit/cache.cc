@@ -16,37 +16,41 @@
 namespace nestor::jit {
 namespace {
 
-std::string Text(const absl::optional<int64_t>& number) { return number ? absl::StrCat(*number) : "-"; }
+std::string Text(const absl::optional<int64_t>& number) {
+  return number ? absl::StrCat(*number) : "-";
+}
 
 std::string KeyOf(const loop::Program& program, const CompileOptions& options) {
   // An option that is added does not compile until it is part of the key.
-  const auto& [mode, isa, executor, schedule, schedules, least_parallel_bytes, prefetching_bytes, streaming_bytes,
-              size_classes] = options;
+  const auto& [mode, isa, executor, schedule, schedules, least_parallel_bytes, prefetching_bytes,
+               streaming_bytes, size_classes] = options;
   const auto& [accumulators, memory_order, contractions, strips, parallel_sums] = schedule;
   const auto& [columns, rows] = memory_order;
-  const auto& [tile_isa, tile_rows, tile_vectors, sum_block, row_block, column_block, many_elements, panels,
-               columns_outside, bound] = contractions;
+  const auto& [tile_isa, tile_rows, tile_vectors, sum_block, row_block, column_block, many_elements,
+               panels, columns_outside, bound] = contractions;
   const auto& [strip_rows] = strips;
   const auto& [sum_piece, reorders_rounding] = parallel_sums;
   const auto& [largest_constant, short_row, least_work, variants] = size_classes;
   static_cast<void>(tile_isa);           // is `isa`
   static_cast<void>(bound);              // of each variant its own
   static_cast<void>(reorders_rounding);  // is `mode`
-  const std::string numbers =
-      absl::StrJoin({accumulators, columns, rows, tile_rows, tile_vectors, sum_block, row_block, column_block,
-                     many_elements, int64_t{panels}, int64_t{columns_outside}, strip_rows, sum_piece, largest_constant,
-                     short_row, least_work, int64_t{variants}},
-                    " ");
+  const std::string numbers = absl::StrJoin(
+      {accumulators, columns, rows, tile_rows, tile_vectors, sum_block, row_block, column_block,
+       many_elements, int64_t{panels}, int64_t{columns_outside}, strip_rows, sum_piece,
+       largest_constant, short_row, least_work, int64_t{variants}},
+      " ");
   return absl::StrCat(loop::ToText(program), "\n", static_cast<int>(mode), " ",
                       NESTOR_MUTANT("cache_key_without_set") ? "" : Name(*isa), " ",
-                      reinterpret_cast<uintptr_t>(executor), " ", schedules == nullptr ? "" : schedules->ToText(), " ",
-                      numbers, " ", Text(least_parallel_bytes), " ", Text(prefetching_bytes), " ", Text(streaming_bytes));
+                      reinterpret_cast<uintptr_t>(executor), " ",
+                      schedules == nullptr ? "" : schedules->ToText(), " ", numbers, " ",
+                      Text(least_parallel_bytes), " ", Text(prefetching_bytes), " ",
+                      Text(streaming_bytes));
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Executable>> ExecutableCache::Compile(loop::Program program,
-                                                                           const CompileOptions& options) {
+absl::StatusOr<std::shared_ptr<const Executable>> ExecutableCache::Compile(
+    loop::Program program, const CompileOptions& options) {
   CompileOptions resolved = options;
   if (!resolved.isa) {
     NESTOR_ASSIGN_OR_RETURN(resolved.isa, BestIsa());
@@ -54,7 +58,8 @@ absl::StatusOr<std::shared_ptr<const Executable>> ExecutableCache::Compile(loop:
   std::string key = KeyOf(program, resolved);
   if (std::shared_ptr<const Executable> found = Find(key)) return found;
   // Outside the lock: others need not wait.
-  NESTOR_ASSIGN_OR_RETURN(std::shared_ptr<const Executable> executable, jit::Compile(std::move(program), resolved));
+  NESTOR_ASSIGN_OR_RETURN(std::shared_ptr<const Executable> executable,
+                          jit::Compile(std::move(program), resolved));
   return Keep(std::move(key), std::move(executable));
 }
 
@@ -65,9 +70,11 @@ std::shared_ptr<const Executable> ExecutableCache::Find(const std::string& key) 
   return found == nullptr ? nullptr : *found;
 }
 
-std::shared_ptr<const Executable> ExecutableCache::Keep(std::string key, std::shared_ptr<const Executable> executable) {
+std::shared_ptr<const Executable> ExecutableCache::Keep(
+    std::string key, std::shared_ptr<const Executable> executable) {
   absl::MutexLock lock(&mutex_);
-  executable = by_key_.Keep(std::move(key), std::move(executable));  // that of another thread, if it was faster
+  // That of another thread, if it was faster.
+  executable = by_key_.Keep(std::move(key), std::move(executable));
   Shrink();
   return executable;
 }
@@ -81,8 +88,8 @@ int64_t ExecutableCache::CodeBytes() const {
 void ExecutableCache::Shrink() {
   int64_t bytes = CodeBytes();
   const auto& entries = by_key_.entries();
-  while (entries.size() > 1 &&
-         (static_cast<int64_t>(entries.size()) > limits_.executables || bytes > limits_.code_bytes)) {
+  while (entries.size() > 1 && (static_cast<int64_t>(entries.size()) > limits_.executables ||
+                                bytes > limits_.code_bytes)) {
     bytes -= entries.back().value->code_bytes();
     by_key_.ForgetLast();
   }

@@ -42,14 +42,16 @@ class ExecutableCache {
   // jit::Compile's executable, or one that an equal call gave: same text of the program
   // (loop_ir/text.h), same options, same instruction set. A Status is not kept. Where
   // two threads miss at once, both compile, and both get the executable of the first.
-  absl::StatusOr<std::shared_ptr<const Executable>> Compile(loop::Program program, const CompileOptions& options = {});
+  absl::StatusOr<std::shared_ptr<const Executable>> Compile(loop::Program program,
+                                                            const CompileOptions& options = {});
 
   Statistics statistics() const;
   void Clear();  // keeps the counts
 
  private:
   std::shared_ptr<const Executable> Find(const std::string& key);
-  std::shared_ptr<const Executable> Keep(std::string key, std::shared_ptr<const Executable> executable);
+  std::shared_ptr<const Executable> Keep(std::string key,
+                                         std::shared_ptr<const Executable> executable);
   int64_t CodeBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Shrink() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

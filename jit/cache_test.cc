@@ -21,7 +21,8 @@ using Shared = std::shared_ptr<const Executable>;
 
 loop::Program Scale(int factor) {
   const std::string text =
-      absl::StrCat("program scale(x: f32[N]) -> (y: f32[N]) {\n  for i in [0, N) { y[i] = x[i] * ", factor, ".0 }\n}");
+      absl::StrCat("program scale(x: f32[N]) -> (y: f32[N]) {\n  for i in [0, N) { y[i] = x[i] * ",
+                   factor, ".0 }\n}");
   return loop::ParseProgram(text).value();
 }
 
@@ -134,7 +135,8 @@ TEST(ExecutableCache, DoesNotKeepFailures) {
   {
     const LackForTesting lack("AVX512BW");
     for (int i = 0; i < 2; ++i) {
-      EXPECT_EQ(cache.Compile(Scale(1), options).status().code(), absl::StatusCode::kFailedPrecondition);
+      EXPECT_EQ(cache.Compile(Scale(1), options).status().code(),
+                absl::StatusCode::kFailedPrecondition);
     }
     ExpectCounts(cache, 0, 2, 0);
   }

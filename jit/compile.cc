@@ -86,37 +86,58 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"sum_terms", loop::SeparateSums},
       {"split_contractions", loop::SplitContractions},
       // Behind it: sums have got nests of their own.
-      {"residue_strips", [=](loop::Program& program) { return loop::GatherResidues(program, isa); }},
+      {"residue_strips",
+       [=](loop::Program& program) { return loop::GatherResidues(program, isa); }},
       {"exact_residues", [](loop::Program& program) { return loop::SplitResidues(program); }},
-      {"split_residues", [](loop::Program& program) { return loop::SplitResidues(program, {/*reorders_rounding=*/true}); },
+      {"split_residues",
+       [](loop::Program& program) {
+         return loop::SplitResidues(program, {/*reorders_rounding=*/true});
+       },
        /*reorders_rounding=*/true},
-      {"layouts", [=](loop::Program& program) { return loop::LayOutTemporaries(program, isa, contractions.bound); }},
+      {"layouts",
+       [=](loop::Program& program) {
+         return loop::LayOutTemporaries(program, isa, contractions.bound);
+       }},
       {"padded_sums", loop::PadSums},
-      {"trimmed_sums", [=](loop::Program& program) { return loop::TrimSums(program, contractions.bound); }},
+      {"trimmed_sums",
+       [=](loop::Program& program) { return loop::TrimSums(program, contractions.bound); }},
       {"flatten_3", loop::FlattenBlocks},
       {"sum_order", loop::SumWindowsFirst, /*reorders_rounding=*/true},
       {"promote_sums", loop::PromoteSums},
-      {"strips", [=](loop::Program& program) { return loop::RunInStrips(program, options.schedule.strips); }},
+      {"strips",
+       [=](loop::Program& program) { return loop::RunInStrips(program, options.schedule.strips); }},
       {"paired_steps", loop::PairSteps},
-      {"turn_results", [=](loop::Program& program) { return loop::TurnResults(program, isa, contractions.bound); }},
+      {"turn_results",
+       [=](loop::Program& program) { return loop::TurnResults(program, isa, contractions.bound); }},
       {"padded_views", loop::MaterializePaddedViews},
       {"sampled_columns", loop::CopySampledColumns},
       {"rows_of_temporaries", loop::MergeRowsOfTemporaries},
-      {"few_columns", [=](loop::Program& program) { return loop::TileFewColumns(program, contractions); },
+      {"few_columns",
+       [=](loop::Program& program) { return loop::TileFewColumns(program, contractions); },
        /*reorders_rounding=*/true},
-      {"contractions", [=](loop::Program& program) { return loop::TileContractions(program, contractions); }},
+      {"contractions",
+       [=](loop::Program& program) { return loop::TileContractions(program, contractions); }},
       {"hoist_copies", loop::HoistCopies},
       {"split_windows", loop::SplitWindows},
       {"unroll_sums", loop::UnrollSums},
-      {"exact_parallel_sums", [=](loop::Program& program) { return loop::SumInParallel(program, exact_sums); }},
-      {"parallel_sums", [=](loop::Program& program) { return loop::SumInParallel(program, options.schedule.parallel_sums); },
+      {"exact_parallel_sums",
+       [=](loop::Program& program) { return loop::SumInParallel(program, exact_sums); }},
+      {"parallel_sums",
+       [=](loop::Program& program) {
+         return loop::SumInParallel(program, options.schedule.parallel_sums);
+       },
        /*reorders_rounding=*/true},
-      {"memory_order", [=](loop::Program& program) { return loop::WalkInMemoryOrder(program, options.schedule.memory_order); }},
+      {"memory_order",
+       [=](loop::Program& program) {
+         return loop::WalkInMemoryOrder(program, options.schedule.memory_order);
+       }},
       {"unroll_and_jam", loop::UnrollAndJam},
       {"last_step", loop::KeepLastStep},
       // Behind it: what goes from step to step is a scalar.
-      {"exact_scans", [=](loop::Program& program) { return loop::ScanInLanes(program, exact_scans); }},
-      {"scans", [=](loop::Program& program) { return loop::ScanInLanes(program, scans); }, /*reorders_rounding=*/true},
+      {"exact_scans",
+       [=](loop::Program& program) { return loop::ScanInLanes(program, exact_scans); }},
+      {"scans", [=](loop::Program& program) { return loop::ScanInLanes(program, scans); },
+       /*reorders_rounding=*/true},
       {"add_onto_dot_products", loop::AddOntoDotProducts},
       {"multiply_add", loop::FuseMultiplyAdd, /*reorders_rounding=*/true},
       {"transpose", [=](loop::Program& program) { return loop::TransposeInTiles(program, isa); }},
@@ -124,8 +145,10 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"flatten_4", loop::FlattenBlocks},
       {"parallel", loop::MarkParallel},
       // Maxima and sums of integers are the same in any order; sums of floats are not.
-      {"exact_lanes", [=](loop::Program& program) { return loop::SumInLanes(program, exact_lanes); }},
-      {"lanes", [=](loop::Program& program) { return loop::SumInLanes(program, lanes); }, /*reorders_rounding=*/true},
+      {"exact_lanes",
+       [=](loop::Program& program) { return loop::SumInLanes(program, exact_lanes); }},
+      {"lanes", [=](loop::Program& program) { return loop::SumInLanes(program, lanes); },
+       /*reorders_rounding=*/true},
       {"vector", loop::MarkVector},
       // Behind it: a loop that holds a parallel one has no lanes.
       {"inner_parallel", loop::MarkInnerParallel},
@@ -142,8 +165,9 @@ absl::Status ProveForCode(loop::Program& program, Isa isa) {
 
 absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptions& options) {
   if (static_cast<int64_t>(program.blocks.size()) > kMostBlocks) {
-    return absl::ResourceExhaustedError(absl::StrCat("program ", program.name, ": ", program.blocks.size(),
-                                                     " blocks; at most ", kMostBlocks, " are compiled"));
+    return absl::ResourceExhaustedError(absl::StrCat("program ", program.name, ": ",
+                                                     program.blocks.size(), " blocks; at most ",
+                                                     kMostBlocks, " are compiled"));
   }
   fusion::RunOptions run;
   run.strict = options.mode == Mode::kStrict;
@@ -155,12 +179,13 @@ absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptio
 
 namespace {
 
-absl::StatusOr<std::unique_ptr<const Executable>> MakeExecutable(loop::Program scheduled, const CompileOptions& options,
-                                                                 std::shared_ptr<const Origin> origin) {
+absl::StatusOr<std::unique_ptr<const Executable>> MakeExecutable(
+    loop::Program scheduled, const CompileOptions& options, std::shared_ptr<const Origin> origin) {
   ExecutableOptions executable;
   NESTOR_ASSIGN_OR_RETURN(executable.isa, IsaOf(options));
   executable.executor = options.executor != nullptr ? options.executor : &DefaultExecutor();
-  executable.least_parallel_bytes = options.least_parallel_bytes.value_or(LeastParallelBytes(scheduled));
+  executable.least_parallel_bytes =
+      options.least_parallel_bytes.value_or(LeastParallelBytes(scheduled));
   executable.prefetching_bytes = options.prefetching_bytes.value_or(Caches().l2);
   // What is larger than the last cache is not found there again.
   executable.streaming_bytes = options.streaming_bytes.value_or(Caches().last);
@@ -170,8 +195,10 @@ absl::StatusOr<std::unique_ptr<const Executable>> MakeExecutable(loop::Program s
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program, const CompileOptions& options) {
-  const auto schedule = [options](loop::Program unfused, const Variation& variation) -> absl::StatusOr<loop::Program> {
+absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program,
+                                                          const CompileOptions& options) {
+  const auto schedule = [options](loop::Program unfused,
+                                  const Variation& variation) -> absl::StatusOr<loop::Program> {
     CompileOptions with = options;
     with.schedule.contractions.bound = variation.bound;
     NESTOR_RETURN_IF_ERROR(Choose(variation.choices, with.schedule));

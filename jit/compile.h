@@ -32,8 +32,9 @@ struct CompileOptions {
   // on the caller's thread. Must outlive the executable.
   Executor* executor = nullptr;
   ScheduleOptions schedule;
-  // What a search has found (LoadSchedules): where there is a line for a call's program, sizes, processor and mode,
-  // its choices go before `schedule`, and the call has code of its own. Null: none.
+  // What a search has found (LoadSchedules): where there is a line for a call's program,
+  // sizes, processor and mode, its choices go before `schedule`, and the call has code of its
+  // own. Null: none.
   std::shared_ptr<const Schedules> schedules;
   // See ExecutableOptions; nullopt: from what the program computes, and the sizes of the
   // machine's caches.
@@ -54,14 +55,15 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa);
 absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptions& options);
 
 // `program` is lowered. The Statuses of Schedule and Executable::Create.
-absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program, const CompileOptions& options = {});
+absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program,
+                                                          const CompileOptions& options = {});
 // Runs the last two of these passes, which say what code takes as proven: for a program that was
 // scheduled by hand or in part. A second run changes nothing.
 absl::Status ProveForCode(loop::Program& program, Isa isa);
 
 // `program` is fused and scheduled already: its code runs at all sizes (see Executable::Create).
-absl::StatusOr<std::unique_ptr<const Executable>> CompileScheduled(loop::Program program,
-                                                                   const CompileOptions& options = {});
+absl::StatusOr<std::unique_ptr<const Executable>> CompileScheduled(
+    loop::Program program, const CompileOptions& options = {});
 
 }  // namespace nestor::jit
 

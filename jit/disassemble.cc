@@ -18,7 +18,8 @@ constexpr int kOffsetDigits = 4;
 class Disassembler {
  public:
   Disassembler() {
-    const bool ready = ZYAN_SUCCESS(ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
+    const bool ready = ZYAN_SUCCESS(ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64,
+                                                     ZYDIS_STACK_WIDTH_64)) &&
                        ZYAN_SUCCESS(ZydisFormatterInit(&formatter_, ZYDIS_FORMATTER_STYLE_INTEL)) &&
                        Set(ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE) &&
                        Set(ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE, kOffsetDigits);
@@ -29,14 +30,15 @@ class Disassembler {
   size_t AppendLine(absl::Span<const uint8_t> code, size_t offset, std::string& text) const {
     ZydisDecodedInstruction instruction;
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder_, code.data() + offset, code.size() - offset, &instruction,
-                                             operands))) {
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder_, code.data() + offset, code.size() - offset,
+                                             &instruction, operands))) {
       absl::StrAppendFormat(&text, "  %0*x  db 0x%02x\n", kOffsetDigits, offset, code[offset]);
       return 1;
     }
     char line[256];
-    ZydisFormatterFormatInstruction(&formatter_, &instruction, operands, instruction.operand_count_visible, line,
-                                    sizeof(line), offset, nullptr);
+    ZydisFormatterFormatInstruction(&formatter_, &instruction, operands,
+                                    instruction.operand_count_visible, line, sizeof(line), offset,
+                                    nullptr);
     absl::StrAppendFormat(&text, "  %0*x  %s\n", kOffsetDigits, offset, line);
     return instruction.length;
   }
@@ -50,14 +52,17 @@ class Disassembler {
   ZydisFormatter formatter_;
 };
 
-void AppendFunction(const Kernel::FunctionView& function, const std::vector<std::string>& statements,
-                    const Disassembler& disassembler, std::string& text) {
+void AppendFunction(const Kernel::FunctionView& function,
+                    const std::vector<std::string>& statements, const Disassembler& disassembler,
+                    std::string& text) {
   absl::StrAppend(&text, function.name, ":  # ", function.code.size(), " bytes\n");
   auto next = function.statements.begin();
   for (size_t offset = 0; offset < function.code.size();) {
     // Of several at one place, all but the last have no code.
-    for (; next != function.statements.end() && next->first <= static_cast<int32_t>(offset); ++next) {
-      if (next + 1 != function.statements.end() && next[1].first <= static_cast<int32_t>(offset)) continue;
+    for (; next != function.statements.end() && next->first <= static_cast<int32_t>(offset);
+         ++next) {
+      if (next + 1 != function.statements.end() && next[1].first <= static_cast<int32_t>(offset))
+        continue;
       absl::StrAppend(&text, "  # ", next->second < 0 ? "..." : statements[next->second], "\n");
     }
     offset += disassembler.AppendLine(function.code, offset, text);

@@ -29,8 +29,9 @@ struct Case {
 
 TEST(Disassemble, ShowsStatementsAndTheirCode) {
   const Case cases[] = {
-      {Isa::kAvx2, {"p.0:  # ", "# y[i] = sqrt(x[i]) * s", "vsqrtps ymm", "# ...", "ret", "p.1:  # ",
-                    "# y[j] = x[j] + y[j]", "vaddps xmm", "p.2:  # ", "# z = s + 2.0", "vaddps xmm", "ret"}},
+      {Isa::kAvx2,
+       {"p.0:  # ", "# y[i] = sqrt(x[i]) * s", "vsqrtps ymm", "# ...", "ret", "p.1:  # ",
+        "# y[j] = x[j] + y[j]", "vaddps xmm", "p.2:  # ", "# z = s + 2.0", "vaddps xmm", "ret"}},
       {Isa::kAvx512, {"p.0:  # ", "# y[i] = sqrt(x[i]) * s", "vsqrtps zmm", "ret"}},
   };
   for (const Case& c : cases) {
@@ -45,7 +46,8 @@ TEST(Disassemble, ShowsStatementsAndTheirCode) {
     size_t from = 0;
     for (const char* line : c.lines) {
       const size_t at = text.find(line, from);
-      ASSERT_NE(at, std::string::npos) << "lacks, behind what is before it: " << line << "\n" << text;
+      ASSERT_NE(at, std::string::npos) << "lacks, behind what is before it: " << line << "\n"
+                                       << text;
       from = at + 1;
     }
     EXPECT_EQ(text.find(" db "), std::string::npos) << text;

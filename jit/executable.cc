@@ -42,7 +42,8 @@ std::vector<std::pair<int, int>> AliasesOf(const Kernel& kernel) {
 }
 
 Signature SignatureOf(const Program& program) {
-  Signature signature{program.name, &program.pool, {}, &program.params, &program.equalities, &program.range_checks};
+  Signature signature{program.name,    &program.pool,       {},
+                      &program.params, &program.equalities, &program.range_checks};
   for (TensorId id : program.inputs) {
     const loop::TensorInfo& info = program[id];
     signature.args.push_back({info.name, info.type, &info.shape, info.shape_only});
@@ -60,13 +61,13 @@ Executable::Executable(std::shared_ptr<const Code> code, std::vector<Input> inpu
 
 Executable::~Executable() = default;
 
-absl::StatusOr<std::unique_ptr<const Executable>> Executable::Create(Program program, const ExecutableOptions& options,
-                                                                     std::shared_ptr<const Origin> origin) {
+absl::StatusOr<std::unique_ptr<const Executable>> Executable::Create(
+    Program program, const ExecutableOptions& options, std::shared_ptr<const Origin> origin) {
   NESTOR_RETURN_IF_ERROR(CheckIsa(options.isa));
   std::vector<Input> inputs(program.inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) inputs[i].position = static_cast<int>(i);
-  NESTOR_ASSIGN_OR_RETURN(auto variants, Variants::Create(std::move(program), options.isa, options.size_classes,
-                                                          std::move(origin)));
+  NESTOR_ASSIGN_OR_RETURN(auto variants, Variants::Create(std::move(program), options.isa,
+                                                          options.size_classes, std::move(origin)));
   auto code = std::make_shared<const Code>(std::move(variants), options, nullptr);
   return absl::WrapUnique(new Executable(std::move(code), std::move(inputs)));
 }
@@ -78,8 +79,9 @@ absl::StatusOr<std::unique_ptr<const Executable>> Executable::Bind(absl::string_
     const loop::TensorInfo& info = program()[TensorAt(i)];
     if (info.name != name || inputs[i].position < 0) continue;
     if (tensor.type != info.type || tensor.shape.size() != info.shape.size()) {
-      return ArgumentError(i, absl::StrCat(Name(tensor.type), ShapeText(tensor.shape), " given, ", Name(info.type),
-                                           " of ", info.shape.size(), " dimensions wanted"));
+      return ArgumentError(
+          i, absl::StrCat(Name(tensor.type), ShapeText(tensor.shape), " given, ", Name(info.type),
+                          " of ", info.shape.size(), " dimensions wanted"));
     }
     absl::StatusOr<Tensor> copy = Tensor::FromView(tensor);
     if (!copy.ok()) return ArgumentError(i, copy.status().message());
@@ -89,15 +91,16 @@ absl::StatusOr<std::unique_ptr<const Executable>> Executable::Bind(absl::string_
     inputs[i].view = inputs[i].bound->view();
     return absl::WrapUnique(new Executable(code_, std::move(inputs)));
   }
-  return absl::InvalidArgumentError(absl::StrCat("program ", program().name, ": no input to bind is called ", name));
+  return absl::InvalidArgumentError(
+      absl::StrCat("program ", program().name, ": no input to bind is called ", name));
 }
 
 absl::StatusOr<std::unique_ptr<const Executable>> Executable::Specialize(
     const absl::flat_hash_map<std::string, int64_t>& sizes) const {
   const std::shared_ptr<const Origin>& origin = code_->variants->origin();
   if (origin == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("program ", program().name, ": nothing to specialize is known but its scheduled program"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "program ", program().name, ": nothing to specialize is known but its scheduled program"));
   }
   SizeClass constants(sizes.begin(), sizes.end());
   std::sort(constants.begin(), constants.end());
@@ -105,8 +108,9 @@ absl::StatusOr<std::unique_ptr<const Executable>> Executable::Specialize(
   auto specialized = std::make_shared<const Origin>(Specialized(*origin, constants));
   NESTOR_ASSIGN_OR_RETURN(Program scheduled, specialized->schedule(specialized->unfused, {}));
   auto signature = std::make_unique<const Program>(WithSignature(scheduled, program(), constants));
-  NESTOR_ASSIGN_OR_RETURN(auto variants, Variants::Create(std::move(scheduled), options().isa, options().size_classes,
-                                                          std::move(specialized)));
+  NESTOR_ASSIGN_OR_RETURN(
+      auto variants, Variants::Create(std::move(scheduled), options().isa, options().size_classes,
+                                      std::move(specialized)));
   auto code = std::make_shared<const Code>(std::move(variants), options(), std::move(signature));
   return absl::WrapUnique(new Executable(std::move(code), inputs_));
 }
@@ -115,7 +119,8 @@ const Program& Executable::program() const { return code_->program; }
 const ExecutableOptions& Executable::options() const { return code_->options; }
 const Kernel& Executable::kernel() const { return code_->variants->general(); }
 
-absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelAt(loop::SymbolValue symbol, bool compact) const {
+absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelAt(loop::SymbolValue symbol,
+                                                                   bool compact) const {
   KernelOptions kernel = CompactArguments(program(), options().isa);
   if (!compact) {
     for (Layout& layout : kernel.translate.layouts) absl::c_fill(layout, AxisLayout::kAny);
@@ -133,7 +138,9 @@ std::vector<TensorId> Executable::inputs() const {
   return given;
 }
 
-std::vector<std::shared_ptr<const Kernel>> Executable::kernels() const { return code_->variants->All(); }
+std::vector<std::shared_ptr<const Kernel>> Executable::kernels() const {
+  return code_->variants->All();
+}
 
 int64_t Executable::code_bytes() const {
   int64_t bytes = 0;

@@ -40,8 +40,8 @@ struct ExecutableOptions {
   // than this, and it computes fewer scalar operations (WorkAt) than that.
   int64_t least_parallel_bytes = int64_t{256} << 10;
   int64_t least_parallel_work = int64_t{1} << 21;
-  // Where the arguments have at least so many bytes, they are fetched before their turn, or, besides,
-  // outputs are written past the caches; 0: never.
+  // Where the arguments have at least so many bytes, they are fetched before their turn, or,
+  // besides, outputs are written past the caches; 0: never.
   int64_t prefetching_bytes = 0;
   int64_t streaming_bytes = 0;
   SizeClassOptions size_classes;
@@ -84,9 +84,9 @@ class Executable {
   // own for small sizes, and those with legal sizes at which index arithmetic of the
   // scheduled program may overflow run code of the unfused one (see jit/variants.h); both are
   // compiled then. Null: the former run the general code, the latter are an InvalidArgument.
-  static absl::StatusOr<std::unique_ptr<const Executable>> Create(loop::Program program,
-                                                                  const ExecutableOptions& options,
-                                                                  std::shared_ptr<const Origin> origin = nullptr);
+  static absl::StatusOr<std::unique_ptr<const Executable>> Create(
+      loop::Program program, const ExecutableOptions& options,
+      std::shared_ptr<const Origin> origin = nullptr);
   ~Executable();
 
   // This executable with the input `name` frozen to the values of `tensor`, which are
@@ -95,7 +95,8 @@ class Executable {
   // computed in a workspace's first call with these shapes, and kept there until it is used
   // otherwise. InvalidArgument where no input that calls give has the name, or its type or
   // rank is another; sizes are checked by the calls.
-  absl::StatusOr<std::unique_ptr<const Executable>> Bind(absl::string_view name, const TensorView& tensor) const;
+  absl::StatusOr<std::unique_ptr<const Executable>> Bind(absl::string_view name,
+                                                         const TensorView& tensor) const;
 
   // This executable for these sizes alone, dimensions and integer $params ("$k") by name:
   // passes see numbers in their place, whatever a call computes. Calls with others are an
@@ -114,8 +115,8 @@ class Executable {
   // unspecified. A layout that was not seen before is compiled first, and so is a class of
   // sizes. Equal calls give equal bits.
   absl::Status Run(const Arguments& arguments, Workspace* workspace) const;
-  // Called before each function of the kernel that runs, with the number of the item at its program's top
-  // that the function begins with.
+  // Called before each function of the kernel that runs, with the number of the item at its
+  // program's top that the function begins with.
   using Watcher = absl::FunctionRef<void(const Kernel& kernel, int first_item)>;
   struct Hooks {
     // Calls every function of the kernel, on this thread; null: they are just called.
@@ -126,12 +127,13 @@ class Executable {
     const Watcher* watcher = nullptr;
   };
   // The same, for measuring and tests.
-  absl::Status RunWatched(const Arguments& arguments, Workspace* workspace, const Hooks& hooks) const;
+  absl::Status RunWatched(const Arguments& arguments, Workspace* workspace,
+                          const Hooks& hooks) const;
 
   // The shapes that outputs must have.
-  absl::StatusOr<std::vector<Dims>> OutputShapes(absl::Span<const TensorView> inputs,
-                                                 absl::Span<const Scalar> params = {},
-                                                 const absl::flat_hash_map<std::string, int64_t>* dims = nullptr) const;
+  absl::StatusOr<std::vector<Dims>> OutputShapes(
+      absl::Span<const TensorView> inputs, absl::Span<const Scalar> params = {},
+      const absl::flat_hash_map<std::string, int64_t>* dims = nullptr) const;
 
   const loop::Program& program() const;
   const ExecutableOptions& options() const;
@@ -141,7 +143,8 @@ class Executable {
   const Kernel& kernel() const;
   // The one that runs at these sizes, of compact arguments (see Create), or of strided ones,
   // compiled if need be. The Statuses of Run for such sizes. REQUIRES: they are legal.
-  absl::StatusOr<std::shared_ptr<const Kernel>> KernelAt(loop::SymbolValue symbol, bool compact = true) const;
+  absl::StatusOr<std::shared_ptr<const Kernel>> KernelAt(loop::SymbolValue symbol,
+                                                         bool compact = true) const;
   // All that were compiled so far, but for those of sizes that were forgotten for others.
   std::vector<std::shared_ptr<const Kernel>> kernels() const;
   // (output, input), numbers in the program's signature, that may be one memory, at all sizes.
@@ -171,23 +174,26 @@ class Executable {
   loop::TensorId TensorAt(size_t number) const;
   absl::Status ArgumentError(size_t number, absl::string_view what) const;
 
-  absl::StatusOr<Binding> BindArguments(absl::Span<const TensorView> inputs, absl::Span<const Scalar> params,
-                                        const absl::flat_hash_map<std::string, int64_t>* dims) const;
+  absl::StatusOr<Binding> BindArguments(
+      absl::Span<const TensorView> inputs, absl::Span<const Scalar> params,
+      const absl::flat_hash_map<std::string, int64_t>* dims) const;
   absl::Status CheckOutputs(const Arguments& arguments, const Binding& binding) const;
   absl::Status CheckMemory(const Arguments& arguments, Workspace::State& state) const;
   bool OutputsAreApart(const Arguments& arguments, Workspace::State& state) const;
-  absl::Status CheckOverlap(const Arguments& arguments, const Workspace::State& state, size_t output,
-                            size_t other) const;
+  absl::Status CheckOverlap(const Arguments& arguments, const Workspace::State& state,
+                            size_t output, size_t other) const;
   absl::Status Prepare(const Arguments& arguments, Workspace::State& state) const;
   absl::Status Measure(const Arguments& arguments, Workspace::State& state) const;
   bool ComputesMuch(const Binding& binding) const;
-  absl::StatusOr<std::shared_ptr<const Kernel>> KernelFor(const Arguments& arguments, const Binding& binding,
+  absl::StatusOr<std::shared_ptr<const Kernel>> KernelFor(const Arguments& arguments,
+                                                          const Binding& binding,
                                                           int64_t bytes) const;
   void NoteOverwritten(Workspace::State& state) const;
   absl::Status CopyOverwritten(const Arguments& arguments, Workspace::State& state) const;
   absl::Status FillTable(const Kernel& kernel, const Binding& binding, const Arguments& arguments,
                          Workspace::State& state) const;
-  absl::Status PlaceMemory(const Kernel& kernel, const Binding& binding, Workspace::State& state) const;
+  absl::Status PlaceMemory(const Kernel& kernel, const Binding& binding,
+                           Workspace::State& state) const;
   absl::Status ReserveArenas(Workspace::State& state) const;
   void PoisonDead(Workspace::State& state, int first_item, bool parallel) const;
 

@@ -45,9 +45,10 @@ bool IsInjective(const TensorView& view) {
   return true;
 }
 
-absl::Status CountError(const Program& program, absl::string_view what, size_t given, size_t wanted) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("program ", program.name, ": ", given, " ", what, " given, ", wanted, " wanted"));
+absl::Status CountError(const Program& program, absl::string_view what, size_t given,
+                        size_t wanted) {
+  return absl::InvalidArgumentError(absl::StrCat("program ", program.name, ": ", given, " ", what,
+                                                 " given, ", wanted, " wanted"));
 }
 
 Residence ResidenceOf(const ExecutableOptions& options, int64_t bytes) {
@@ -67,11 +68,13 @@ absl::Status Executable::Run(const Arguments& arguments, Workspace* workspace) c
   return RunWith(arguments, workspace, {});
 }
 
-absl::Status Executable::RunWatched(const Arguments& arguments, Workspace* workspace, const Hooks& hooks) const {
+absl::Status Executable::RunWatched(const Arguments& arguments, Workspace* workspace,
+                                    const Hooks& hooks) const {
   return RunWith(arguments, workspace, hooks);
 }
 
-absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspace, const Hooks& hooks) const {
+absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspace,
+                                 const Hooks& hooks) const {
   Workspace::State& state = *workspace->state_;
   const bool reused = NESTOR_MUTANT("workspace_reused_for_other_shapes") && state.owner == id_;
   if (!state.SameCall(id_, arguments) && !reused) {
@@ -82,7 +85,8 @@ absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspac
   NESTOR_RETURN_IF_ERROR(CheckMemory(arguments, state));
   if (!state.has_results) return absl::OkStatus();
   for (const auto& [slot, argument] : state.addresses) {
-    state.table[slot] = reinterpret_cast<int64_t>(ArgumentAt(arguments, static_cast<size_t>(argument)).data);
+    state.table[slot] =
+        reinterpret_cast<int64_t>(ArgumentAt(arguments, static_cast<size_t>(argument)).data);
   }
   NESTOR_RETURN_IF_ERROR(CopyOverwritten(arguments, state));
   Kernel::RunOptions run;
@@ -98,17 +102,21 @@ absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspac
   const int64_t result = state.kernel->Run(state.table.data(), state.workers, run);
   state.has_constants = result == 0;
   if (result == 0) return absl::OkStatus();
-  return absl::OutOfRangeError(absl::StrCat("program ", program().name, ": access out of range in `",
+  return absl::OutOfRangeError(absl::StrCat("program ", program().name,
+                                            ": access out of range in `",
                                             state.kernel->StatementText(result - 1), "`"));
 }
 
 // What the code of these sizes reads after it wrote the output that takes its memory is
 // copied first.
-absl::Status Executable::CopyOverwritten(const Arguments& arguments, Workspace::State& state) const {
+absl::Status Executable::CopyOverwritten(const Arguments& arguments,
+                                         Workspace::State& state) const {
   for (auto& [output, input, memory] : state.overwritten) {
     const TensorView& view = ArgumentAt(arguments, static_cast<size_t>(input));
     const ByteRange& range = state.footprints[static_cast<size_t>(input)];
-    if (view.data != arguments.outputs[static_cast<size_t>(output)].data || range.begin == range.end) continue;
+    if (view.data != arguments.outputs[static_cast<size_t>(output)].data ||
+        range.begin == range.end)
+      continue;
     NESTOR_ASSIGN_OR_RETURN(char* const copy, memory.Reserve(range.end - range.begin));
     std::memcpy(copy, view.data, static_cast<size_t>(range.end - range.begin));
     for (const auto& [slot, argument] : state.addresses) {
@@ -124,11 +132,12 @@ absl::Status Executable::CheckMemory(const Arguments& arguments, Workspace::Stat
   for (size_t i = 0; i < count; ++i) {
     const TensorView& view = ArgumentAt(arguments, i);
     const ByteRange& footprint = state.footprints[i];
-    if (view.data == nullptr && footprint.begin != footprint.end) return ArgumentError(i, "has no memory");
+    if (view.data == nullptr && footprint.begin != footprint.end)
+      return ArgumentError(i, "has no memory");
     const int bytes = ByteSize(view.type);
     if (reinterpret_cast<uintptr_t>(view.data) % static_cast<uintptr_t>(bytes) == 0) continue;
-    return ArgumentError(i, absl::StrCat("elements of ", Name(view.type), " do not lie at a multiple of ", bytes,
-                                         " bytes"));
+    return ArgumentError(i, absl::StrCat("elements of ", Name(view.type),
+                                         " do not lie at a multiple of ", bytes, " bytes"));
   }
   if (OutputsAreApart(arguments, state)) return absl::OkStatus();
   for (size_t output = inputs_.size(); output < count; ++output) {
@@ -149,19 +158,23 @@ bool Executable::OutputsAreApart(const Arguments& arguments, Workspace::State& s
   const auto end = [&](size_t i) {
     return static_cast<const char*>(ArgumentAt(arguments, i).data) + state.footprints[i].end;
   };
-  const auto is_empty = [&](size_t i) { return state.footprints[i].begin == state.footprints[i].end; };
+  const auto is_empty = [&](size_t i) {
+    return state.footprints[i].begin == state.footprints[i].end;
+  };
   std::vector<size_t>& outputs = state.sorted_outputs;
   outputs.clear();
   for (size_t i = inputs_.size(); i < NumArguments(); ++i) {
     if (!is_empty(i)) outputs.push_back(i);
   }
-  std::sort(outputs.begin(), outputs.end(), [&](size_t a, size_t b) { return begin(a) < begin(b); });
+  std::sort(outputs.begin(), outputs.end(),
+            [&](size_t a, size_t b) { return begin(a) < begin(b); });
   for (size_t k = 1; k < outputs.size(); ++k) {
     if (end(outputs[k - 1]) > begin(outputs[k])) return false;
   }
   for (size_t input = 0; input < inputs_.size(); ++input) {
     if (is_empty(input)) continue;
-    auto output = std::partition_point(outputs.begin(), outputs.end(), [&](size_t i) { return end(i) <= begin(input); });
+    auto output = std::partition_point(outputs.begin(), outputs.end(),
+                                       [&](size_t i) { return end(i) <= begin(input); });
     for (; output != outputs.end() && begin(*output) < end(input); ++output) {
       if (!CheckOverlap(arguments, state, *output, input).ok()) return false;
     }
@@ -169,40 +182,47 @@ bool Executable::OutputsAreApart(const Arguments& arguments, Workspace::State& s
   return true;
 }
 
-absl::Status Executable::CheckOverlap(const Arguments& arguments, const Workspace::State& state, size_t output,
-                                      size_t other) const {
+absl::Status Executable::CheckOverlap(const Arguments& arguments, const Workspace::State& state,
+                                      size_t output, size_t other) const {
   const TensorView& a = ArgumentAt(arguments, output);
   const TensorView& b = ArgumentAt(arguments, other);
   const char* const x = static_cast<const char*>(a.data);
   const char* const y = static_cast<const char*>(b.data);
   const ByteRange &p = state.footprints[output], &q = state.footprints[other];
-  if (p.begin == p.end || q.begin == q.end || x + p.end <= y + q.begin || y + q.end <= x + p.begin) {
+  if (p.begin == p.end || q.begin == q.end || x + p.end <= y + q.begin ||
+      y + q.end <= x + p.begin) {
     return absl::OkStatus();
   }
-  const std::pair<int, int> pair(static_cast<int>(output - inputs_.size()), static_cast<int>(other));
+  const std::pair<int, int> pair(static_cast<int>(output - inputs_.size()),
+                                 static_cast<int>(other));
   const std::vector<std::pair<int, int>>& aliases = code_->aliases;
-  const bool allowed = other < inputs_.size() && std::binary_search(aliases.begin(), aliases.end(), pair) &&
+  const bool allowed = other < inputs_.size() &&
+                       std::binary_search(aliases.begin(), aliases.end(), pair) &&
                        a.data == b.data && IsContiguous(a) && IsContiguous(b);
   if (allowed) return absl::OkStatus();
-  return ArgumentError(output, absl::StrCat("its memory overlaps that of ", program()[TensorAt(other)].name));
+  return ArgumentError(
+      output, absl::StrCat("its memory overlaps that of ", program()[TensorAt(other)].name));
 }
 
 // ---- Preparation
 
-absl::StatusOr<Binding> Executable::BindArguments(absl::Span<const TensorView> inputs, absl::Span<const Scalar> params,
-                                                  const absl::flat_hash_map<std::string, int64_t>* dims) const {
-  const size_t wanted = static_cast<size_t>(
-      std::count_if(inputs_.begin(), inputs_.end(), [](const Input& input) { return input.position >= 0; }));
+absl::StatusOr<Binding> Executable::BindArguments(
+    absl::Span<const TensorView> inputs, absl::Span<const Scalar> params,
+    const absl::flat_hash_map<std::string, int64_t>* dims) const {
+  const size_t wanted = static_cast<size_t>(std::count_if(
+      inputs_.begin(), inputs_.end(), [](const Input& input) { return input.position >= 0; }));
   if (inputs.size() != wanted) return CountError(program(), "inputs", inputs.size(), wanted);
   if (!params.empty() && params.size() != program().params.size()) {
     return CountError(program(), "$params", params.size(), program().params.size());
   }
   RunInputs given;
-  for (size_t i = 0; i < inputs_.size(); ++i) given.tensors[program()[TensorAt(i)].name] = ArgumentAt({inputs, {}}, i);
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    given.tensors[program()[TensorAt(i)].name] = ArgumentAt({inputs, {}}, i);
   for (size_t i = 0; i < params.size(); ++i) given.params[program().params[i].name] = params[i];
   if (dims != nullptr) given.dims = *dims;
   NESTOR_ASSIGN_OR_RETURN(Binding binding, nestor::Bind(SignatureOf(program()), given));
-  NESTOR_RETURN_IF_ERROR(loop::CheckDomains(program(), [&](const std::string& name) { return binding.Find(name); }));
+  NESTOR_RETURN_IF_ERROR(
+      loop::CheckDomains(program(), [&](const std::string& name) { return binding.Find(name); }));
   return binding;
 }
 
@@ -212,8 +232,10 @@ absl::StatusOr<std::vector<Dims>> Executable::OutputShapes(
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, BindArguments(inputs, params, dims));
   std::vector<Dims> shapes;
   for (TensorId id : program().outputs) {
-    const std::string what = absl::StrCat("program ", program().name, ": output ", program()[id].name);
-    NESTOR_ASSIGN_OR_RETURN(Dims shape, EvaluateShape(program().pool, program()[id].shape, binding, what));
+    const std::string what =
+        absl::StrCat("program ", program().name, ": output ", program()[id].name);
+    NESTOR_ASSIGN_OR_RETURN(Dims shape,
+                            EvaluateShape(program().pool, program()[id].shape, binding, what));
     NESTOR_RETURN_IF_ERROR(NumBytes(program()[id].type, shape).status());
     shapes.push_back(std::move(shape));
   }
@@ -228,16 +250,18 @@ absl::Status Executable::CheckOutputs(const Arguments& arguments, const Binding&
     const loop::TensorInfo& info = program()[program().outputs[i]];
     const TensorView& view = arguments.outputs[i];
     const std::string what = absl::StrCat("program ", program().name, ": output ", info.name);
-    NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program().pool, info.shape, binding, what));
+    NESTOR_ASSIGN_OR_RETURN(const Dims shape,
+                            EvaluateShape(program().pool, info.shape, binding, what));
     const size_t number = inputs_.size() + i;
     if (view.type != info.type || view.shape != shape) {
-      return ArgumentError(number, absl::StrCat(Name(view.type), ShapeText(view.shape), " given, ", Name(info.type),
-                                                ShapeText(shape), " wanted"));
+      return ArgumentError(number, absl::StrCat(Name(view.type), ShapeText(view.shape), " given, ",
+                                                Name(info.type), ShapeText(shape), " wanted"));
     }
     const absl::Status valid = CheckView(view);
     if (!valid.ok()) return ArgumentError(number, valid.message());
     if (!IsInjective(view)) {
-      return ArgumentError(number, absl::StrCat("elements may share memory: strides ", ShapeText(view.strides)));
+      return ArgumentError(
+          number, absl::StrCat("elements may share memory: strides ", ShapeText(view.strides)));
     }
   }
   return absl::OkStatus();
@@ -258,7 +282,8 @@ absl::Status Executable::Measure(const Arguments& arguments, Workspace::State& s
 }
 
 absl::Status Executable::Prepare(const Arguments& arguments, Workspace::State& state) const {
-  NESTOR_ASSIGN_OR_RETURN(const Binding binding, BindArguments(arguments.inputs, arguments.params, arguments.dims));
+  NESTOR_ASSIGN_OR_RETURN(const Binding binding,
+                          BindArguments(arguments.inputs, arguments.params, arguments.dims));
   NESTOR_RETURN_IF_ERROR(CheckOutputs(arguments, binding));
   NESTOR_RETURN_IF_ERROR(Measure(arguments, state));
   state.has_constants = false;
@@ -274,11 +299,13 @@ absl::Status Executable::Prepare(const Arguments& arguments, Workspace::State& s
 bool Executable::ComputesMuch(const Binding& binding) const {
   const std::shared_ptr<const Origin>& origin = code_->variants->origin();
   if (origin == nullptr) return false;
-  const double work = WorkAt(origin->unfused, [&](const std::string& name) { return binding.Find(name); });
+  const double work =
+      WorkAt(origin->unfused, [&](const std::string& name) { return binding.Find(name); });
   return work >= static_cast<double>(options().least_parallel_work);
 }
 
-absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelFor(const Arguments& arguments, const Binding& binding,
+absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelFor(const Arguments& arguments,
+                                                                    const Binding& binding,
                                                                     int64_t bytes) const {
   KernelOptions kernel;
   kernel.translate.isa = options().isa;
@@ -307,27 +334,31 @@ void Executable::NoteOverwritten(Workspace::State& state) const {
   }
 }
 
-absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding, const Arguments& arguments,
-                                   Workspace::State& state) const {
+absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding,
+                                   const Arguments& arguments, Workspace::State& state) const {
   const Program& program = kernel.program();
   std::vector<Dims> strides(program.tensors.size());
   const auto set_strides = [&](TensorId tensor, const Dims& elements) {
-    for (int64_t stride : elements) strides[tensor.value].push_back(stride * ByteSize(program[tensor].type));
+    for (int64_t stride : elements)
+      strides[tensor.value].push_back(stride * ByteSize(program[tensor].type));
   };
   for (size_t i = 0; i < NumArguments(); ++i) {
     const TensorId tensor = ArgumentOf(program, i);
     Dims of_argument = ArgumentAt(arguments, i).strides;
-    if (of_argument.size() != program[tensor].shape.size()) {  // axes are merged: the argument is compact
+    // Axes are merged: the argument is compact.
+    if (of_argument.size() != program[tensor].shape.size()) {
       const loop::TensorInfo& info = program[tensor];
-      NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program.pool, info.shape, binding, info.name));
+      NESTOR_ASSIGN_OR_RETURN(const Dims shape,
+                              EvaluateShape(program.pool, info.shape, binding, info.name));
       of_argument = CompactStrides(shape);
     }
     if (NESTOR_MUTANT("stride_of_wrong_axis")) std::reverse(of_argument.begin(), of_argument.end());
     set_strides(tensor, of_argument);
   }
   const auto place = [&](TensorId tensor) -> absl::Status {
-    NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program.pool, program[tensor].shape, binding,
-                                                            absl::StrCat("temp ", program[tensor].name)));
+    NESTOR_ASSIGN_OR_RETURN(const Dims shape,
+                            EvaluateShape(program.pool, program[tensor].shape, binding,
+                                          absl::StrCat("temp ", program[tensor].name)));
     NESTOR_RETURN_IF_ERROR(NumBytes(program[tensor].type, shape).status());
     set_strides(tensor, CompactStrides(shape));
     return absl::OkStatus();
@@ -340,36 +371,41 @@ absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding,
   state.table.assign(slots.size(), 0);
   state.addresses.clear();
   absl::flat_hash_map<TensorId, int> arguments_of;
-  for (size_t a = 0; a < NumArguments(); ++a) arguments_of.emplace(ArgumentOf(program, a), static_cast<int>(a));
+  for (size_t a = 0; a < NumArguments(); ++a)
+    arguments_of.emplace(ArgumentOf(program, a), static_cast<int>(a));
   for (size_t i = 0; i < slots.size(); ++i) {
     state.table[i] = values.Of(slots[i]);
     if (slots[i].kind != TableSlot::kAddress) continue;
     const auto argument = arguments_of.find(slots[i].tensor);
-    if (argument != arguments_of.end()) state.addresses.emplace_back(static_cast<int>(i), argument->second);
+    if (argument != arguments_of.end())
+      state.addresses.emplace_back(static_cast<int>(i), argument->second);
   }
   return absl::OkStatus();
 }
 
 // The program's temporaries lie in one arena, those of scopes in one for each worker, as
 // the kernel's plan shares bytes.
-absl::Status Executable::PlaceMemory(const Kernel& kernel, const Binding& binding, Workspace::State& state) const {
+absl::Status Executable::PlaceMemory(const Kernel& kernel, const Binding& binding,
+                                     Workspace::State& state) const {
   const Program& program = kernel.program();
   std::vector<int64_t> positions(program.tensors.size(), 0);
   const auto measure = [&](TensorId tensor) -> absl::StatusOr<int64_t> {
     const loop::TensorInfo& info = program[tensor];
-    NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program.pool, info.shape, binding, info.name));
+    NESTOR_ASSIGN_OR_RETURN(const Dims shape,
+                            EvaluateShape(program.pool, info.shape, binding, info.name));
     NESTOR_ASSIGN_OR_RETURN(const int64_t values, NumBytes(info.type, shape));
     positions[tensor.value] = loop::PositionsOffset(values);
     const absl::optional<int64_t> bytes = loop::BytesOf(info, values / ByteSize(info.type));
     if (bytes) return *bytes;
-    return absl::ResourceExhaustedError(absl::StrCat("program ", program.name, ": temp ", info.name,
-                                                     " exceeds memory"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("program ", program.name, ": temp ", info.name, " exceeds memory"));
   };
   NESTOR_ASSIGN_OR_RETURN(state.arena, EvaluatePlan(kernel.plan(), measure));
   NESTOR_RETURN_IF_ERROR(ReserveArenas(state));
   std::vector<int64_t> offsets(program.tensors.size(), -1);
   for (size_t i = 0; i < kernel.plan().buffers.size(); ++i) {
-    for (TensorId tensor : kernel.plan().buffers[i].tensors) offsets[tensor.value] = state.arena.offsets[i];
+    for (TensorId tensor : kernel.plan().buffers[i].tensors)
+      offsets[tensor.value] = state.arena.offsets[i];
   }
   const std::vector<TableSlot>& slots = kernel.table().slots;
   for (size_t i = 0; i < slots.size(); ++i) {
@@ -377,7 +413,8 @@ absl::Status Executable::PlaceMemory(const Kernel& kernel, const Binding& bindin
     if (slots[i].kind == TableSlot::kPositions) state.table[i] = positions[tensor.value];
     if (slots[i].kind == TableSlot::kOffset) state.table[i] = offsets[tensor.value];
     const bool in_arena = slots[i].kind == TableSlot::kAddress && offsets[tensor.value] >= 0;
-    if (in_arena) state.table[i] = reinterpret_cast<int64_t>(state.arena_memory + offsets[tensor.value]);
+    if (in_arena)
+      state.table[i] = reinterpret_cast<int64_t>(state.arena_memory + offsets[tensor.value]);
   }
   return absl::OkStatus();
 }
@@ -385,10 +422,12 @@ absl::Status Executable::PlaceMemory(const Kernel& kernel, const Binding& bindin
 absl::Status Executable::ReserveArenas(Workspace::State& state) const {
   const int64_t workers = options().executor == nullptr ? 1 : options().executor->NumThreads();
   int64_t stride = 0, all = 0;  // no two workers in one line
-  const bool too_large =
-      __builtin_add_overflow(loop::AlignedForArena(state.arena.private_total), 2 * loop::kArenaAlignment, &stride) ||
-      __builtin_mul_overflow(stride, workers, &all);
-  if (too_large) return absl::ResourceExhaustedError(absl::StrCat("program ", program().name, ": temporaries exceed memory"));
+  const bool too_large = __builtin_add_overflow(loop::AlignedForArena(state.arena.private_total),
+                                                2 * loop::kArenaAlignment, &stride) ||
+                         __builtin_mul_overflow(stride, workers, &all);
+  if (too_large)
+    return absl::ResourceExhaustedError(
+        absl::StrCat("program ", program().name, ": temporaries exceed memory"));
   const int64_t shared = loop::AlignedForArena(state.arena.total) + loop::kArenaAlignment;
   NESTOR_ASSIGN_OR_RETURN(state.arena_memory, state.memory.Reserve(shared));
   NESTOR_ASSIGN_OR_RETURN(char* const private_memory, state.private_memory.Reserve(all));
@@ -408,8 +447,9 @@ void Executable::PoisonDead(Workspace::State& state, int first_item, bool parall
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const loop::PlannedBuffer& buffer = plan.buffers[i];
     // What a parallel loop accumulates into was filled by the function before it.
-    const bool is_filled = parallel && buffer.first == step &&
-                           state.kernel->program()[buffer.tensors[0]].storage == loop::Storage::kAccumulator;
+    const bool is_filled =
+        parallel && buffer.first == step &&
+        state.kernel->program()[buffer.tensors[0]].storage == loop::Storage::kAccumulator;
     if (buffer.is_private || !(is_filled || (buffer.first < step && step <= buffer.last))) continue;
     std::fill_n(is_live.begin() + state.arena.offsets[i], state.arena.bytes[i], true);
   }

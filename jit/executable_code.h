@@ -27,11 +27,10 @@ struct Executable::Code {
   // `signature`: null: the general code's program.
   Code(std::unique_ptr<const Variants> variants, const ExecutableOptions& options,
        std::unique_ptr<const loop::Program> signature)
-      : variants(std::move(variants)),
-        signature(std::move(signature)),
-        program(this->signature != nullptr ? *this->signature : this->variants->general().program()),
-        options(options),
-        aliases(AliasesOf(this->variants->general())) {}
+      : variants(std::move(variants)), signature(std::move(signature)),
+        program(this->signature != nullptr ? *this->signature
+                                           : this->variants->general().program()),
+        options(options), aliases(AliasesOf(this->variants->general())) {}
 
   const std::unique_ptr<const Variants> variants;
   const std::unique_ptr<const loop::Program> signature;

@@ -35,11 +35,12 @@ std::unique_ptr<const Executable> MustCompile(const std::string& text) {
   return *std::move(executable);
 }
 
-void ExpectSaid(const absl::Status& status, absl::StatusCode code, const std::vector<const char*>& words,
-                const std::string& where) {
+void ExpectSaid(const absl::Status& status, absl::StatusCode code,
+                const std::vector<const char*>& words, const std::string& where) {
   EXPECT_EQ(status.code(), code) << where << ": " << status;
   for (const char* word : words) {
-    EXPECT_TRUE(absl::StrContains(status.message(), word)) << where << ": lacks '" << word << "': " << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), word))
+        << where << ": lacks '" << word << "': " << status;
   }
 }
 
@@ -65,7 +66,9 @@ struct Call {
               View(DType::kF32, 48, {10})};
     outputs = {View(DType::kF32, 64, {2, 3}), View(DType::kF64, 80, {5})};
   }
-  TensorView View(DType type, int place, const Dims& shape) { return ViewOf(type, &memory[place], shape); }
+  TensorView View(DType type, int place, const Dims& shape) {
+    return ViewOf(type, &memory[place], shape);
+  }
   char* At(int place) { return reinterpret_cast<char*>(&memory[place]); }
   absl::Status Run(const Executable& executable, Workspace* workspace) const {
     return executable.Run({inputs, outputs, params, &dims}, workspace);
@@ -155,7 +158,8 @@ TEST(Executable, RefusesWhatDoesNotFitAndWritesNothing) {
       const std::vector<double> before = call.memory;
       ExpectSaid(call.Run(*affine, &workspace), bad.code, bad.words, where);
       if (bad.code != absl::StatusCode::kOutOfRange) {
-        EXPECT_EQ(std::memcmp(before.data(), call.memory.data(), before.size() * sizeof(double)), 0) << where;
+        EXPECT_EQ(std::memcmp(before.data(), call.memory.data(), before.size() * sizeof(double)), 0)
+            << where;
       }
       // What failed leaves nothing behind.
       const absl::Status again = Call().Run(*affine, &workspace);
@@ -173,7 +177,8 @@ TEST(Executable, RunsInPlaceWhereItSays) {
   call.outputs[0].data = call.inputs[0].data;
   for (int i = 0; i < 6; ++i) static_cast<float*>(call.inputs[0].data)[i] = static_cast<float>(i);
   ASSERT_TRUE(call.Run(*affine, &workspace).ok());
-  for (int i = 0; i < 6; ++i) EXPECT_EQ(static_cast<float*>(call.outputs[0].data)[i], static_cast<float>(i + 1));
+  for (int i = 0; i < 6; ++i)
+    EXPECT_EQ(static_cast<float*>(call.outputs[0].data)[i], static_cast<float>(i + 1));
 }
 
 TEST(Executable, TemporariesBeyondMemoryAreAStatus) {
@@ -204,12 +209,13 @@ TEST(Executable, SaysWhatTheCpuLacks) {
              absl::StatusCode::kFailedPrecondition, {"avx512", "lacks", "AVX512VL"}, "avx512");
 }
 
-// A sum of gated products that comes to NaN starts again with the gates (docs/jit.md): not where what it sums is
-// overwritten beside it, but where it is copied.
+// A sum of gated products that comes to NaN starts again with the gates (docs/jit.md): not where
+// what it sums is overwritten beside it, but where it is copied.
 TEST(Executable, SumsOfGatedProductsStartAgain) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const auto run = [&](const std::string& beside) {
-    const auto executable = MustCompile(absl::StrCat(R"(program p(a: f32[2], b: f32[2, 8]) -> (y: f32[8], z: f32[2, 8]) {
+    const auto executable = MustCompile(
+        absl::StrCat(R"(program p(a: f32[2], b: f32[2, 8]) -> (y: f32[8], z: f32[2, 8]) {
   temp d: f32[2, 8] temp e: f32[2, 8]
   for m in [0, 2) { for l in [0, 8) vector { d[m, l] = b[m, l] e[m, l] = 7.0 } }
   for p in [0, 1) {
@@ -217,19 +223,23 @@ TEST(Executable, SumsOfGatedProductsStartAgain) {
     for l in [0, 8) vector { tile[0, l] = 0.0 }
     for m in [0, 2) {
       for l in [0, 8) vector { tile[0, l] = tile[0, l] + mulz(a[m], d[m, l]) }
-      for l in [0, 8) vector { )", beside, R"( }
+      for l in [0, 8) vector { )",
+                     beside, R"( }
     }
     for l in [0, 8) vector { y[l] = tile[0, l] }
   }
   for m in [0, 2) { for l in [0, 8) vector { z[m, l] = e[m, l] } }
 })"));
-    Tensor a = Tensor::Of<float>({2}, {0, 2}), b = Tensor::Of<float>({2, 8}, std::vector<float>(16, 3));
+    Tensor a = Tensor::Of<float>({2}, {0, 2}),
+           b = Tensor::Of<float>({2, 8}, std::vector<float>(16, 3));
     b.values<float>()[0] = kInf;
-    Tensor y = Tensor::Of<float>({8}, std::vector<float>(8)), z = Tensor::Of<float>({2, 8}, std::vector<float>(16));
+    Tensor y = Tensor::Of<float>({8}, std::vector<float>(8)),
+           z = Tensor::Of<float>({2, 8}, std::vector<float>(16));
     Workspace workspace;
     const absl::Status status = executable->Run({{a, b}, {y, z}}, &workspace);
     EXPECT_TRUE(status.ok()) << status;
-    EXPECT_EQ(FirstDifference(y, Tensor::Of<float>({8}, std::vector<float>(8, 6))).value_or(""), "") << beside;
+    EXPECT_EQ(FirstDifference(y, Tensor::Of<float>({8}, std::vector<float>(8, 6))).value_or(""), "")
+        << beside;
     return z.values<float>()[8];
   };
   EXPECT_EQ(run("e[m, l] = d[m, l]"), 3);
@@ -307,8 +317,8 @@ constexpr char kPacked[] = R"(program packed(x: f32[N], w: f32[N]; $k: f32 = 1.0
 
 // The same, with an accumulator that is filled before its loop.
 const std::string& Summed() {
-  static const auto& text = *new std::string(
-      absl::StrReplaceAll(kPacked, {{"temp t: f32[N]", "acc t: f32[N] = sum"}, {"{ t[i] =", "parallel { t[i] +="}}));
+  static const auto& text = *new std::string(absl::StrReplaceAll(
+      kPacked, {{"temp t: f32[N]", "acc t: f32[N] = sum"}, {"{ t[i] =", "parallel { t[i] +="}}));
   return text;
 }
 
@@ -317,18 +327,23 @@ class CallsOfPacked {
  public:
   int Run(const Executable& executable, int n, float param, bool poison) {
     int functions = 0;
-    const auto count = [&](Kernel::Function function, const int64_t* table, int64_t begin, int64_t end, char* memory) {
+    const auto count = [&](Kernel::Function function, const int64_t* table, int64_t begin,
+                           int64_t end, char* memory) {
       ++functions;
       return function(table, begin, end, memory);
     };
     const Kernel::Caller caller(count);
     std::vector<TensorView> inputs;
-    const auto view = [&](std::vector<float>& values) { return TensorView{DType::kF32, {n}, {1}, values.data()}; };
-    for (loop::TensorId input : executable.inputs()) inputs.push_back(view(executable.program()[input].name == "x" ? x : w));
+    const auto view = [&](std::vector<float>& values) {
+      return TensorView{DType::kF32, {n}, {1}, values.data()};
+    };
+    for (loop::TensorId input : executable.inputs())
+      inputs.push_back(view(executable.program()[input].name == "x" ? x : w));
     std::vector<float> y(x.size(), -1);
     const Scalar params[] = {Scalar::Of<float>(DType::kF32, param)};
     const TensorView outputs[] = {view(y)};
-    const absl::Status status = executable.RunWatched({inputs, outputs, params}, &workspace, {&caller, poison});
+    const absl::Status status =
+        executable.RunWatched({inputs, outputs, params}, &workspace, {&caller, poison});
     EXPECT_TRUE(status.ok()) << status;
     const auto u = [&](int i) { return (w_now[i] * w_now[i] + param) * x[i]; };
     for (int i = 0; i < n; ++i) EXPECT_EQ(y[i], u(n - 1 - i) + 1 + u(i)) << i << " of " << n;
@@ -340,7 +355,10 @@ class CallsOfPacked {
 };
 
 TEST(Executable, WhatFollowsFromBoundInputsIsKept) {
-  for (const auto& [text, poison] : {std::make_pair(std::string(kPacked), false), {kPacked, true}, {Summed(), false}, {Summed(), true}}) {
+  for (const auto& [text, poison] : {std::make_pair(std::string(kPacked), false),
+                                     {kPacked, true},
+                                     {Summed(), false},
+                                     {Summed(), true}}) {
     SCOPED_TRACE(text);
     CallsOfPacked calls;
     const auto free = MustCompile(text);
@@ -378,15 +396,19 @@ TEST(Executable, BindRefusesWhatDoesNotFit) {
   ExpectSaid(three->Bind("d", b).status(), invalid, {"three", "d"}, "unknown");
   ExpectSaid(three->Bind("y", b).status(), invalid, {"three", "y"}, "an output");
   ExpectSaid(bound->Bind("b", b).status(), invalid, {"three", "b"}, "bound");
-  ExpectSaid(three->Bind("b", Tensor::Of<double>({2}, {3, 4})).status(), invalid, {"b", "f64", "f32"}, "type");
-  ExpectSaid(three->Bind("b", Tensor::Of<float>({2, 1}, {3, 4})).status(), invalid, {"b", "[2, 1]"}, "rank");
+  ExpectSaid(three->Bind("b", Tensor::Of<double>({2}, {3, 4})).status(), invalid,
+             {"b", "f64", "f32"}, "type");
+  ExpectSaid(three->Bind("b", Tensor::Of<float>({2, 1}, {3, 4})).status(), invalid, {"b", "[2, 1]"},
+             "rank");
   const TensorView nothing{DType::kF32, {2}, {1}, nullptr};
   ExpectSaid(three->Bind("b", nothing).status(), invalid, {"b", "no memory"}, "null");
   Workspace workspace;
   Tensor y = b;
-  ExpectSaid(bound->Run({{b, b, b}, {y}}, &workspace), invalid, {"3 inputs given, 2 wanted"}, "count");
+  ExpectSaid(bound->Run({{b, b, b}, {y}}, &workspace), invalid, {"3 inputs given, 2 wanted"},
+             "count");
   const Tensor longer = Tensor::Of<float>({3}, {1, 2, 3});
-  ExpectSaid(bound->Run({{longer, longer}, {longer}}, &workspace), invalid, {"N", "b", "2", "3"}, "size");
+  ExpectSaid(bound->Run({{longer, longer}, {longer}}, &workspace), invalid, {"N", "b", "2", "3"},
+             "size");
 }
 
 // ---- Workspaces
@@ -398,7 +420,8 @@ TEST(Workspace, KnowsAnExecutableFromTheOneBefore) {
   std::vector<std::unique_ptr<const Executable>> kept;
   for (int factor = 2; factor < 40; ++factor) {
     auto scale = MustCompile(
-        absl::StrCat("program scale(x: f32[N]) -> (y: f32[N]) { for i in [0, N) { y[i] = x[i] * ", factor, ".0 } }"));
+        absl::StrCat("program scale(x: f32[N]) -> (y: f32[N]) { for i in [0, N) { y[i] = x[i] * ",
+                     factor, ".0 } }"));
     Tensor y = x;
     ASSERT_TRUE(scale->Run({{x}, {y}}, &workspace).ok());
     EXPECT_EQ(y.values<float>()[2], 3.0f * static_cast<float>(factor));
@@ -407,7 +430,8 @@ TEST(Workspace, KnowsAnExecutableFromTheOneBefore) {
 }
 
 TEST(Workspace, FollowsShapesParamsAndDimensions) {
-  const auto fill = MustCompile(R"(program fill(x: f32[N], s: shape f32[2*D]; $k: f32 = 1.0) -> (y: f32[N, D]) {
+  const auto fill =
+      MustCompile(R"(program fill(x: f32[N], s: shape f32[2*D]; $k: f32 = 1.0) -> (y: f32[N, D]) {
     for n in [0, N) { for d in [0, D) { y[n, d] = x[n] * $k } }
   })");
   Workspace workspace;
@@ -447,7 +471,8 @@ TEST(Executable, RunsNoLoopOfNegativeLength) {
       ASSERT_TRUE(executable->Run({inputs, outputs}, &workspace).ok());
       for (int64_t i = 0; i < y.num_elements(); ++i) {
         const bool is_changed = i / (3 * m) < n - 5 && i / 3 % m < m - 5;
-        EXPECT_EQ(y.values<float>()[static_cast<size_t>(i)], is_changed ? 7 : 0) << n << ", " << m << " at " << i;
+        EXPECT_EQ(y.values<float>()[static_cast<size_t>(i)], is_changed ? 7 : 0)
+            << n << ", " << m << " at " << i;
       }
     }
   }

@@ -56,7 +56,8 @@ class DefaultFloatSettings {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program program, const TranslateOptions& options) {
+absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program program,
+                                                              const TranslateOptions& options) {
   std::unique_ptr<Kernel> kernel(new Kernel);
   const RegisterFile file = RegistersOf(options.isa);
   std::vector<uint8_t> code;
@@ -67,13 +68,15 @@ absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program prog
     HoistFromInnermostLoops(step.operations, file);
     const Allocated allocated = AllocateRegisters(step.operations, file);
     NESTOR_ASSIGN_OR_RETURN(MachineCode machine, Emit(step.operations, allocated));
-    code.resize(CeilDiv(static_cast<int64_t>(code.size()), kFunctionAlignment) * kFunctionAlignment, 0xcc);
+    code.resize(CeilDiv(static_cast<int64_t>(code.size()), kFunctionAlignment) * kFunctionAlignment,
+                0xcc);
     offsets.push_back(static_cast<int64_t>(code.size()));
     code.insert(code.end(), machine.bytes.begin(), machine.bytes.end());
     kernel->code_bytes_ += machine.code_bytes;
     kernel->spilled_ += allocated.spilled;
-    kernel->steps_.push_back({step.name, step.first_item, nullptr, machine.code_bytes, step.parallel, step.constant,
-                              step.begin, step.end, step.stride, step.granularity, std::move(machine.statements)});
+    kernel->steps_.push_back({step.name, step.first_item, nullptr, machine.code_bytes,
+                              step.parallel, step.constant, step.begin, step.end, step.stride,
+                              step.granularity, std::move(machine.statements)});
     return absl::OkStatus();
   };
   const StepSink sink = compile;
@@ -96,20 +99,24 @@ void Kernel::RegisterForCrashReport() {
   std::vector<CodeRegistration::Part> parts;
   const std::vector<std::string> texts = StatementTexts();
   for (const Step& step : steps_) {
-    const size_t begin = static_cast<size_t>(reinterpret_cast<const uint8_t*>(step.function) - code_.data());
+    const size_t begin =
+        static_cast<size_t>(reinterpret_cast<const uint8_t*>(step.function) - code_.data());
     const std::string function = absl::StrCat("kernel ", program_.name, ", function ", step.name);
     parts.push_back({begin, absl::StrCat(function, ", entry")});
     for (const auto& [offset, statement] : step.statements) {
       std::string place = absl::StrCat(function, ", between statements");
-      if (statement >= 0) place = absl::StrCat(function, ", statement ", statement, ": ", texts[statement]);
+      if (statement >= 0)
+        place = absl::StrCat(function, ", statement ", statement, ": ", texts[statement]);
       if (begin + static_cast<size_t>(offset) == parts.back().offset) parts.pop_back();
       parts.push_back({begin + static_cast<size_t>(offset), std::move(place)});
     }
   }
-  if (!parts.empty()) registration_ = CodeRegistration(code_.data(), code_.size(), std::move(parts));
+  if (!parts.empty())
+    registration_ = CodeRegistration(code_.data(), code_.size(), std::move(parts));
 }
 
-int64_t Kernel::Run(const int64_t* table, absl::Span<char* const> private_memory, const RunOptions& options) const {
+int64_t Kernel::Run(const int64_t* table, absl::Span<char* const> private_memory,
+                    const RunOptions& options) const {
   const DefaultFloatSettings settings;
   for (const Step& step : steps_) {
     if (step.constant && options.constants_are_there) continue;
@@ -121,13 +128,15 @@ int64_t Kernel::Run(const int64_t* table, absl::Span<char* const> private_memory
   return 0;
 }
 
-int64_t Kernel::Call(const Step& step, const int64_t* table, int64_t begin, int64_t end, char* private_memory,
-                     const RunOptions& options) const {
-  if (options.caller != nullptr) return (*options.caller)(step.function, table, begin, end, private_memory);
+int64_t Kernel::Call(const Step& step, const int64_t* table, int64_t begin, int64_t end,
+                     char* private_memory, const RunOptions& options) const {
+  if (options.caller != nullptr)
+    return (*options.caller)(step.function, table, begin, end, private_memory);
   return step.function(table, begin, end, private_memory);
 }
 
-int64_t Kernel::RunParallel(const Step& step, const int64_t* table, absl::Span<char* const> private_memory,
+int64_t Kernel::RunParallel(const Step& step, const int64_t* table,
+                            absl::Span<char* const> private_memory,
                             const RunOptions& options) const {
   const int64_t begin = ValueOf(step.begin, table), end = ValueOf(step.end, table);
   if (begin >= end) return 0;
@@ -137,7 +146,8 @@ int64_t Kernel::RunParallel(const Step& step, const int64_t* table, absl::Span<c
   const int64_t least = std::max<int64_t>(1, CeilDiv(options.least_iterations, step.granularity));
   const int64_t pieces = std::min(threads * kPiecesPerThread, grains / least);
   if (threads == 1 || pieces <= 1) return Call(step, table, begin, end, private_memory[0], options);
-  // As long as each other, but for one grain: of pieces that are all rounded up some threads would have one less.
+  // As long as each other, but for one grain: of pieces that are all rounded up some threads would
+  // have one less.
   const auto first = [&](int64_t piece) {
     return begin + grain * (piece * (grains / pieces) + piece * (grains % pieces) / pieces);
   };
@@ -145,21 +155,24 @@ int64_t Kernel::RunParallel(const Step& step, const int64_t* table, absl::Span<c
   options.executor->Run(pieces, [&](int worker, int64_t i) {
     const DefaultFloatSettings settings;  // a host's own pool need not pass them on
     char* memory = private_memory[NESTOR_MUTANT("workers_share_memory") ? 0 : worker];
-    const int64_t code = Call(step, table, first(i), i + 1 < pieces ? first(i + 1) : end, memory, options);
+    const int64_t code =
+        Call(step, table, first(i), i + 1 < pieces ? first(i + 1) : end, memory, options);
     if (code != 0) result.store(code, std::memory_order_relaxed);
   });
   return result.load(std::memory_order_relaxed);
 }
 
 std::string Kernel::StatementText(int64_t number) const {
-  if (number < 0 || number >= static_cast<int64_t>(statements_.size())) return absl::StrCat("statement ", number);
+  if (number < 0 || number >= static_cast<int64_t>(statements_.size()))
+    return absl::StrCat("statement ", number);
   return loop::ToText(program_, loop::Item{statements_[number]});
 }
 
 std::vector<Kernel::FunctionView> Kernel::Functions() const {
   std::vector<FunctionView> views;
   for (const Step& step : steps_) {
-    const auto* begin = reinterpret_cast<const uint8_t*>(reinterpret_cast<uintptr_t>(step.function));
+    const auto* begin =
+        reinterpret_cast<const uint8_t*>(reinterpret_cast<uintptr_t>(step.function));
     views.push_back({step.name, {begin, static_cast<size_t>(step.code_bytes)}, step.statements});
   }
   return views;

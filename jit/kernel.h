@@ -29,7 +29,8 @@ class Kernel {
   // with its statement where CrashReportIsOn(). REQUIRES: Verify accepts the program,
   // which is scheduled: loops without lanes run one iteration after the other, and in a
   // program that is not proven all accesses are checked.
-  static absl::StatusOr<std::unique_ptr<const Kernel>> Compile(loop::Program program, const TranslateOptions& options);
+  static absl::StatusOr<std::unique_ptr<const Kernel>> Compile(loop::Program program,
+                                                               const TranslateOptions& options);
 
   // As given, with what the table's slots name added to its pool.
   const loop::Program& program() const { return program_; }
@@ -37,11 +38,12 @@ class Kernel {
   // Where the temporaries that need memory live.
   const loop::MemoryPlan& plan() const { return plan_; }
 
-  using Function = int64_t (*)(const int64_t* table, int64_t begin, int64_t end, char* private_memory);
+  using Function = int64_t (*)(const int64_t* table, int64_t begin, int64_t end,
+                               char* private_memory);
   // Calls the function for a kernel, and gives what it gives: a way for tests to see
   // how it behaves.
-  using Caller = absl::FunctionRef<int64_t(Function, const int64_t* table, int64_t begin, int64_t end,
-                                           char* private_memory)>;
+  using Caller = absl::FunctionRef<int64_t(Function, const int64_t* table, int64_t begin,
+                                           int64_t end, char* private_memory)>;
   // Called before each function, with the number of the item at the program's top that it
   // begins with, and whether it runs that item as a parallel loop.
   using Observer = absl::FunctionRef<void(int first_item, bool parallel)>;
@@ -58,7 +60,8 @@ class Kernel {
   // Runs the code, under the default floating-point settings whatever the caller's are.
   // 0, or 1 + the number of the statement that left its bounds.
   // REQUIRES: `table` is filled; `private_memory` has one address for each worker.
-  int64_t Run(const int64_t* table, absl::Span<char* const> private_memory, const RunOptions& options) const;
+  int64_t Run(const int64_t* table, absl::Span<char* const> private_memory,
+              const RunOptions& options) const;
 
   // The text of statement `number`, and of all of them.
   std::string StatementText(int64_t number) const;
@@ -88,10 +91,10 @@ class Kernel {
   };
   Kernel() = default;
   void RegisterForCrashReport();
-  int64_t Call(const Step& step, const int64_t* table, int64_t begin, int64_t end, char* private_memory,
-               const RunOptions& options) const;
-  int64_t RunParallel(const Step& step, const int64_t* table, absl::Span<char* const> private_memory,
-                      const RunOptions& options) const;
+  int64_t Call(const Step& step, const int64_t* table, int64_t begin, int64_t end,
+               char* private_memory, const RunOptions& options) const;
+  int64_t RunParallel(const Step& step, const int64_t* table,
+                      absl::Span<char* const> private_memory, const RunOptions& options) const;
 
   loop::Program program_;
   Table table_;

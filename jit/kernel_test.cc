@@ -72,9 +72,11 @@ TEST_F(KernelDeathTest, AFaultNamesKernelFunctionAndStatement) {
       {'z', "nestor: fault in kernel two, function two.1, statement 1: z[j] = b[j] * 3.0\n"},
   };
   for (const auto& c : cases) {
-    EXPECT_EXIT(RunOnBadMemory(c.bad, true), testing::KilledBySignal(SIGSEGV), HasSubstr(c.place)) << c.bad;
+    EXPECT_EXIT(RunOnBadMemory(c.bad, true), testing::KilledBySignal(SIGSEGV), HasSubstr(c.place))
+        << c.bad;
   }
-  EXPECT_EXIT(RunOnBadMemory('a', false), testing::KilledBySignal(SIGSEGV), Not(HasSubstr("nestor: fault")));
+  EXPECT_EXIT(RunOnBadMemory('a', false), testing::KilledBySignal(SIGSEGV),
+              Not(HasSubstr("nestor: fault")));
 }
 
 TEST_F(KernelDeathTest, TheEnvironmentTurnsReportsOn) {
@@ -82,12 +84,14 @@ TEST_F(KernelDeathTest, TheEnvironmentTurnsReportsOn) {
     setenv("NESTOR_CRASH_REPORT", "1", 1);
     RunOnBadMemory('b', false);
   };
-  EXPECT_EXIT(run(), testing::KilledBySignal(SIGSEGV), HasSubstr("function two.1, statement 1: z[j] = b[j] * 3.0"));
+  EXPECT_EXIT(run(), testing::KilledBySignal(SIGSEGV),
+              HasSubstr("function two.1, statement 1: z[j] = b[j] * 3.0"));
 }
 
 // ---- The host's settings
 
-constexpr unsigned kFlushToZero = 1u << 15, kDenormalsAreZero = 1u << 6, kTruncate = 3u << 13, kUsual = 0x1f80;
+constexpr unsigned kFlushToZero = 1u << 15, kDenormalsAreZero = 1u << 6, kTruncate = 3u << 13,
+                   kUsual = 0x1f80;
 constexpr unsigned kStickyFlags = 0x3f;
 
 // A host with settings of its own, for as long as this lives.
@@ -131,7 +135,8 @@ constexpr char kDelicate[] = R"(program delicate(x: f32[N], w: f64[N]) -> (y: f3
 // Subnormals, and what underflows, is inexact, or is divided by zero.
 std::vector<Tensor> DelicateInputs() {
   constexpr int64_t kCount = 100;
-  std::vector<Tensor> inputs = {*Tensor::Create(DType::kF32, {kCount}), *Tensor::Create(DType::kF64, {kCount})};
+  std::vector<Tensor> inputs = {*Tensor::Create(DType::kF32, {kCount}),
+                                *Tensor::Create(DType::kF64, {kCount})};
   for (int i = 0; i < kCount; ++i) {
     inputs[0].values<float>()[i] = static_cast<float>(i) * (i % 2 == 0 ? 0x1p-149f : 0x1p-126f);
     inputs[1].values<double>()[i] = i % 3 == 0 ? 0.0 : i * 0x1p-1060;
@@ -152,7 +157,8 @@ Outcome RunUnder(unsigned mxcsr, const Executable& executable) {
   outcome.results = inputs;
   Workspace workspace;
   const HostSettings settings(mxcsr);
-  outcome.status = executable.Run({{inputs[0], inputs[1]}, {outcome.results[0], outcome.results[1]}}, &workspace);
+  outcome.status = executable.Run(
+      {{inputs[0], inputs[1]}, {outcome.results[0], outcome.results[1]}}, &workspace);
   outcome.mxcsr_after = _mm_getcsr() & ~kStickyFlags;
   return outcome;
 }
@@ -160,7 +166,8 @@ Outcome RunUnder(unsigned mxcsr, const Executable& executable) {
 void ExpectSame(const Outcome& got, const Outcome& want, const char* name) {
   ASSERT_TRUE(got.status.ok()) << name << ": " << got.status;
   for (size_t i = 0; i < want.results.size(); ++i) {
-    EXPECT_EQ(FirstDifference(got.results[i], want.results[i]).value_or(""), "") << name << ", result " << i;
+    EXPECT_EQ(FirstDifference(got.results[i], want.results[i]).value_or(""), "")
+        << name << ", result " << i;
   }
 }
 
@@ -198,7 +205,8 @@ TEST(KernelSettings, TheHostsDoNotChangeResultsAndAreKept) {
 // ---- Proofs
 
 // Plain, masked and checked accesses, in lanes and without.
-constexpr char kAccesses[] = R"(program accesses(a: f32[N, M], b: f32[N, M], g: i64[N]) -> (y: f32[N, M], z: f32[N, M]) {
+constexpr char kAccesses[] =
+    R"(program accesses(a: f32[N, M], b: f32[N, M], g: i64[N]) -> (y: f32[N, M], z: f32[N, M]) {
   for i in [0, N) parallel {
     for j in [0, M) vector { y[i, j] = a[i, j] + b[i, j | 0.0 if i > 0] }
     for k in [0, M) { z[i, k] = a[g[i], k] * b[i, k - 1 | 0.0 if k > 0] }
@@ -208,7 +216,9 @@ constexpr char kAccesses[] = R"(program accesses(a: f32[N, M], b: f32[N, M], g: 
 int64_t Count(const Kernel& kernel, const std::string& instruction) {
   const std::string text = Disassemble(kernel);
   int64_t count = 0;
-  for (size_t at = text.find(instruction); at != std::string::npos; at = text.find(instruction, at + 1)) ++count;
+  for (size_t at = text.find(instruction); at != std::string::npos;
+       at = text.find(instruction, at + 1))
+    ++count;
   return count;
 }
 
@@ -217,7 +227,8 @@ TEST(KernelTest, CodeRestsOnWhatTheProgramSays) {
   const loop::Program silent = Parse(kAccesses);
   loop::Program proven = silent;
   ASSERT_TRUE(ProveForCode(proven, Isa::kAvx2).ok());
-  const auto plain = Kernel::Compile(silent, {}).value(), code = Kernel::Compile(proven, {}).value();
+  const auto plain = Kernel::Compile(silent, {}).value(),
+             code = Kernel::Compile(proven, {}).value();
   EXPECT_EQ(Count(*plain, "ymm"), 0);
   EXPECT_GT(Count(*code, "ymm"), 0);
   // By statement: a[g[i], k] alone is looked at before it is read.
@@ -234,15 +245,19 @@ class ThreeInTurn : public Executor {
   }
 };
 
-// No thread waits for another that got more: pieces cover a loop's iterations, none is longer than another by more
-// than one, and there are eight for each thread or as many as there are iterations.
+// No thread waits for another that got more: pieces cover a loop's iterations, none is longer than
+// another by more than one, and there are eight for each thread or as many as there are iterations.
 TEST(KernelTest, PiecesAreEqual) {
   const auto kernel =
-      Kernel::Compile(Parse("program f(x: f32[N]) -> (y: f32[N]) { for i in [0, N) parallel { y[i] = x[i] } }"), {}).value();
+      Kernel::Compile(
+          Parse("program f(x: f32[N]) -> (y: f32[N]) { for i in [0, N) parallel { y[i] = x[i] } }"),
+          {})
+          .value();
   ThreeInTurn executor;
   for (int64_t n = 0; n < 100; ++n) {
     int64_t next = 0, longest = 0, shortest = n, pieces = 0;
-    const auto piece = [&](Kernel::Function, const int64_t*, int64_t begin, int64_t end, char*) -> int64_t {
+    const auto piece = [&](Kernel::Function, const int64_t*, int64_t begin, int64_t end,
+                           char*) -> int64_t {
       EXPECT_EQ(begin, next) << n;
       next = end;
       longest = std::max(longest, end - begin);
@@ -265,9 +280,11 @@ TEST(KernelTest, PiecesAreEqual) {
 
 TEST(KernelTest, MoreLanesThanTheVectorsHaveAreRefused) {
   const auto kernel = Kernel::Compile(
-      Parse("program f(x: f32[N]) -> (y: f32[N]) { for i in [0, N) vector(16) { y[i] = x[i] } }"), {});
+      Parse("program f(x: f32[N]) -> (y: f32[N]) { for i in [0, N) vector(16) { y[i] = x[i] } }"),
+      {});
   EXPECT_EQ(kernel.status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_NE(kernel.status().message().find("`for i in [0, N) vector(16)`: so many lanes do not fit in the vectors of avx2"),
+  EXPECT_NE(kernel.status().message().find(
+                "`for i in [0, N) vector(16)`: so many lanes do not fit in the vectors of avx2"),
             std::string::npos)
       << kernel.status();
 }

@@ -33,17 +33,21 @@ KernelOptions WithoutIdleConstants(const loop::Program& program, KernelOptions o
   return options;
 }
 
-absl::StatusOr<std::unique_ptr<const Kernel>> CompileFor(loop::Program program, const KernelOptions& options) {
-  if (options.residence == Residence::kLastCache) NESTOR_RETURN_IF_ERROR(loop::PrefetchArguments(program).status());
-  if (options.residence == Residence::kMemory) NESTOR_RETURN_IF_ERROR(loop::StreamArguments(program).status());
+absl::StatusOr<std::unique_ptr<const Kernel>> CompileFor(loop::Program program,
+                                                         const KernelOptions& options) {
+  if (options.residence == Residence::kLastCache)
+    NESTOR_RETURN_IF_ERROR(loop::PrefetchArguments(program).status());
+  if (options.residence == Residence::kMemory)
+    NESTOR_RETURN_IF_ERROR(loop::StreamArguments(program).status());
   return Kernel::Compile(std::move(program), options.translate);
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const LayoutKernels>> LayoutKernels::Create(loop::Program program,
-                                                                           const KernelOptions& first) {
-  std::shared_ptr<const LayoutKernels> kernels = absl::WrapUnique<const LayoutKernels>(new LayoutKernels(std::move(program)));
+absl::StatusOr<std::shared_ptr<const LayoutKernels>> LayoutKernels::Create(
+    loop::Program program, const KernelOptions& first) {
+  std::shared_ptr<const LayoutKernels> kernels =
+      absl::WrapUnique<const LayoutKernels>(new LayoutKernels(std::move(program)));
   NESTOR_RETURN_IF_ERROR(kernels->For(first).status());
   return kernels;
 }
@@ -73,13 +77,15 @@ KernelOptions CompactArguments(const loop::Program& program, Isa isa) {
   KernelOptions options;
   options.translate.isa = isa;
   for (const auto* list : {&program.inputs, &program.outputs}) {
-    for (loop::TensorId tensor : *list) options.translate.layouts.push_back(CompactLayout(program[tensor].shape.size()));
+    for (loop::TensorId tensor : *list)
+      options.translate.layouts.push_back(CompactLayout(program[tensor].shape.size()));
   }
   return options;
 }
 
 bool AreCompact(const std::vector<Layout>& layouts) {
-  return absl::c_all_of(layouts, [](const Layout& layout) { return layout == CompactLayout(layout.size()); });
+  return absl::c_all_of(
+      layouts, [](const Layout& layout) { return layout == CompactLayout(layout.size()); });
 }
 
 }  // namespace nestor::jit

@@ -42,11 +42,14 @@ class LayoutKernels : public std::enable_shared_from_this<LayoutKernels> {
 
  private:
   explicit LayoutKernels(loop::Program program) : program_(std::move(program)) {}
-  std::shared_ptr<const Kernel> Share(const Kernel& kernel) const { return {shared_from_this(), &kernel}; }
+  std::shared_ptr<const Kernel> Share(const Kernel& kernel) const {
+    return {shared_from_this(), &kernel};
+  }
 
   const loop::Program program_;
   mutable absl::Mutex mutex_;
-  mutable absl::flat_hash_map<std::string, std::unique_ptr<const Kernel>> kernels_ ABSL_GUARDED_BY(mutex_);
+  mutable absl::flat_hash_map<std::string, std::unique_ptr<const Kernel>> kernels_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 // What translates `program` for compact arguments.

@@ -59,7 +59,8 @@ class LeastRecentlyUsed {
   };
 
   std::list<Entry> entries_;
-  absl::flat_hash_map<const Key*, typename std::list<Entry>::iterator, Hash, Equal> by_key_;  // keys of entries_
+  // Keys of entries_.
+  absl::flat_hash_map<const Key*, typename std::list<Entry>::iterator, Hash, Equal> by_key_;
 };
 
 }  // namespace nestor::jit

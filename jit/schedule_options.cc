@@ -1,4 +1,5 @@
-// A row of the table for each number. Sizes of tiles come first: what they are decides what is good for the blocks.
+// A row of the table for each number. Sizes of tiles come first: what they are decides what is good
+// for the blocks.
 #include "jit/schedule_options.h"
 
 #include "absl/algorithm/container.h"
@@ -43,15 +44,17 @@ absl::Status Choose(const ChosenValues& values, ScheduleOptions& options) {
   ScheduleOptions changed = options;
   for (const auto& [name, value] : values) {
     const absl::Span<const ScheduleChoice> choices = ScheduleChoices();
-    const auto choice = absl::c_find_if(choices, [&](const ScheduleChoice& c) { return c.name == name; });
+    const auto choice =
+        absl::c_find_if(choices, [&](const ScheduleChoice& c) { return c.name == name; });
     if (choice == choices.end()) {
       std::vector<std::string> known;
       for (const ScheduleChoice& other : choices) known.emplace_back(other.name);
-      return absl::InvalidArgumentError(absl::StrCat("a schedule has no choice '", name, "'", DidYouMean(name, known)));
+      return absl::InvalidArgumentError(
+          absl::StrCat("a schedule has no choice '", name, "'", DidYouMean(name, known)));
     }
     if (value < choice->least || value > choice->most) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, "=", value, ": from ", choice->least, " to ", choice->most, " is expected"));
+      return absl::InvalidArgumentError(absl::StrCat(name, "=", value, ": from ", choice->least,
+                                                     " to ", choice->most, " is expected"));
     }
     choice->set(changed, value);
   }

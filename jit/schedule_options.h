@@ -1,5 +1,5 @@
-// What the passes of a schedule may do in one way or another: the numbers of it, and a table of those that a
-// search may change.
+// What the passes of a schedule may do in one way or another: the numbers of it, and a table of
+// those that a search may change.
 #ifndef NESTOR_JIT_SCHEDULE_OPTIONS_H_
 #define NESTOR_JIT_SCHEDULE_OPTIONS_H_
 
@@ -40,7 +40,8 @@ absl::Span<const ScheduleChoice> ScheduleChoices();
 
 // Values by name, in no order; what is not named is as it was.
 using ChosenValues = std::vector<std::pair<std::string, int64_t>>;
-// InvalidArgument where there is no choice of the name, or its value is not legal; the options are then as they were.
+// InvalidArgument where there is no choice of the name, or its value is not legal; the options are
+// then as they were.
 absl::Status Choose(const ChosenValues& values, ScheduleOptions& options);
 
 }  // namespace nestor::jit

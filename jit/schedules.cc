@@ -42,17 +42,21 @@ int64_t LargestInClass(int64_t size) {
 }
 
 absl::StatusOr<absl::string_view> TakeField(absl::string_view name, absl::string_view word) {
-  if (absl::ConsumePrefix(&word, name) && absl::ConsumePrefix(&word, "=") && !word.empty()) return word;
-  return absl::InvalidArgumentError(absl::StrCat("`", name, "=..` is expected where there is `", word, "`"));
+  if (absl::ConsumePrefix(&word, name) && absl::ConsumePrefix(&word, "=") && !word.empty())
+    return word;
+  return absl::InvalidArgumentError(
+      absl::StrCat("`", name, "=..` is expected where there is `", word, "`"));
 }
 
 absl::StatusOr<ChosenValues> ParseChoices(absl::string_view text) {
   ChosenValues values;
   for (const absl::string_view choice : absl::StrSplit(text, ',')) {
-    const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(choice, absl::MaxSplits('=', 1));
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(choice, absl::MaxSplits('=', 1));
     int64_t value;
     if (!absl::SimpleAtoi(parts.second, &value)) {
-      return absl::InvalidArgumentError(absl::StrCat("`NAME=NUMBER` is expected where there is `", choice, "`"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("`NAME=NUMBER` is expected where there is `", choice, "`"));
     }
     values.emplace_back(parts.first, value);
   }
@@ -63,7 +67,9 @@ absl::StatusOr<ChosenValues> ParseChoices(absl::string_view text) {
 
 }  // namespace
 
-std::string TextOf(const ChosenValues& values) { return absl::StrJoin(values, ",", absl::PairFormatter("=")); }
+std::string TextOf(const ChosenValues& values) {
+  return absl::StrJoin(values, ",", absl::PairFormatter("="));
+}
 
 absl::StatusOr<Schedules> Schedules::Parse(absl::string_view text) {
   Schedules schedules;
@@ -82,15 +88,18 @@ absl::StatusOr<Schedules> Schedules::Parse(absl::string_view text) {
 }
 
 absl::Status Schedules::ParseLine(absl::string_view line) {
-  const std::vector<absl::string_view> words = absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
   constexpr size_t kWords = std::size(kKeyFields) + 2;  // the op before them, the choices after
   if (words.size() != kWords) {
-    return absl::InvalidArgumentError(absl::StrCat(kWords, " words are expected, there are ", words.size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat(kWords, " words are expected, there are ", words.size()));
   }
   NESTOR_ASSIGN_OR_RETURN(const absl::string_view op, TakeField("op", words[0]));
   ScheduleKey key;
   for (size_t i = 0; i < std::size(kKeyFields); ++i) {
-    NESTOR_ASSIGN_OR_RETURN(const absl::string_view value, TakeField(kKeyFields[i].name, words[i + 1]));
+    NESTOR_ASSIGN_OR_RETURN(const absl::string_view value,
+                            TakeField(kKeyFields[i].name, words[i + 1]));
     key.*kKeyFields[i].text = std::string(value);
   }
   NESTOR_ASSIGN_OR_RETURN(ChosenValues values, ParseChoices(words.back()));
@@ -103,7 +112,8 @@ std::string Schedules::ToText() const {
   std::string text(kTitle);
   for (const auto& [key, line] : lines_) {
     absl::StrAppend(&text, "op=", line.op);
-    for (const KeyField& field : kKeyFields) absl::StrAppend(&text, " ", field.name, "=", key.*field.text);
+    for (const KeyField& field : kKeyFields)
+      absl::StrAppend(&text, " ", field.name, "=", key.*field.text);
     absl::StrAppend(&text, " ", TextOf(line.values), "\n");
   }
   return text;
@@ -119,8 +129,8 @@ const ChosenValues* Schedules::Find(const ScheduleKey& key) const {
   return line == lines_.end() ? nullptr : &line->second.values;
 }
 
-ProgramSchedules::ProgramSchedules(std::shared_ptr<const Schedules> schedules, const loop::Program& unfused, Isa isa,
-                                   bool strict)
+ProgramSchedules::ProgramSchedules(std::shared_ptr<const Schedules> schedules,
+                                   const loop::Program& unfused, Isa isa, bool strict)
     : schedules_(std::move(schedules)) {
   loop::Program nameless = unfused;
   nameless.name.clear();
@@ -137,7 +147,8 @@ ProgramSchedules::ProgramSchedules(std::shared_ptr<const Schedules> schedules, c
   for (const loop::TensorId input : unfused.inputs) inputs_.push_back(unfused[input].name);
 }
 
-ScheduleKey ProgramSchedules::KeyAt(loop::SymbolValue symbol, const std::vector<bool>& bound) const {
+ScheduleKey ProgramSchedules::KeyAt(loop::SymbolValue symbol,
+                                    const std::vector<bool>& bound) const {
   std::vector<std::string> classes;
   for (const std::string& name : symbols_) {
     const absl::optional<int64_t> size = symbol(name);
@@ -151,7 +162,8 @@ ScheduleKey ProgramSchedules::KeyAt(loop::SymbolValue symbol, const std::vector<
   return key;
 }
 
-const ChosenValues& ProgramSchedules::At(loop::SymbolValue symbol, const std::vector<bool>& bound) const {
+const ChosenValues& ProgramSchedules::At(loop::SymbolValue symbol,
+                                         const std::vector<bool>& bound) const {
   static const ChosenValues& none = *new ChosenValues;
   if (schedules_ == nullptr) return none;
   const ChosenValues* values = schedules_->Find(KeyAt(symbol, bound));

@@ -3,10 +3,11 @@
 //   # nestor schedules
 //   op=matmul program=8c1f07a2b3d4e5f6 cpu=AMD_EPYC_9R45 isa=avx512 mode=fast sizes=K:512,M:512,N:64 tile_rows=6,sum_block=768
 //
-// a line for each program, processor and class of sizes. `program` is a hash of the lowered program, so that a line
-// is of no use to any other; `op` is for the reader. A class of sizes has a name for each symbol and the largest
-// number in the class: sizes up to 16 are classes of one, the others reach from one power of two to the next
-// (512: from 257). Inputs that are bound are told there, too (w:bound). Lines in no order; # begins a comment.
+// a line for each program, processor and class of sizes. `program` is a hash of the lowered
+// program, so that a line is of no use to any other; `op` is for the reader. A class of sizes has a
+// name for each symbol and the largest number in the class: sizes up to 16 are classes of one, the
+// others reach from one power of two to the next (512: from 257). Inputs that are bound are told
+// there, too (w:bound). Lines in no order; # begins a comment.
 #ifndef NESTOR_JIT_SCHEDULES_H_
 #define NESTOR_JIT_SCHEDULES_H_
 
@@ -40,13 +41,14 @@ struct ScheduleKey {
 
 class Schedules {
  public:
-  // InvalidArgument, with the number of the line, where one is malformed, names an unknown choice or one that is not
-  // legal, or has the key of an earlier one.
+  // InvalidArgument, with the number of the line, where one is malformed, names an unknown choice
+  // or one that is not legal, or has the key of an earlier one.
   static absl::StatusOr<Schedules> Parse(absl::string_view text);
   // Parse gives the same again; comments are not kept.
   std::string ToText() const;
 
-  // Replaces what the key had; no values: it has none any more. REQUIRES: Choose accepts the values.
+  // Replaces what the key had; no values: it has none any more. REQUIRES: Choose
+  // accepts the values.
   void Set(const ScheduleKey& key, std::string op, ChosenValues values);
   // Null where there is none.
   const ChosenValues* Find(const ScheduleKey& key) const;
@@ -66,17 +68,18 @@ class ProgramSchedules {
  public:
   ProgramSchedules() = default;  // none
   // `unfused` is not kept.
-  ProgramSchedules(std::shared_ptr<const Schedules> schedules, const loop::Program& unfused, Isa isa, bool strict);
+  ProgramSchedules(std::shared_ptr<const Schedules> schedules, const loop::Program& unfused,
+                   Isa isa, bool strict);
 
-  // For a call of these sizes; empty: the default. `bound`: by input, whether it is frozen; empty: none is. The
-  // result lives as long as this.
+  // For a call of these sizes; empty: the default. `bound`: by input, whether it is frozen; empty:
+  // none is. The result lives as long as this.
   const ChosenValues& At(loop::SymbolValue symbol, const std::vector<bool>& bound) const;
   // What a line for such a call is found by. REQUIRES: not made by default.
   ScheduleKey KeyAt(loop::SymbolValue symbol, const std::vector<bool>& bound) const;
 
  private:
   std::shared_ptr<const Schedules> schedules_;
-  ScheduleKey key_;  // but for the sizes
+  ScheduleKey key_;                            // but for the sizes
   std::vector<std::string> symbols_, inputs_;  // names, those of symbols sorted
 };
 

@@ -15,10 +15,12 @@
 namespace nestor::jit {
 namespace {
 
-constexpr absl::string_view kLine = "op=f program=00ab cpu=c isa=avx2 mode=fast sizes=K:512 tile_rows=4,sum_block=96";
+constexpr absl::string_view kLine =
+    "op=f program=00ab cpu=c isa=avx2 mode=fast sizes=K:512 tile_rows=4,sum_block=96";
 
 TEST(Schedules, ReadWhatTheyWrite) {
-  const auto schedules = Schedules::Parse(absl::StrCat("# a comment\n\n  ", kLine, "  # another\r\n"));
+  const auto schedules =
+      Schedules::Parse(absl::StrCat("# a comment\n\n  ", kLine, "  # another\r\n"));
   ASSERT_TRUE(schedules.ok()) << schedules.status();
   EXPECT_EQ(schedules->ToText(), absl::StrCat("# nestor schedules\n", kLine, "\n"));
   EXPECT_EQ(Schedules::Parse(schedules->ToText())->ToText(), schedules->ToText());
@@ -35,8 +37,10 @@ TEST(Schedules, MalformedLinesAreNamed) {
   const std::string key = "op=f program=1 cpu=c isa=avx2 mode=fast sizes=- ";
   const Case cases[] = {
       {"\n op=f program=1", "line 2: 7 words are expected, there are 2"},
-      {"op=f cpu=c program=1 isa=avx2 mode=fast sizes=- panels=0", "line 1: `program=..` is expected where there is `cpu=c`"},
-      {key + "tile_row=4", "line 1: a schedule has no choice 'tile_row', did you mean 'tile_rows'?"},
+      {"op=f cpu=c program=1 isa=avx2 mode=fast sizes=- panels=0",
+       "line 1: `program=..` is expected where there is `cpu=c`"},
+      {key + "tile_row=4",
+       "line 1: a schedule has no choice 'tile_row', did you mean 'tile_rows'?"},
       {key + "tile_rows=100", "line 1: tile_rows=100: from 0 to 16 is expected"},
       {key + "tile_rows=four", "line 1: `NAME=NUMBER` is expected where there is `tile_rows=four`"},
       {key + "panels=0,", "line 1: `NAME=NUMBER` is expected where there is ``"},
@@ -59,7 +63,8 @@ program product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) {
       c[i, j] = s
     }
   }
-})").value();
+})")
+      .value();
 }
 
 // The sizes of a product, by name.
@@ -78,7 +83,8 @@ TEST(ProgramSchedules, AreFoundByClassesOfSizes) {
   const ProgramSchedules schedules = Of(std::make_shared<const Schedules>(), Product());
   EXPECT_EQ(schedules.KeyAt(Sizes{1, 16, 17}, {}).sizes, "K:32,M:1,N:16");
   EXPECT_EQ(schedules.KeyAt(Sizes{512, 513, 0}, {}).sizes, "K:0,M:512,N:1024");
-  EXPECT_EQ(schedules.KeyAt(Sizes{33, 64, INT64_MAX}, {}).sizes, absl::StrCat("K:", int64_t{1} << 62, ",M:64,N:64"));
+  EXPECT_EQ(schedules.KeyAt(Sizes{33, 64, INT64_MAX}, {}).sizes,
+            absl::StrCat("K:", int64_t{1} << 62, ",M:64,N:64"));
   EXPECT_EQ(schedules.KeyAt(Sizes{1, 1, 1}, {false, true}).sizes, "K:1,M:1,N:1,b:bound");
 }
 
@@ -89,7 +95,8 @@ TEST(ProgramSchedules, AProgramIsKnownByWhatItComputes) {
   const loop::Program other = loop::ParseProgram(R"(
 program product(x: f32[N]) -> (y: f32[N]) {
   for i in [0, N) { y[i] = x[i] + 1.0 }
-})").value();
+})")
+                                  .value();
   const std::string product = Of(none, Product()).KeyAt(Sizes{}, {}).program;
   EXPECT_EQ(Of(none, renamed).KeyAt(Sizes{}, {}).program, product);
   EXPECT_NE(Of(none, other).KeyAt(Sizes{}, {}).program, product);
@@ -106,7 +113,8 @@ TEST(ProgramSchedules, ACallOfTheirSizesRunsByThem) {
   const loop::Program program = Product();
   const Sizes tuned{20, 20, 20}, other{40, 20, 20};
   Schedules lines;
-  lines.Set(Of(std::make_shared<const Schedules>(), program).KeyAt(tuned, {}), "product", {{"tile_rows", 2}, {"tile_vectors", 1}});
+  lines.Set(Of(std::make_shared<const Schedules>(), program).KeyAt(tuned, {}), "product",
+            {{"tile_rows", 2}, {"tile_vectors", 1}});
   CompileOptions with, without;
   with.executor = without.executor = &InlineExecutor();
   with.schedules = std::make_shared<const Schedules>(lines);
@@ -128,16 +136,19 @@ TEST(ProgramSchedules, ACallOfTheirSizesRunsByThem) {
 
 TEST(ProgramSchedules, WhatRunsByThemGivesTheSameSums) {
   const loop::Program program = Product();
-  Tensor a = Tensor::Create(DType::kF32, {21, 19}).value(), b = Tensor::Create(DType::kF32, {19, 18}).value();
+  Tensor a = Tensor::Create(DType::kF32, {21, 19}).value(),
+         b = Tensor::Create(DType::kF32, {19, 18}).value();
   for (Tensor* tensor : {&a, &b}) {
-    for (int64_t i = 0; i < tensor->num_elements(); ++i) static_cast<float*>(tensor->data())[i] = static_cast<float>(i % 7 - 3);
+    for (int64_t i = 0; i < tensor->num_elements(); ++i)
+      static_cast<float*>(tensor->data())[i] = static_cast<float>(i % 7 - 3);
   }
   const Sizes sizes{21, 18, 19};
   std::vector<Tensor> results;
   for (const ScheduleChoice& choice : ScheduleChoices()) {
     for (const int64_t value : choice.values) {
       Schedules lines;
-      lines.Set(Of(std::make_shared<const Schedules>(), program).KeyAt(sizes, {}), "product", {{std::string(choice.name), value}});
+      lines.Set(Of(std::make_shared<const Schedules>(), program).KeyAt(sizes, {}), "product",
+                {{std::string(choice.name), value}});
       CompileOptions options;
       options.executor = &InlineExecutor();
       options.schedules = std::make_shared<const Schedules>(lines);
@@ -148,8 +159,10 @@ TEST(ProgramSchedules, WhatRunsByThemGivesTheSameSums) {
       Workspace workspace;
       ASSERT_TRUE((*executable)->Run({inputs, outputs}, &workspace).ok());
       // Sums of small integers are exact.
-      EXPECT_EQ(absl::string_view(static_cast<const char*>(results.back().data()), static_cast<size_t>(results.back().num_bytes())),
-                absl::string_view(static_cast<const char*>(results[0].data()), static_cast<size_t>(results[0].num_bytes())))
+      EXPECT_EQ(absl::string_view(static_cast<const char*>(results.back().data()),
+                                  static_cast<size_t>(results.back().num_bytes())),
+                absl::string_view(static_cast<const char*>(results[0].data()),
+                                  static_cast<size_t>(results[0].num_bytes())))
           << choice.name << "=" << value;
     }
   }

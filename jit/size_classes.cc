@@ -66,7 +66,9 @@ class ComputedWith {
   }
 
   ProgramSymbols Symbols() const {
-    return {{names_.begin(), names_.end()}, {beside_windows_.begin(), beside_windows_.end()}, EndAxes(),
+    return {{names_.begin(), names_.end()},
+            {beside_windows_.begin(), beside_windows_.end()},
+            EndAxes(),
             compares_ ? std::vector<std::vector<IndexId>>() : sums_};
   }
 
@@ -120,18 +122,20 @@ class ComputedWith {
   }
 
   const Program& program_;
-  absl::flat_hash_map<int64_t, IndexId> ends_;  // by loop index: of loops whose symbols are not in names_ yet
+  // By loop index: of loops whose symbols are not in names_ yet.
+  absl::flat_hash_map<int64_t, IndexId> ends_;
   std::set<std::string> names_, beside_windows_;
   std::vector<std::vector<IndexId>> sums_;
   bool compares_ = false;
 };
 
 absl::optional<int64_t> ValueOf(const Program& program, IndexId e, loop::SymbolValue symbol) {
-  return EvaluateIndex(program.pool, e,
-                       [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
-                         if (node.kind != IndexKind::kSymbol) return absl::nullopt;
-                         return symbol(program.pool.SymbolNameAt(node.value));
-                       });
+  return EvaluateIndex(
+      program.pool, e,
+      [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+        if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+        return symbol(program.pool.SymbolNameAt(node.value));
+      });
 }
 
 double IterationsOf(const Program& program, const Loop& loop, loop::SymbolValue symbol) {
@@ -174,10 +178,10 @@ double WorkAt(const Program& program, loop::SymbolValue symbol) {
 }
 
 SizeClasses::SizeClasses(const Program& program, const SizeClassOptions& options)
-    : program_(program),
-      options_(options),
+    : program_(program), options_(options),
       symbols_(options.variants > 0 ? SymbolsOf(program) : ProgramSymbols()),
-      least_work_(static_cast<double>(options.least_work) * static_cast<double>(NumStatements(program))) {}
+      least_work_(static_cast<double>(options.least_work) *
+                  static_cast<double>(NumStatements(program))) {}
 
 SizeClass SizeClasses::Of(loop::SymbolValue symbol) const {
   SizeClass constants;
@@ -214,7 +218,8 @@ std::vector<std::string> SizeClasses::SymbolsOfShortSums(loop::SymbolValue symbo
   const auto is_short = [&](IndexId end) { return is_within(end, 0, options_.largest_constant); };
   for (const std::vector<IndexId>& ends : symbols_.sums) {
     const size_t loops = ends.size();
-    if (loops >= 3 && is_within(ends[loops - 1], kLeastLongSum, std::numeric_limits<int64_t>::max())) {
+    if (loops >= 3 &&
+        is_within(ends[loops - 1], kLeastLongSum, std::numeric_limits<int64_t>::max())) {
       for (size_t i = loops - 3; i < loops - 1; ++i) {
         if (is_within(ends[i], 2, options_.largest_constant * 3 / 4)) add(ends[i]);
       }
@@ -232,7 +237,8 @@ bool SizeClasses::HasShortRows(loop::SymbolValue symbol) const {
     const auto length = shape.size() < 2 ? absl::nullopt : ValueOf(program_, shape.back(), symbol);
     return length && *length < options_.short_row;
   };
-  const bool found = absl::c_any_of(program_.inputs, is_short) || absl::c_any_of(program_.outputs, is_short);
+  const bool found =
+      absl::c_any_of(program_.inputs, is_short) || absl::c_any_of(program_.outputs, is_short);
   return options_.variants > 0 && found;
 }
 

@@ -7,8 +7,8 @@
 // before it is what lies side by side then. So does a first axis of one, as of a batch: threads
 // share out the one after it then. What else is only the length of a loop gains next to nothing
 // by being a number, and large sizes are many: both stay symbols. But where all loops inside of a
-// long one are short, as in products of many small matrices, those lengths are worth code of their own; and
-// so are few rows or columns of a product with long sums, which then run in lanes.
+// long one are short, as in products of many small matrices, those lengths are worth code of their
+// own; and so are few rows or columns of a product with long sums, which then run in lanes.
 #ifndef NESTOR_JIT_SIZE_CLASSES_H_
 #define NESTOR_JIT_SIZE_CLASSES_H_
 
@@ -28,8 +28,8 @@ struct SizeClassOptions {
   // Rows of fewer elements are short: what is left over of their last vector counts.
   int64_t short_row = 256;
   // A call has a variant where it computes so many scalar operations for each statement of
-  // the unfused program: a long one takes longer to compile. With small sizes that it computes with, an eighth will do:
-  // without a variant, windows of such a size run in scalars.
+  // the unfused program: a long one takes longer to compile. With small sizes that it computes
+  // with, an eighth will do: without a variant, windows of such a size run in scalars.
   int64_t least_work = int64_t{1} << 19;
   // Variants that are kept, besides the code for all sizes; 0: none are made.
   int variants = 16;
@@ -48,8 +48,8 @@ struct ProgramSymbols {
   std::vector<std::string> beside_windows;
   // The extents of the first and the last axes of arguments that have others.
   std::vector<std::string> end_axes;
-  // The ends of the loops of each block that sums, outermost first. None where a block compares: as numbers, short
-  // rows of it would be written out, not run in lanes.
+  // The ends of the loops of each block that sums, outermost first. None where a block compares: as
+  // numbers, short rows of it would be written out, not run in lanes.
   std::vector<std::vector<IndexId>> sums;
 };
 ProgramSymbols SymbolsOf(const loop::Program& program);
@@ -64,10 +64,11 @@ class SizeClasses {
   // `program` must outlive this, and not change.
   SizeClasses(const loop::Program& program, const SizeClassOptions& options);
 
-  // By the sizes alone, never by what was called before. The lengths of the innermost loops of a sum are
-  // constants where three are small or more: of rows, of columns and of what is summed; and that of rows, or of
-  // columns, where just they are few (2 to 12), and the sum is long. What stands beside windows is a
-  // constant only where the program computes with a small size, or an argument's first or last axis is 1.
+  // By the sizes alone, never by what was called before. The lengths of the innermost loops of a
+  // sum are constants where three are small or more: of rows, of columns and of what is summed; and
+  // that of rows, or of columns, where just they are few (2 to 12), and the sum is long. What
+  // stands beside windows is a constant only where the program computes with a small size, or an
+  // argument's first or last axis is 1.
   SizeClass Of(loop::SymbolValue symbol) const;
   // Whether the last axis of some argument that has others is short.
   bool HasShortRows(loop::SymbolValue symbol) const;
@@ -75,7 +76,9 @@ class SizeClasses {
 
  private:
   std::vector<std::string> SymbolsOfShortSums(loop::SymbolValue symbol) const;
-  bool Computes(double work, loop::SymbolValue symbol) const { return WorkAt(program_, symbol) >= work; }
+  bool Computes(double work, loop::SymbolValue symbol) const {
+    return WorkAt(program_, symbol) >= work;
+  }
 
   const loop::Program& program_;
   const SizeClassOptions options_;

@@ -34,7 +34,8 @@ TEST(SizeClasses, ComputedWith) {
   } kCases[] = {
       // Lengths alone are not computed with, and an index that stands alone does not.
       {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c] } }", ""},
-      {"for n in [0, N) { temp t: f32[C + 1]  for c in [0, C) { t[c] = x[n, c] y[n, c] = t[c] } }", ""},
+      {"for n in [0, N) { temp t: f32[C + 1]  for c in [0, C) { t[c] = x[n, c] y[n, c] = t[c] } }",
+       ""},
       {"for n in [0, N) { for c in [0, C) { y[n, c] = f32(index(n)) } }", ""},
       {"for n in [0, N - $k) { for c in [$s, C/K) { y[n, c] = x[n, c] } }", ""},
       // Of a place.
@@ -42,16 +43,19 @@ TEST(SizeClasses, ComputedWith) {
       {"for n in [0, N) { for c in [0, 3) { y[n, c*$s] = x[n, c] } }", "$s"},
       {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, i[c*$s] | 0.0] } }", "$s C"},
       // The length of a window.
-      {"for n in [0, N) { for c in [0, C) { for k in [0, K) { y[n, c] += x[n, c + k | 0.0] * w[k] } } }", "C K"},
+      {"for n in [0, N) { for c in [0, C) { for k in [0, K) { y[n, c] += x[n, c + k | 0.0] * w[k] } } }",
+       "C K"},
       // The length of an image that the window goes over.
-      {"for n in [0, N) { for c in [0, C + 2 - K) { for k in [0, K) { y[n, c] += x[n, c + k - 1 | 0.0] * w[k] } } }", "C K"},
+      {"for n in [0, N) { for c in [0, C + 2 - K) { for k in [0, K) { y[n, c] += x[n, c + k - 1 | 0.0] * w[k] } } }",
+       "C K"},
       // Of a condition, a fill, a value.
       {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c | 0.0 if 3 < $k] } }", "$k"},
       {"for n in [0, N) { for c in [0, C) { drop y[n, c] if c < 2 = x[n, c] } }", "C"},
       {"for n in [0, N) { for c in [0, C) { y[n, c] = f32(index(C)) } }", "C"},
       {"for n in [0, N) { for c in [0, C) { y[n, c] = f32(i[c | index($k)]) } }", "$k"},
   };
-  for (const auto& c : kCases) EXPECT_EQ(absl::StrJoin(SymbolsOf(Parse(c.loops)).computed_with, " "), c.symbols) << c.loops;
+  for (const auto& c : kCases)
+    EXPECT_EQ(absl::StrJoin(SymbolsOf(Parse(c.loops)).computed_with, " "), c.symbols) << c.loops;
 }
 
 TEST(SizeClasses, BesideWindows) {
@@ -59,18 +63,24 @@ TEST(SizeClasses, BesideWindows) {
     const char* loops;
     const char* symbols;
   } kCases[] = {
-      {"for n in [0, N) { for c in [0, C) { for k in [0, K) { y[n, c] += x[n, c + k | 0.0] * w[k] } } }", "C K N"},
-      {"for n in [0, N) { for c in [0, C) { for k in [0, K) { y[n, c] += x[n, $s*c + 2*k | 0.0] * w[k] } } }", "C K N"},
+      {"for n in [0, N) { for c in [0, C) { for k in [0, K) { y[n, c] += x[n, c + k | 0.0] * w[k] } } }",
+       "C K N"},
+      {"for n in [0, N) { for c in [0, C) { for k in [0, K) { y[n, c] += x[n, $s*c + 2*k | 0.0] * w[k] } } }",
+       "C K N"},
       // Not in another block, of an axis that was split in two, or of what is shifted.
-      {"for c in [0, 3) { for k in [0, 2) { y[0, 0] += x[0, c + k | 0.0] } } for n in [0, N) { y[n, 0] = 0.0 }", ""},
-      {"for n in [0, N) { for c in [0, 2) { for k in [0, K) { drop y[n, K*c + k] = x[n, K*c + k | 0.0] } } }", ""},
+      {"for c in [0, 3) { for k in [0, 2) { y[0, 0] += x[0, c + k | 0.0] } } for n in [0, N) { y[n, 0] = 0.0 }",
+       ""},
+      {"for n in [0, N) { for c in [0, 2) { for k in [0, K) { drop y[n, K*c + k] = x[n, K*c + k | 0.0] } } }",
+       ""},
       {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c + 1 | 0.0] } }", ""},
   };
-  for (const auto& c : kCases) EXPECT_EQ(absl::StrJoin(SymbolsOf(Parse(c.loops)).beside_windows, " "), c.symbols) << c.loops;
+  for (const auto& c : kCases)
+    EXPECT_EQ(absl::StrJoin(SymbolsOf(Parse(c.loops)).beside_windows, " "), c.symbols) << c.loops;
 }
 
 TEST(SizeClasses, EndAxes) {
-  const loop::Program program = Parse("for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c] * w[0] } }");
+  const loop::Program program =
+      Parse("for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c] * w[0] } }");
   EXPECT_EQ(absl::StrJoin(SymbolsOf(program).end_axes, " "), "C N") << "w and i have no other axis";
   SizeClassOptions options;
   options.least_work = 100;
@@ -85,13 +95,17 @@ TEST(SizeClasses, EndAxes) {
 }
 
 TEST(SizeClasses, ShortSums) {
-  const char* const sum = "for n in [0, N) { for c in [0, C) { for d in [0, C) { acc a: f32 = sum for k in [0, K) { a += w[k] * x[n, k] } y[n, c] = a } } }";
-  const char* const compares = " for n in [0, N) { acc m: f32 = max for k in [0, K) { m max= x[n, k] } y[n, 0] = m }";
+  const char* const sum =
+      "for n in [0, N) { for c in [0, C) { for d in [0, C) { acc a: f32 = sum for k in [0, K) { a += w[k] * x[n, k] } y[n, c] = a } } }";
+  const char* const compares =
+      " for n in [0, N) { acc m: f32 = max for k in [0, K) { m max= x[n, k] } y[n, 0] = m }";
   const auto text_of = [](const std::string& loops, const Sizes& sizes) {
     SizeClassOptions options;
     options.least_work = 100;
     const loop::Program program = Parse(loops.c_str());
-    const SizeClass found = SizeClasses(program, options).Of([&](const std::string& name) { return Find(sizes, name); });
+    const SizeClass found = SizeClasses(program, options).Of([&](const std::string& name) {
+      return Find(sizes, name);
+    });
     return absl::StrJoin(found, " ", absl::PairFormatter("="));
   };
   EXPECT_EQ(text_of(sum, {{"N", 1000}, {"C", 4}, {"K", 3}}), "C=4 K=3");
@@ -113,31 +127,36 @@ TEST(SizeClasses, WorkAt) {
   } kCases[] = {
       {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c] } }", 7000},
       {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c] * 2.0 + 1.0 } }", 14000},
-      {"for n in [0, N) { for c in [0, C) { y[n, c] = 0.0 for k in [0, K) { y[n, c] += x[n, c] * w[k] } } }", 49000},
+      {"for n in [0, N) { for c in [0, C) { y[n, c] = 0.0 for k in [0, K) { y[n, c] += x[n, c] * w[k] } } }",
+       49000},
       {"for n in [$s, N) step 4 { y[n, 0] = 0.0 }", 249.5},
       {"for n in [0, $k) { for c in [0, $k) { y[n, c] = 0.0 } }", 0},
       {"for n in [0, N) { for c in [0, n) { y[n, 0] = 0.0 } }", 1000},
       {"for n in [0, N/($s - 2)) { y[n, 0] = 0.0 }", 1},
   };
   for (const auto& c : kCases) {
-    EXPECT_EQ(WorkAt(Parse(c.loops), [&](const std::string& name) { return Find(sizes, name); }), c.work) << c.loops;
+    EXPECT_EQ(WorkAt(Parse(c.loops), [&](const std::string& name) { return Find(sizes, name); }),
+              c.work)
+        << c.loops;
   }
 }
 
 TEST(SizeClasses, OfSizes) {
-  const loop::Program program =
-      Parse("for n in [0, N) { for c in [0, C) { for k in [0, K) { y[n, c] += x[n, c*$s + k - $k | 0.0] * w[k] } } }");
+  const loop::Program program = Parse(
+      "for n in [0, N) { for c in [0, C) { for k in [0, K) { y[n, c] += x[n, c*$s + k - $k | 0.0] * w[k] } } }");
   SizeClassOptions options;
   options.least_work = 1000;
   const auto text = [&](const Sizes& sizes) {
-    const SizeClass constants =
-        SizeClasses(program, options).Of([&](const std::string& name) { return Find(sizes, name); });
+    const SizeClass constants = SizeClasses(program, options).Of([&](const std::string& name) {
+      return Find(sizes, name);
+    });
     return absl::StrJoin(constants, " ", absl::PairFormatter("="));
   };
   EXPECT_EQ(text({{"N", 10}, {"C", 100}, {"K", 3}, {"$s", 2}, {"$k", 0}}), "$k=0 $s=2 K=3 N=10");
   EXPECT_EQ(text({{"N", 10}, {"C", 100}, {"K", 16}, {"$s", 17}, {"$k", -16}}), "$k=-16 K=16 N=10");
   EXPECT_EQ(text({{"N", 10}, {"C", 1}, {"K", 100}, {"$s", 2000}, {"$k", -17}}), "C=1 N=10");
-  EXPECT_EQ(text({{"N", 10}, {"C", 100}, {"K", 30}, {"$s", 17}, {"$k", 30}}), "") << "all are large";
+  EXPECT_EQ(text({{"N", 10}, {"C", 100}, {"K", 30}, {"$s", 17}, {"$k", 30}}), "")
+      << "all are large";
   // Two operations each, of which an eighth will do.
   EXPECT_EQ(text({{"N", 1}, {"C", 32}, {"K", 2}, {"$s", 30}, {"$k", 30}}), "K=2 N=1");
   EXPECT_EQ(text({{"N", 1}, {"C", 31}, {"K", 2}, {"$s", 30}, {"$k", 30}}), "") << "too little work";

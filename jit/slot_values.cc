@@ -1,5 +1,5 @@
-// Slots of symbols are evaluated as the index expressions that they are, with the sizes of the call;
-// those of addresses are sums of factors, symbols and strides, modulo 2^64.
+// Slots of symbols are evaluated as the index expressions that they are, with the sizes of the
+// call; those of addresses are sums of factors, symbols and strides, modulo 2^64.
 #include "jit/slot_values.h"
 
 #include "absl/types/optional.h"
@@ -32,18 +32,21 @@ int64_t SlotValues::Of(const TableSlot& slot) const {
 // 0 where it has no value: then it is not used.
 int64_t SlotValues::Symbols(IndexId e) const {
   const IndexPool& pool = kernel_.program().pool;
-  return EvaluateIndex(pool, e, [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
-           const auto it = binding_.symbols.find(pool.SymbolNameAt(node.value));
-           if (it == binding_.symbols.end()) return absl::nullopt;
-           return it->second;
-         })
+  return EvaluateIndex(
+             pool, e,
+             [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+               const auto it = binding_.symbols.find(pool.SymbolNameAt(node.value));
+               if (it == binding_.symbols.end()) return absl::nullopt;
+               return it->second;
+             })
       .value_or(0);
 }
 
 uint64_t SlotValues::Part(const TableSlot::Part& part) const {
   uint64_t product = static_cast<uint64_t>(part.factor);
   if (part.symbols.value >= 0) product *= static_cast<uint64_t>(Symbols(part.symbols));
-  if (part.tensor.value >= 0) product *= static_cast<uint64_t>(strides_[part.tensor.value][part.axis]);
+  if (part.tensor.value >= 0)
+    product *= static_cast<uint64_t>(strides_[part.tensor.value][part.axis]);
   return product;
 }
 

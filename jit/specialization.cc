@@ -26,16 +26,18 @@ absl::Status Error(const Signature& signature, absl::string_view what) {
 }
 
 absl::Status CheckParam(const Signature& signature, const ParamInfo& param, int64_t value) {
-  const bool in_range = (!param.low || value >= param.low->ToInt()) && (!param.high || value <= param.high->ToInt());
+  const bool in_range =
+      (!param.low || value >= param.low->ToInt()) && (!param.high || value <= param.high->ToInt());
   const Scalar narrow = Scalar::Integer(param.type, value);
   if (in_range && narrow.FitsInt64() && narrow.ToInt() == value) return absl::OkStatus();
   return Error(signature, absl::StrCat(param.name, " = ", value, " is out of its range"));
 }
 
-absl::Status CheckConstant(const Signature& signature, const std::vector<std::string>& known, const std::string& name,
-                           int64_t value) {
+absl::Status CheckConstant(const Signature& signature, const std::vector<std::string>& known,
+                           const std::string& name, int64_t value) {
   if (std::find(known.begin(), known.end(), name) == known.end()) {
-    const std::string list = known.empty() ? "" : absl::StrCat(" (there are ", absl::StrJoin(known, ", "), ")");
+    const std::string list =
+        known.empty() ? "" : absl::StrCat(" (there are ", absl::StrJoin(known, ", "), ")");
     return Error(signature, absl::StrCat("no dimension or integer $param is named '", name, "'",
                                          DidYouMean(name, known), list));
   }
@@ -43,7 +45,8 @@ absl::Status CheckConstant(const Signature& signature, const std::vector<std::st
     if (param.name == name) return CheckParam(signature, param, value);
   }
   if (value >= 0 && value <= kMaxExtent) return absl::OkStatus();
-  return Error(signature, absl::StrCat("dimension ", name, " = ", value, value < 0 ? " is negative" : " exceeds 2^48"));
+  return Error(signature, absl::StrCat("dimension ", name, " = ", value,
+                                       value < 0 ? " is negative" : " exceeds 2^48"));
 }
 
 // Copies expressions over symbols and the indices of domains from one program into another.
@@ -51,17 +54,19 @@ class Importer {
  public:
   Importer(const Program& from, Program& to) : from_(from), to_(to) {
     for (size_t i = 0; i < from.domain_vars.size(); ++i) {
-      if (i == to.domain_vars.size()) to.domain_vars.push_back(to.AddVar(from.vars[from.domain_vars[i]]));
+      if (i == to.domain_vars.size())
+        to.domain_vars.push_back(to.AddVar(from.vars[from.domain_vars[i]]));
       var_of_[from.domain_vars[i]] = to.domain_vars[i];
     }
   }
 
   IndexId operator()(IndexId e) {
-    return CopyIndex(from_.pool, e, to_.pool,
-                     [&](const IndexNode& node, absl::Span<const IndexId>) -> absl::optional<IndexId> {
-                       if (node.kind != IndexKind::kVar) return absl::nullopt;
-                       return to_.pool.Var(var_of_.at(node.value));
-                     });
+    return CopyIndex(
+        from_.pool, e, to_.pool,
+        [&](const IndexNode& node, absl::Span<const IndexId>) -> absl::optional<IndexId> {
+          if (node.kind != IndexKind::kVar) return absl::nullopt;
+          return to_.pool.Var(var_of_.at(node.value));
+        });
   }
   IndexList operator()(const IndexList& list) {
     IndexList copy;
@@ -77,7 +82,8 @@ class Importer {
 
 void TakeShapes(Program& program, const std::vector<TensorId>& tensors, const Program& general,
                 const std::vector<TensorId>& from, Importer& import) {
-  for (size_t i = 0; i < tensors.size(); ++i) program[tensors[i]].shape = import(general[from[i]].shape);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    program[tensors[i]].shape = import(general[from[i]].shape);
 }
 
 }  // namespace
@@ -87,7 +93,8 @@ absl::Status CheckConstants(const Signature& signature, const SizeClass& constan
   for (const ParamInfo& param : *signature.params) {
     if (IsInteger(param.type)) known.push_back(param.name);
   }
-  for (const auto& [name, value] : constants) NESTOR_RETURN_IF_ERROR(CheckConstant(signature, known, name, value));
+  for (const auto& [name, value] : constants)
+    NESTOR_RETURN_IF_ERROR(CheckConstant(signature, known, name, value));
   return absl::OkStatus();
 }
 

@@ -17,7 +17,8 @@ absl::Status CheckConstants(const Signature& signature, const SizeClass& constan
 // `scheduled`, in which numbers stand for some symbols of `general`, with the arguments'
 // shapes and the checks of `general`, and with one more check for each of the constants: that
 // a call has this size. A $param's default is its constant.
-loop::Program WithSignature(loop::Program scheduled, const loop::Program& general, const SizeClass& constants);
+loop::Program WithSignature(loop::Program scheduled, const loop::Program& general,
+                            const SizeClass& constants);
 
 }  // namespace nestor::jit
 

@@ -22,7 +22,8 @@ namespace {
 
 using Sizes = absl::flat_hash_map<std::string, int64_t>;
 
-constexpr char kWindows[] = R"(program windows(x: f32[N], w: f32[K], c: f32[2*K]; $s: i64 = 1 in [1, 100], $t: i32 = 0)
+constexpr char kWindows[] =
+    R"(program windows(x: f32[N], w: f32[K], c: f32[2*K]; $s: i64 = 1 in [1, 100], $t: i32 = 0)
     -> (y: f32[(N - K)/$s + 1]) {
   domain d < (N - K)/$s + 1, d_2 < K: d*$s + d_2
   for i in [0, (N - K)/$s + 1) {
@@ -41,7 +42,8 @@ std::unique_ptr<const Executable> Windows(Mode mode = Mode::kStrict) {
 
 Tensor Drawn(int64_t n) {
   Tensor tensor = *Tensor::Create(DType::kF32, {n});
-  for (int64_t i = 0; i < n; ++i) static_cast<float*>(tensor.data())[i] = static_cast<float>(i * i % 17) / 7.0f - 1.0f;
+  for (int64_t i = 0; i < n; ++i)
+    static_cast<float*>(tensor.data())[i] = static_cast<float>(i * i % 17) / 7.0f - 1.0f;
   return tensor;
 }
 
@@ -73,7 +75,11 @@ void ExpectInvalid(const absl::Status& status, const std::vector<const char*>& w
 
 TEST(Specialize, ComputesTheSame) {
   const auto windows = Windows();
-  for (const Sizes& sizes : std::vector<Sizes>{{}, {{"K", 3}}, {{"$s", 2}}, {{"N", 60}}, {{"K", 3}, {"$s", 2}},
+  for (const Sizes& sizes : std::vector<Sizes>{{},
+                                               {{"K", 3}},
+                                               {{"$s", 2}},
+                                               {{"N", 60}},
+                                               {{"K", 3}, {"$s", 2}},
                                                {{"N", 60}, {"K", 3}, {"$s", 2}, {"$t", 0}}}) {
     const auto specialized = windows->Specialize(sizes);
     ASSERT_TRUE(specialized.ok()) << specialized.status();
@@ -84,13 +90,15 @@ TEST(Specialize, ComputesTheSame) {
 }
 
 TEST(Specialize, MakesNumbersOfSizes) {
-  const auto specialized = Windows()->Specialize({{"N", 60}, {"K", 3}, {"$s", 2}, {"$t", 0}}).value();
+  const auto specialized =
+      Windows()->Specialize({{"N", 60}, {"K", 3}, {"$s", 2}, {"$t", 0}}).value();
   const std::string text = loop::ToText(specialized->kernel().program());
   EXPECT_TRUE(absl::StrContains(text, "(x: f32[60], w: f32[3], c: f32[6]; ")) << text;
   EXPECT_TRUE(absl::StrContains(text, "y: f32[29]")) << text;
   // Who asks for the signature finds the one that it was.
   const std::string program = loop::ToText(specialized->program());
-  EXPECT_TRUE(absl::StrContains(program, "(x: f32[N], w: f32[K], c: f32[2*K]; $s: i64 = 2 in [1, 100], $t: i32 = 0)"))
+  EXPECT_TRUE(absl::StrContains(
+      program, "(x: f32[N], w: f32[K], c: f32[2*K]; $s: i64 = 2 in [1, 100], $t: i32 = 0)"))
       << program;
 }
 
@@ -98,8 +106,10 @@ TEST(Specialize, RefusesOtherSizes) {
   const auto one = Windows()->Specialize({{"K", 3}, {"$s", 2}}).value();
   ExpectSame(RunWindows(*one, 60, 3, 2), RunWindows(*Windows(), 60, 3, 2));
   ExpectSame(RunWindows(*one, 61, 3, 2), RunWindows(*Windows(), 61, 3, 2));
-  ExpectInvalid(RunWindows(*one, 60, 4, 2).status(), {"K, which the program was specialized to", "4 against 3"});
-  ExpectInvalid(RunWindows(*one, 60, 3, 1).status(), {"$s, which the program was specialized to", "1 against 2"});
+  ExpectInvalid(RunWindows(*one, 60, 4, 2).status(),
+                {"K, which the program was specialized to", "4 against 3"});
+  ExpectInvalid(RunWindows(*one, 60, 3, 1).status(),
+                {"$s, which the program was specialized to", "1 against 2"});
   ExpectInvalid(one->OutputShapes({Drawn(9), Drawn(4), Drawn(8)}).status(), {"K, which"});
   // A $param that is left out has the value.
   ExpectSame(RunWindows(*one, 60, 3, 2, /*give_params=*/false), RunWindows(*Windows(), 60, 3, 2));
@@ -138,14 +148,16 @@ TEST(Specialize, RefusesWhatNoCallCouldHave) {
   const auto never = windows->Specialize({{"N", 2}, {"K", 5}});
   ASSERT_TRUE(never.ok()) << never.status();
   EXPECT_FALSE(RunWindows(**never, 2, 5, 1).ok());
-  const auto contradicting = windows->Specialize({{"K", 3}}).value()->Specialize({{"K", 4}}).value();
+  const auto contradicting =
+      windows->Specialize({{"K", 3}}).value()->Specialize({{"K", 4}}).value();
   ExpectInvalid(RunWindows(*contradicting, 60, 3, 1).status(), {"K, which"});
   ExpectInvalid(RunWindows(*contradicting, 60, 4, 1).status(), {"K, which"});
 }
 
 TEST(Specialize, NeedsWhatWasScheduled) {
   const auto scheduled = CompileScheduled(loop::ParseProgram(kWindows).value()).value();
-  EXPECT_EQ(scheduled->Specialize({{"K", 3}}).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(scheduled->Specialize({{"K", 3}}).status().code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 // (d + 3*2^61*d_2)/3 is d/3 + 2^61*d_2, which stays in int64 where the sum does not: a call is
@@ -156,7 +168,10 @@ TEST(Specialize, KeepsWhatIsCheckedOfIndices) {
   const auto general = Compile(loop::ParseProgram(R"(program p(x: f32[N]) -> (y: f32[N]) {
     domain d < N, d_2 < N: (d + 6917529027641081856*d_2)/N
     for i in [0, N) { y[i] = x[i] }
-  })").value(), options).value();
+  })")
+                                   .value(),
+                               options)
+                           .value();
   const auto specialized = general->Specialize({{"N", 3}}).value();
   const Tensor x = Drawn(3);
   Tensor y = Drawn(3);

@@ -28,7 +28,8 @@ KernelOptions WithLayoutsOf(const loop::Program& program, KernelOptions options)
 
 Origin Specialized(const Origin& origin, const SizeClass& constants) {
   const auto value_of = [&](const std::string& name) -> absl::optional<int64_t> {
-    const auto constant = absl::c_find_if(constants, [&](const auto& c) { return c.first == name; });
+    const auto constant =
+        absl::c_find_if(constants, [&](const auto& c) { return c.first == name; });
     return constant == constants.end() ? absl::nullopt : absl::make_optional(constant->second);
   };
   const auto schedule = [schedule = origin.schedule, choices = origin.tuned.At(value_of, {})](
@@ -38,21 +39,21 @@ Origin Specialized(const Origin& origin, const SizeClass& constants) {
   return {WithConstants(origin.unfused, constants), schedule, {}};
 }
 
-Variants::Variants(Code general, std::shared_ptr<const Kernel> compact, const SizeClassOptions& options,
-                   std::shared_ptr<const Origin> origin)
-    : general_(std::move(general)),
-      compact_(std::move(compact)),
-      origin_(std::move(origin)),
-      classes_(origin_ == nullptr ? absl::nullopt : absl::make_optional(SizeClasses(origin_->unfused, options))),
+Variants::Variants(Code general, std::shared_ptr<const Kernel> compact,
+                   const SizeClassOptions& options, std::shared_ptr<const Origin> origin)
+    : general_(std::move(general)), compact_(std::move(compact)), origin_(std::move(origin)),
+      classes_(origin_ == nullptr ? absl::nullopt
+                                  : absl::make_optional(SizeClasses(origin_->unfused, options))),
       most_(static_cast<size_t>(std::max(options.variants, 0))) {}
 
-absl::StatusOr<std::unique_ptr<const Variants>> Variants::Create(loop::Program scheduled, Isa isa,
-                                                                 const SizeClassOptions& options,
-                                                                 std::shared_ptr<const Origin> origin) {
+absl::StatusOr<std::unique_ptr<const Variants>> Variants::Create(
+    loop::Program scheduled, Isa isa, const SizeClassOptions& options,
+    std::shared_ptr<const Origin> origin) {
   const KernelOptions layouts = CompactArguments(scheduled, isa);
   NESTOR_ASSIGN_OR_RETURN(Code general, LayoutKernels::Create(std::move(scheduled), layouts));
   NESTOR_ASSIGN_OR_RETURN(std::shared_ptr<const Kernel> compact, general->For(layouts));
-  return absl::WrapUnique(new Variants(std::move(general), std::move(compact), options, std::move(origin)));
+  return absl::WrapUnique(
+      new Variants(std::move(general), std::move(compact), options, std::move(origin)));
 }
 
 absl::StatusOr<std::shared_ptr<const Kernel>> Variants::For(loop::SymbolValue symbol,
@@ -68,8 +69,8 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::For(loop::SymbolValue sy
   return PlainFor(symbol, options);
 }
 
-absl::StatusOr<std::shared_ptr<const Kernel>> Variants::PlainFor(loop::SymbolValue symbol,
-                                                                 const KernelOptions& options) const {
+absl::StatusOr<std::shared_ptr<const Kernel>> Variants::PlainFor(
+    loop::SymbolValue symbol, const KernelOptions& options) const {
   NESTOR_RETURN_IF_ERROR(loop::ProveNoOverflow(origin_->unfused, symbol));
   Code plain;
   {
@@ -87,12 +88,13 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::PlainFor(loop::SymbolVal
   return plain->For(options);
 }
 
-absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(loop::SymbolValue symbol,
-                                                                   const KernelOptions& options) const {
+absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(
+    loop::SymbolValue symbol, const KernelOptions& options) const {
   if (!classes_) return std::shared_ptr<const Kernel>();
   const SizeClass constants = classes_->Of(symbol);
   const bool has_variant = !constants.empty() || classes_->ComputesMuch(symbol);
-  const bool merges = has_variant && AreCompact(options.translate.layouts) && classes_->HasShortRows(symbol);
+  const bool merges =
+      has_variant && AreCompact(options.translate.layouts) && classes_->HasShortRows(symbol);
   const std::vector<bool>& bound = options.translate.constant;
   const auto code_for = [&](bool merges_axes, const Variation& variation) -> Code {
     const Class of{constants, merges_axes, variation};
@@ -105,11 +107,13 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(loop::SymbolV
   };
   std::vector<Variation> variations;
   if (!bound.empty()) variations.push_back(variation_of(bound));
-  if (!variations.empty() && variations[0].choices.empty() && !classes_->ComputesMuch(symbol)) variations.clear();
+  if (!variations.empty() && variations[0].choices.empty() && !classes_->ComputesMuch(symbol))
+    variations.clear();
   variations.push_back(variation_of({}));
   for (const Variation& variation : variations) {
     if (merges) {
-      if (const Code code = code_for(true, variation)) return code->For(WithLayoutsOf(code->program(), options));
+      if (const Code code = code_for(true, variation))
+        return code->For(WithLayoutsOf(code->program(), options));
     }
     if (const Code code = code_for(false, variation)) return code->For(options);
   }
@@ -124,7 +128,8 @@ Variants::Code Variants::CodeOf(const Class& of, const KernelOptions& options) c
   return Keep(of, code.ok() ? *std::move(code) : nullptr);
 }
 
-absl::StatusOr<Variants::Code> Variants::Compile(const Class& of, const KernelOptions& options) const {
+absl::StatusOr<Variants::Code> Variants::Compile(const Class& of,
+                                                 const KernelOptions& options) const {
   loop::Program program = WithConstants(origin_->unfused, of.constants);
   if (of.merges_axes) {
     // A window of one element is no window then, and takes no axis of temporaries.
@@ -132,7 +137,8 @@ absl::StatusOr<Variants::Code> Variants::Compile(const Class& of, const KernelOp
     NESTOR_RETURN_IF_ERROR(loop::ContractTemporaries(program).status());
     if (!loop::MergeAxes(program)) return Code();
   }
-  NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, origin_->schedule(std::move(program), of.variation));
+  NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled,
+                          origin_->schedule(std::move(program), of.variation));
   const std::vector<bool>& bound = of.variation.bound;
   const auto keeps_some = [&] {
     return absl::c_linear_search(loop::ConstantBlocksOf(scheduled, bound).is_constant, true);

@@ -5,9 +5,9 @@
 // variant for each class of sizes (size_classes.h) whose calls compute much: passes made it
 // from the unfused program with the class's constants in it, so that fusion, proofs and
 // schedule see them. Where arguments are compact and have short rows, axes that it walks only
-// together are one in it, too (fusion/merge_axes.h). A variant is also what runs by a schedule that a search
-// has found for the sizes (schedules.h), however little it computes. All compute the same but for rounding, and
-// take the same memory.
+// together are one in it, too (fusion/merge_axes.h). A variant is also what runs by a schedule that
+// a search has found for the sizes (schedules.h), however little it computes. All compute the same
+// but for rounding, and take the same memory.
 //
 // The choice follows from sizes and layouts alone, never from what ran before: equal calls give
 // equal bits. So what is forgotten to keep the number of variants bounded is compiled again, not
@@ -43,18 +43,22 @@ struct Variation {
     return a.bound == b.bound && a.choices == b.choices;
   }
   template <class H>
-  friend H AbslHashValue(H h, const Variation& v) { return H::combine(std::move(h), v.bound, v.choices); }
+  friend H AbslHashValue(H h, const Variation& v) {
+    return H::combine(std::move(h), v.bound, v.choices);
+  }
 };
 
 // What a scheduled program was made from.
 struct Origin {
   loop::Program unfused;
   // Fuses and schedules, as it was done for the program.
-  std::function<absl::StatusOr<loop::Program>(loop::Program unfused, const Variation& variation)> schedule;
+  std::function<absl::StatusOr<loop::Program>(loop::Program unfused, const Variation& variation)>
+      schedule;
   ProgramSchedules tuned = {};
 };
 
-// For the program with these constants, by the schedule that a search has found for them if they are all sizes.
+// For the program with these constants, by the schedule that a search has found for them if they
+// are all sizes.
 Origin Specialized(const Origin& origin, const SizeClass& constants);
 
 // Thread-safe.
@@ -62,9 +66,9 @@ class Variants {
  public:
   // Compiles the general code, for compact arguments. Without `origin` there is no other.
   // The Statuses of Kernel::Compile.
-  static absl::StatusOr<std::unique_ptr<const Variants>> Create(loop::Program scheduled, Isa isa,
-                                                                const SizeClassOptions& options,
-                                                                std::shared_ptr<const Origin> origin);
+  static absl::StatusOr<std::unique_ptr<const Variants>> Create(
+      loop::Program scheduled, Isa isa, const SizeClassOptions& options,
+      std::shared_ptr<const Origin> origin);
 
   // Of the general code, for compact arguments.
   const Kernel& general() const { return *compact_; }
@@ -73,7 +77,8 @@ class Variants {
   // The kernel for these sizes and layouts, which is compiled if need be. Whoever holds it
   // keeps it alive. The Statuses of Kernel::Compile, and of ProveNoOverflow where the sizes are
   // legal for no code. REQUIRES: `symbol` knows all, and CheckDomains accepts them.
-  absl::StatusOr<std::shared_ptr<const Kernel>> For(loop::SymbolValue symbol, const KernelOptions& options) const;
+  absl::StatusOr<std::shared_ptr<const Kernel>> For(loop::SymbolValue symbol,
+                                                    const KernelOptions& options) const;
   // All that are kept now.
   std::vector<std::shared_ptr<const Kernel>> All() const;
 
@@ -86,7 +91,8 @@ class Variants {
 
     bool IsGeneral() const { return *this == Class(); }
     friend bool operator==(const Class& a, const Class& b) {
-      return a.constants == b.constants && a.merges_axes == b.merges_axes && a.variation == b.variation;
+      return a.constants == b.constants && a.merges_axes == b.merges_axes &&
+             a.variation == b.variation;
     }
     template <class H>
     friend H AbslHashValue(H h, const Class& c) {
@@ -102,8 +108,8 @@ class Variants {
   // Null where the general code is to run.
   absl::StatusOr<std::shared_ptr<const Kernel>> VariantFor(loop::SymbolValue symbol,
                                                            const KernelOptions& options) const;
-  // Null where the class has no variant, as it cannot be compiled, or no axes of it be merged, or nothing is
-  // computed of what is bound alone.
+  // Null where the class has no variant, as it cannot be compiled, or no axes of it be merged, or
+  // nothing is computed of what is bound alone.
   Code CodeOf(const Class& of, const KernelOptions& options) const;
   absl::StatusOr<Code> Compile(const Class& of, const KernelOptions& options) const;
   absl::optional<Code> Find(const Class& of) const;

@@ -26,7 +26,8 @@ namespace {
 using Sizes = absl::flat_hash_map<std::string, int64_t>;
 
 // A convolution: its window and stride are computed with.
-constexpr char kWindows[] = R"(program windows(x: f32[N], w: f32[K]; $s: i64 = 1 in [1, 100], $f: f32 = 1.0)
+constexpr char kWindows[] =
+    R"(program windows(x: f32[N], w: f32[K]; $s: i64 = 1 in [1, 100], $f: f32 = 1.0)
     -> (y: f32[(N - K)/$s + 1]) {
   domain d < (N - K)/$s + 1, d_2 < K: d*$s + d_2
   for i in [0, (N - K)/$s + 1) {
@@ -44,7 +45,8 @@ CompileOptions Forced(int variants = 16) {
   return options;
 }
 
-std::unique_ptr<const Executable> MustCompile(const std::string& text, const CompileOptions& options) {
+std::unique_ptr<const Executable> MustCompile(const std::string& text,
+                                              const CompileOptions& options) {
   auto executable = Compile(loop::ParseProgram(text).value(), options);
   EXPECT_TRUE(executable.ok()) << executable.status();
   return *std::move(executable);
@@ -52,7 +54,8 @@ std::unique_ptr<const Executable> MustCompile(const std::string& text, const Com
 
 Tensor Drawn(int64_t n) {
   Tensor tensor = *Tensor::Create(DType::kF32, {n});
-  for (int64_t i = 0; i < n; ++i) static_cast<float*>(tensor.data())[i] = static_cast<float>(i * i % 17) / 7.0f - 1.0f;
+  for (int64_t i = 0; i < n; ++i)
+    static_cast<float*>(tensor.data())[i] = static_cast<float>(i * i % 17) / 7.0f - 1.0f;
   return tensor;
 }
 
@@ -65,13 +68,15 @@ struct Call {
     Tensor y = *Tensor::Create(DType::kF32, {(n - k) / s + 1});
     const std::vector<Scalar> params = {Scalar::I64(s), Scalar::Float(DType::kF32, 3.0)};
     Workspace own;
-    const absl::Status status = executable.Run({{x, w}, {y}, params}, workspace != nullptr ? workspace : &own);
+    const absl::Status status =
+        executable.Run({{x, w}, {y}, params}, workspace != nullptr ? workspace : &own);
     if (!status.ok()) return status;
     return y;
   }
 };
 
-void ExpectSame(const absl::StatusOr<Tensor>& got, const absl::StatusOr<Tensor>& want, const std::string& where) {
+void ExpectSame(const absl::StatusOr<Tensor>& got, const absl::StatusOr<Tensor>& want,
+                const std::string& where) {
   ASSERT_TRUE(got.ok()) << where << ": " << got.status();
   ASSERT_TRUE(want.ok()) << where << ": " << want.status();
   EXPECT_EQ(FirstDifference(*got, *want).value_or(""), "") << where;
@@ -88,8 +93,8 @@ TEST(Variants, OfClassesOfSizes) {
     Call call;
     size_t kernels;  // all that there are behind it
   } kCalls[] = {
-      {{100, 3, 1}, 2}, {{200, 3, 1}, 2}, {{100, 3, 2}, 3}, {{100, 20, 2}, 4}, {{100, 30, 2}, 4},
-      {{100, 3, 1}, 4}, {{100, 30, 20}, 4}, {{16, 3, 1}, 5},
+      {{100, 3, 1}, 2},  {{200, 3, 1}, 2}, {{100, 3, 2}, 3},   {{100, 20, 2}, 4},
+      {{100, 30, 2}, 4}, {{100, 3, 1}, 4}, {{100, 30, 20}, 4}, {{16, 3, 1}, 5},
   };
   for (const auto& c : kCalls) {
     ASSERT_TRUE(c.call.Run(*windows).ok());
@@ -101,7 +106,8 @@ TEST(Variants, OfClassesOfSizes) {
 TEST(Variants, OfCallsThatComputeMuch) {
   CompileOptions options;
   options.executor = &InlineExecutor();
-  options.prefetching_bytes = int64_t{1} << 40;  // none of which has code of its own for being large
+  // None of which has code of its own for being large.
+  options.prefetching_bytes = int64_t{1} << 40;
   const auto windows = MustCompile(kWindows, options);
   for (const Call& call : {Call{100, 3, 1}, Call{10000, 3, 1}, Call{400000, 17, 17}}) {
     ASSERT_TRUE(call.Run(*windows).ok());
@@ -120,7 +126,9 @@ TEST(Variants, AreNoneOfScheduledPrograms) {
 TEST(Variants, KernelAtIsWhatRuns) {
   const auto windows = MustCompile(kWindows, Forced());
   const auto at = [&](const Sizes& sizes) {
-    return windows->KernelAt([&](const std::string& name) { return absl::make_optional(sizes.at(name)); }).value();
+    return windows
+        ->KernelAt([&](const std::string& name) { return absl::make_optional(sizes.at(name)); })
+        .value();
   };
   EXPECT_EQ(at({{"N", 100}, {"K", 30}, {"$s", 20}}).get(), &windows->kernel());
   const auto variant = at({{"N", 100}, {"K", 3}, {"$s", 2}});
@@ -149,7 +157,9 @@ Tensor DrawnImages(const Dims& dims) {
 TEST(Variants, MergeShortRows) {
   const auto points = MustCompile(kPoints, Forced());
   const auto at = [&](const Sizes& sizes) {
-    return points->KernelAt([&](const std::string& name) { return absl::make_optional(sizes.at(name)); }).value();
+    return points
+        ->KernelAt([&](const std::string& name) { return absl::make_optional(sizes.at(name)); })
+        .value();
   };
   EXPECT_EQ(at({{"N", 3}, {"H", 4}, {"W", 256}}).get(), &points->kernel());
   const auto variant = at({{"N", 3}, {"H", 4}, {"W", 255}});
@@ -159,7 +169,8 @@ TEST(Variants, MergeShortRows) {
 
 // Arguments that are not compact run the code that they had.
 TEST(Variants, MergeAxesOfCompactArguments) {
-  const auto points = MustCompile(kPoints, Forced()), general = MustCompile(kPoints, Forced(/*variants=*/0));
+  const auto points = MustCompile(kPoints, Forced()),
+             general = MustCompile(kPoints, Forced(/*variants=*/0));
   const Tensor x = DrawnImages({3, 5, 7}), s = Drawn(3);
   TensorView turned = x.view();
   std::swap(turned.strides[1], turned.strides[2]);
@@ -169,7 +180,8 @@ TEST(Variants, MergeAxesOfCompactArguments) {
     size_t kernels;  // all that there are behind it
   } kCalls[] = {{x.view(), 2}, {turned, 3}};
   for (const auto& call : kCalls) {
-    Tensor got = *Tensor::Create(DType::kF32, call.x.shape), want = *Tensor::Create(DType::kF32, call.x.shape);
+    Tensor got = *Tensor::Create(DType::kF32, call.x.shape),
+           want = *Tensor::Create(DType::kF32, call.x.shape);
     Workspace workspace, other;
     ASSERT_TRUE(points->Run({{call.x, s}, {got}}, &workspace).ok());
     ASSERT_TRUE(general->Run({{call.x, s}, {want}}, &other).ok());
@@ -182,9 +194,11 @@ TEST(Variants, MergeAxesOfCompactArguments) {
 TEST(Variants, MergeNothing) {
   const auto rows = MustCompile(R"(program rows(x: f32[N, C], w: f32[C]) -> (y: f32[N, C]) {
     for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c] * w[c] } }
-  })", Forced());
+  })",
+                                Forced());
   const Sizes sizes = {{"N", 100}, {"C", 10}};
-  const auto kernel = rows->KernelAt([&](const std::string& name) { return absl::make_optional(sizes.at(name)); });
+  const auto kernel =
+      rows->KernelAt([&](const std::string& name) { return absl::make_optional(sizes.at(name)); });
   EXPECT_EQ(kernel.value().get(), &rows->kernel());
 }
 
@@ -226,7 +240,8 @@ TEST(Variants, LiveAsLongAsTheirUsers) {
 TEST(Variants, FirstCallsOfManyThreads) {
   const auto windows = MustCompile(kWindows, Forced(/*variants=*/3));
   std::vector<Tensor> wants;
-  for (int64_t k = 1; k <= 6; ++k) wants.push_back(Call{500, k, 2}.Run(*MustCompile(kWindows, Forced())).value());
+  for (int64_t k = 1; k <= 6; ++k)
+    wants.push_back(Call{500, k, 2}.Run(*MustCompile(kWindows, Forced())).value());
   std::atomic<int> wrong{0};
   const auto calls = [&](int64_t thread) {
     Workspace workspace;
@@ -247,7 +262,8 @@ TEST(Variants, FirstCallsOfManyThreads) {
 
 // A Status does not say which code would have run.
 TEST(Variants, RefuseWhatTheGeneralCodeRefuses) {
-  const auto general = MustCompile(kWindows, Forced(/*variants=*/0)), forced = MustCompile(kWindows, Forced());
+  const auto general = MustCompile(kWindows, Forced(/*variants=*/0)),
+             forced = MustCompile(kWindows, Forced());
   const Tensor x = Drawn(8), w = Drawn(3), y = Drawn(6);
   const Tensor wrong = Drawn(5), longer = Drawn(9);
   const auto params = [](int64_t s) {
@@ -261,11 +277,14 @@ TEST(Variants, RefuseWhatTheGeneralCodeRefuses) {
     std::vector<Scalar> params;
     const Sizes* dims = nullptr;
   } kCalls[] = {
-      {{x}, {y}, params(1)},          {{x, w, w}, {y}, params(1)},     {{x, w}, {wrong}, params(1)},
-      {{x, w}, {y}, params(2)},       {{x, w}, {y}, params(0)},        {{x, w}, {y}, params(101)},
-      {{w, longer}, {y}, params(1)},  {{x, w}, {odd}, params(1)},      {{x, w}, {w}, params(1)},
-      {{x, y}, {w}, params(1)},       {{x, w}, {y}, {}, &unknown},     {{x, w}, {y}, {}, &contradiction},
-      {{x, w}, {x}, params(1)},       {{x, w}, {y}, {Scalar::I64(1)}}, {{x, x}, {x}, params(1)},
+      {{x}, {y}, params(1)},         {{x, w, w}, {y}, params(1)},
+      {{x, w}, {wrong}, params(1)},  {{x, w}, {y}, params(2)},
+      {{x, w}, {y}, params(0)},      {{x, w}, {y}, params(101)},
+      {{w, longer}, {y}, params(1)}, {{x, w}, {odd}, params(1)},
+      {{x, w}, {w}, params(1)},      {{x, y}, {w}, params(1)},
+      {{x, w}, {y}, {}, &unknown},   {{x, w}, {y}, {}, &contradiction},
+      {{x, w}, {x}, params(1)},      {{x, w}, {y}, {Scalar::I64(1)}},
+      {{x, x}, {x}, params(1)},
   };
   int refused = 0;
   for (const auto& c : kCalls) {
@@ -277,7 +296,8 @@ TEST(Variants, RefuseWhatTheGeneralCodeRefuses) {
   }
   EXPECT_EQ(refused, 14);
   EXPECT_EQ(forced->aliases(), general->aliases());
-  EXPECT_EQ(forced->OutputShapes({x, w}, params(2)).value(), general->OutputShapes({x, w}, params(2)).value());
+  EXPECT_EQ(forced->OutputShapes({x, w}, params(2)).value(),
+            general->OutputShapes({x, w}, params(2)).value());
 }
 
 TEST(Variants, AreSharedByBoundExecutables) {
@@ -296,17 +316,21 @@ TEST(Variants, AreSharedByBoundExecutables) {
 // Kernels in which tiles copy the columns that they read.
 size_t NumWithPanels(const Executable& executable) {
   const auto has_panel = [](const std::shared_ptr<const Kernel>& kernel) {
-    return absl::c_any_of(kernel->program().tensors, [](const loop::TensorInfo& info) { return info.name == "panel"; });
+    return absl::c_any_of(kernel->program().tensors,
+                          [](const loop::TensorInfo& info) { return info.name == "panel"; });
   };
   const auto kernels = executable.kernels();
   return static_cast<size_t>(absl::c_count_if(kernels, has_panel));
 }
 
-// Weights that are bound are copied once, others as they are used: code of its own, with the same bits.
+// Weights that are bound are copied once, others as they are used: code of its own, with
+// the same bits.
 TEST(Variants, OfBoundInputsKeepTheirCopies) {
-  const auto product = MustCompile(R"(program product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) {
+  const auto product =
+      MustCompile(R"(program product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) {
     for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += a[i, k] * b[k, j] } c[i, j] = s } }
-  })", Forced());
+  })",
+                  Forced());
   const int64_t m = 40, k = 30, n = 330;
   Tensor a = *Tensor::Create(DType::kF32, {m, k}), b = *Tensor::Create(DType::kF32, {k, n});
   absl::c_copy(Drawn(m * k).values<float>(), a.values<float>().begin());
@@ -325,11 +349,14 @@ TEST(Variants, OfBoundInputsKeepTheirCopies) {
   }
 }
 
-// Axes are merged though the layout of an argument of which nobody reads an element would forbid it.
+// Axes are merged though the layout of an argument of which nobody reads an element
+// would forbid it.
 TEST(Variants, MergeAxesWhateverLayoutAnUnreadArgumentHas) {
-  const auto twice = MustCompile(R"(program twice(x: f32[M, N], s: shape f32[M, N]) -> (y: f32[M, N]) {
+  const auto twice =
+      MustCompile(R"(program twice(x: f32[M, N], s: shape f32[M, N]) -> (y: f32[M, N]) {
     for i in [0, M) { for j in [0, N) { y[i, j] = 2.0 * x[i, j] } }
-  })", Forced());
+  })",
+                  Forced());
   Tensor x = *Tensor::Create(DType::kF32, {7, 9}), y = *Tensor::Create(DType::kF32, {7, 9});
   const TensorView nothing{DType::kF32, {7, 9}, {0, 0}, x.view().data};
   Workspace workspace;
@@ -350,11 +377,13 @@ std::unique_ptr<const Executable> ScaleWith(
   ExecutableOptions options;
   options.isa = Isa::kAvx2;
   options.size_classes.least_work = 0;
-  auto origin = std::make_shared<const Origin>(Origin{loop::ParseProgram(kScale).value(), std::move(schedule)});
+  auto origin = std::make_shared<const Origin>(
+      Origin{loop::ParseProgram(kScale).value(), std::move(schedule)});
   return Executable::Create(loop::ParseProgram(kScale).value(), options, std::move(origin)).value();
 }
 
-absl::Status RunScale(const Executable& scale, Tensor& x, Tensor& y, int64_t k, Workspace* workspace) {
+absl::Status RunScale(const Executable& scale, Tensor& x, Tensor& y, int64_t k,
+                      Workspace* workspace) {
   const std::vector<Scalar> params = {Scalar::I64(k)};
   return scale.Run({{x}, {y}, params}, workspace);
 }

@@ -30,7 +30,8 @@ class Buffer {
       memory_.reset(static_cast<char*>(std::aligned_alloc(loop::kArenaAlignment, whole)));
       bytes_ = memory_ == nullptr ? 0 : bytes;
       if (memory_ == nullptr) {
-        return absl::ResourceExhaustedError(absl::StrCat("no memory for ", bytes, " bytes of temporaries"));
+        return absl::ResourceExhaustedError(
+            absl::StrCat("no memory for ", bytes, " bytes of temporaries"));
       }
     }
     return memory_.get();
@@ -47,9 +48,9 @@ class Buffer {
 struct Workspace::State {
   using NamedDims = absl::flat_hash_map<std::string, int64_t>;
 
-  int64_t owner = 0;  // id of the executable that was prepared; 0: none
+  int64_t owner = 0;                     // id of the executable that was prepared; 0: none
   std::shared_ptr<const Kernel> kernel;  // what runs: it may be forgotten by the executable
-  std::vector<int64_t> key;  // what was prepared, with `dims`: see SameCall
+  std::vector<int64_t> key;              // what was prepared, with `dims`: see SameCall
   NamedDims dims;
   std::vector<int64_t> table;
   std::vector<std::pair<int, int>> addresses;  // (slot, argument)
@@ -60,7 +61,7 @@ struct Workspace::State {
   bool is_parallel = false;                    // it is worth other threads
   bool has_constants = false;                  // what follows from bound inputs is in the arena
   Buffer memory, private_memory;
-  loop::Arena arena;           // as the plan places the kernel's temporaries
+  loop::Arena arena;  // as the plan places the kernel's temporaries
   char* arena_memory = nullptr;
   std::vector<char*> workers;  // the arena of each
   // An input that the kernel reads after it wrote the output that may take its memory.
@@ -74,7 +75,8 @@ struct Workspace::State {
   // prepared.
   bool SameCall(int64_t executable, const Arguments& arguments) {
     next_.clear();
-    for (size_t count : {arguments.inputs.size(), arguments.outputs.size(), arguments.params.size()}) {
+    for (size_t count :
+         {arguments.inputs.size(), arguments.outputs.size(), arguments.params.size()}) {
       next_.push_back(static_cast<int64_t>(count));
     }
     const auto add = [&](const TensorView& view) {

@@ -33,7 +33,9 @@ void* __libc_memalign(size_t alignment, size_t bytes);
 void* malloc(size_t bytes) { return ++allocations, __libc_malloc(bytes); }
 void* calloc(size_t count, size_t bytes) { return ++allocations, __libc_calloc(count, bytes); }
 void* realloc(void* memory, size_t bytes) { return ++allocations, __libc_realloc(memory, bytes); }
-void* aligned_alloc(size_t alignment, size_t bytes) { return ++allocations, __libc_memalign(alignment, bytes); }
+void* aligned_alloc(size_t alignment, size_t bytes) {
+  return ++allocations, __libc_memalign(alignment, bytes);
+}
 }
 #endif
 
@@ -52,7 +54,8 @@ TEST(Workspace, AllocatesNothingForAShapeThatItKnows) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer has the allocator";
 #endif
-  const auto chain = MustCompile(R"(program chain(x: f32[N], s: shape f32[2*D]; $k: f32 = 1.0) -> (y: f32[N, D]) {
+  const auto chain =
+      MustCompile(R"(program chain(x: f32[N], s: shape f32[2*D]; $k: f32 = 1.0) -> (y: f32[N, D]) {
     temp t: f32[N]
     for n in [0, N) { t[n] = x[n] * $k }
     for n in [0, N) { for d in [0, D) { y[n, d] = t[N - 1 - n] } }
@@ -93,15 +96,18 @@ TEST(Workspace, AllocatesNothingForAClassOfSizesThatItKnows) {
   };
   ExecutableOptions options;
   options.size_classes.least_work = 0;
-  const auto origin = std::make_shared<const Origin>(Origin{loop::ParseProgram(kScale).value(), schedule});
-  const auto scale = Executable::Create(loop::ParseProgram(kScale).value(), options, origin).value();
+  const auto origin =
+      std::make_shared<const Origin>(Origin{loop::ParseProgram(kScale).value(), schedule});
+  const auto scale =
+      Executable::Create(loop::ParseProgram(kScale).value(), options, origin).value();
   Tensor x = *Tensor::Create(DType::kF32, {100});
   const std::vector<TensorView> arguments = {x};
   Workspace workspace;
   ASSERT_TRUE(scale->Run({arguments, arguments}, &workspace).ok());
   ASSERT_EQ(scale->kernels().size(), 2u);
   const int64_t before = allocations;
-  for (int run = 0; run < 3; ++run) ASSERT_TRUE(scale->Run({arguments, arguments}, &workspace).ok());
+  for (int run = 0; run < 3; ++run)
+    ASSERT_TRUE(scale->Run({arguments, arguments}, &workspace).ok());
   EXPECT_EQ(allocations, before);
 }
 
@@ -112,12 +118,14 @@ std::string SumOf(int count) {
     absl::StrAppend(&inputs, i == 0 ? "" : ", ", "x", i, ": f32[N]");
     absl::StrAppend(&sum, " + x", i, "[i]");
   }
-  return absl::StrCat("program total(", inputs, ") -> (y: f32[N]) { for i in [0, N) { y[i] = ", sum, " } }");
+  return absl::StrCat("program total(", inputs, ") -> (y: f32[N]) { for i in [0, N) { y[i] = ", sum,
+                      " } }");
 }
 
 double NanosecondsOfACall(int arguments) {
-  const auto executable = MustCompile(arguments == 1 ? "program one() -> (y: f32[2]) { for i in [0, 2) { y[i] = 1.0 } }"
-                                                     : SumOf(arguments));
+  const auto executable =
+      MustCompile(arguments == 1 ? "program one() -> (y: f32[2]) { for i in [0, 2) { y[i] = 1.0 } }"
+                                 : SumOf(arguments));
   std::vector<Tensor> tensors(arguments, Tensor::Of<float>({2}, {1, 2}));
   std::vector<TensorView> inputs(tensors.begin(), tensors.end() - 1), outputs = {tensors.back()};
   Workspace workspace;

@@ -14,9 +14,11 @@ namespace {
 
 class AccessWalk : LoopWalk<AccessWalk> {
  public:
-  AccessWalk(const SizedProgram& sized, GatheredValue gathered, absl::FunctionRef<void(const WalkedAccess&)> access,
+  AccessWalk(const SizedProgram& sized, GatheredValue gathered,
+             absl::FunctionRef<void(const WalkedAccess&)> access,
              absl::FunctionRef<void(TensorId)> declare)
-      : LoopWalk(sized.program()), sized_(sized), gathered_(gathered), access_(access), declare_(declare) {}
+      : LoopWalk(sized.program()), sized_(sized), gathered_(gathered), access_(access),
+        declare_(declare) {}
 
   absl::Status Run() {
     BindSymbols([&](IndexId id) -> absl::optional<int64_t> {
@@ -24,7 +26,8 @@ class AccessWalk : LoopWalk<AccessWalk> {
       return value ? absl::make_optional(value->low) : absl::nullopt;
     });
     for (size_t i = 0; i < program_.tensors.size(); ++i) {
-      NESTOR_ASSIGN_OR_RETURN(std::vector<int64_t> extents, sized_.Extents(TensorId{static_cast<int32_t>(i)}));
+      NESTOR_ASSIGN_OR_RETURN(std::vector<int64_t> extents,
+                              sized_.Extents(TensorId{static_cast<int32_t>(i)}));
       layouts_.push_back({extents, RowMajor(extents)});
     }
     for (const Block& block : program_.blocks) {
@@ -65,7 +68,8 @@ class AccessWalk : LoopWalk<AccessWalk> {
   absl::Status StartIteration() const { return absl::OkStatus(); }
 
   absl::Status UndefinedBound(const Loop& loop) const {
-    return absl::InvalidArgumentError(absl::StrCat("a bound of loop ", program_.vars[loop.var], " is undefined"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a bound of loop ", program_.vars[loop.var], " is undefined"));
   }
 
   absl::Status RunStatement(const Statement& statement) {
@@ -84,14 +88,16 @@ class AccessWalk : LoopWalk<AccessWalk> {
     } else if (const auto* index = absl::get_if<IndexValue>(&value.node)) {
       EvalIndex(index->index);
     } else if (const auto* load = absl::get_if<LoadValue>(&value.node)) {
-      if (const auto element = Locate(load->access)) access_({load->access.tensor, *element, true, false});
+      if (const auto element = Locate(load->access))
+        access_({load->access.tensor, *element, true, false});
     }
   }
 
   const Layout& ViewOf(TensorId tensor) const { return layouts_[tensor.value]; }
 
   void OutOfRange(const Access& access) {
-    if (status_.ok()) status_ = absl::InvalidArgumentError(absl::StrCat("out of range: ", AccessText(access)));
+    if (status_.ok())
+      status_ = absl::InvalidArgumentError(absl::StrCat("out of range: ", AccessText(access)));
   }
 
   absl::optional<int64_t> Gather(const Access& access) {

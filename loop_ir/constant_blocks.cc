@@ -25,7 +25,8 @@ ConstantBlocks ConstantBlocksOf(const Program& program, const std::vector<bool>&
     for (size_t i = 0; i < footprints.size(); ++i) {
       const Footprint& footprint = footprints[i];
       if (!found.is_constant[i]) continue;
-      const bool varies_too = absl::c_any_of(footprint.reads, is_varying) || absl::c_any_of(footprint.writes, is_varying) ||
+      const bool varies_too = absl::c_any_of(footprint.reads, is_varying) ||
+                              absl::c_any_of(footprint.writes, is_varying) ||
                               absl::c_any_of(footprint.accumulates, is_varying);
       if (!varies_too) continue;
       found.is_constant[i] = false;

@@ -11,7 +11,8 @@ namespace nestor::loop {
 struct ConstantBlocks {
   // By block: whether it computes the same in all runs of the same sizes and $params in which
   // the constant inputs are the same, so that one run may do for all. It writes temporaries and
-  // accumulators of the program that only such blocks write, and reads constant inputs and what they wrote.
+  // accumulators of the program that only such blocks write, and reads constant inputs and
+  // what they wrote.
   std::vector<bool> is_constant;
   // Those of them that other blocks read.
   std::vector<TensorId> kept;

@@ -12,8 +12,9 @@ namespace {
 
 // One letter for each block, c where it is constant, and the names of what is kept.
 std::string Found(const char* blocks, bool x, bool w) {
-  constexpr char kHead[] = "program p(x: f32[N], w: f32[N], at: i64[N]) -> (y: f32[N]) {\n temp t: f32[N] temp u: f32[N]\n"
-                           " acc s: f32 = sum\n";
+  constexpr char kHead[] =
+      "program p(x: f32[N], w: f32[N], at: i64[N]) -> (y: f32[N]) {\n temp t: f32[N] temp u: f32[N]\n"
+      " acc s: f32 = sum\n";
   const Program program = ParseProgram(absl::StrCat(kHead, blocks, "\n}")).value();
   const ConstantBlocks found = ConstantBlocksOf(program, {x, w, false});
   std::string text;
@@ -32,19 +33,35 @@ TEST(ConstantBlocks, Cases) {
   // Outputs are written by each run.
   EXPECT_EQ(Found(kChain, true, true), "cc- u");
   // What several blocks write is constant where all are.
-  EXPECT_EQ(Found("for i in [0, N) { t[i] = 0.0 } for i in [1, N) { t[i] = w[i] } for i in [0, N) { y[i] = t[i] }", false, true),
-            "cc- t");
-  EXPECT_EQ(Found("for i in [0, N) { t[i] = w[i] } for i in [1, N) { t[i] = x[i] } for i in [0, N) { y[i] = t[i] }", false, true),
-            "---");
+  EXPECT_EQ(
+      Found(
+          "for i in [0, N) { t[i] = 0.0 } for i in [1, N) { t[i] = w[i] } for i in [0, N) { y[i] = t[i] }",
+          false, true),
+      "cc- t");
+  EXPECT_EQ(
+      Found(
+          "for i in [0, N) { t[i] = w[i] } for i in [1, N) { t[i] = x[i] } for i in [0, N) { y[i] = t[i] }",
+          false, true),
+      "---");
   // Found from behind.
-  EXPECT_EQ(Found("for i in [0, N) { t[i] = w[i] } for i in [0, N) { u[i] = t[i] } for i in [1, N) { t[i] = x[i] }"
-                  " for i in [0, N) { y[i] = t[i] + u[i] }", false, true),
-            "----");
+  EXPECT_EQ(
+      Found(
+          "for i in [0, N) { t[i] = w[i] } for i in [0, N) { u[i] = t[i] } for i in [1, N) { t[i] = x[i] }"
+          " for i in [0, N) { y[i] = t[i] + u[i] }",
+          false, true),
+      "----");
   // Indices are read, too.
-  EXPECT_EQ(Found("for i in [0, N) { t[i] = w[at[i] | 0.0] } for i in [0, N) { y[i] = t[i] }", false, true), "--");
+  EXPECT_EQ(Found("for i in [0, N) { t[i] = w[at[i] | 0.0] } for i in [0, N) { y[i] = t[i] }",
+                  false, true),
+            "--");
   // Accumulators are kept likewise.
-  EXPECT_EQ(Found("for i in [0, N) { s += w[i] } for i in [0, N) { y[i] = s }", false, true), "c- s");
-  EXPECT_EQ(Found("for i in [0, N) { s += w[i] } for i in [0, N) { s += x[i] } for i in [0, N) { y[i] = s }", false, true), "---");
+  EXPECT_EQ(Found("for i in [0, N) { s += w[i] } for i in [0, N) { y[i] = s }", false, true),
+            "c- s");
+  EXPECT_EQ(
+      Found(
+          "for i in [0, N) { s += w[i] } for i in [0, N) { s += x[i] } for i in [0, N) { y[i] = s }",
+          false, true),
+      "---");
 }
 
 }  // namespace

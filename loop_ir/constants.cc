@@ -15,8 +15,8 @@ class Constants {
   IndexId In(IndexId e) {
     const auto known = memo_.find(e);
     if (known != memo_.end()) return known->second;
-    const IndexId replaced =
-        ReplaceLeaves(pool_, e, IndexKind::kSymbol, [&](int64_t symbol) { return ConstantOf(symbol); });
+    const IndexId replaced = ReplaceLeaves(pool_, e, IndexKind::kSymbol,
+                                           [&](int64_t symbol) { return ConstantOf(symbol); });
     memo_.emplace(e, replaced);
     return replaced;
   }
@@ -48,7 +48,8 @@ void PutConstants(Program& program, SymbolValue value) {
   for (RangeCheck& check : program.range_checks) check.value = constants.In(check.value);
   for (std::vector<Domain>* list : {&program.domains, &program.assumptions}) {
     for (Domain& domain : *list) {
-      for (IndexList* part : {&domain.extents, &domain.places, &domain.values}) constants.InAll(*part);
+      for (IndexList* part : {&domain.extents, &domain.places, &domain.values})
+        constants.InAll(*part);
     }
   }
   for (Block& block : program.blocks) {

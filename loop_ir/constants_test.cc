@@ -12,7 +12,8 @@
 namespace nestor::loop {
 namespace {
 
-constexpr char kEverywhere[] = R"(program p(x: i64[N, K*C], i: i64[C], s: shape f32[M]; $k: i64 = 3 in [-9, 9], $f: f32 = 1.0)
+constexpr char kEverywhere[] =
+    R"(program p(x: i64[N, K*C], i: i64[C], s: shape f32[M]; $k: i64 = 3 in [-9, 9], $f: f32 = 1.0)
     -> (y: f32[N, M + $k]) {
   require N*$k == M "both"
   require 1 <= M - $k <= inf "width"
@@ -42,7 +43,10 @@ std::string Reprinted(const char* text) { return ToText(ParseProgram(text).value
 
 TEST(PutConstants, ReachesEveryExpression) {
   const Program program = Put(kEverywhere, {{"C", 4}, {"$k", -2}});
-  EXPECT_EQ(ToText(program), Reprinted(R"(program p(x: i64[N, 4*K], i: i64[4], s: shape f32[M]; $k: i64 = 3 in [-9, 9], $f: f32 = 1.0)
+  EXPECT_EQ(
+      ToText(program),
+      Reprinted(
+          R"(program p(x: i64[N, 4*K], i: i64[4], s: shape f32[M]; $k: i64 = 3 in [-9, 9], $f: f32 = 1.0)
     -> (y: f32[N, M - 2]) {
   require -2*N == M "both"
   require 1 <= M + 2 <= inf "width"
@@ -64,12 +68,15 @@ TEST(PutConstants, LeavesNoSymbolBehind) {
   EXPECT_EQ(Verify(program), absl::OkStatus());
   VisitItems(program.blocks[0].body, [&](const Item& item) {
     VisitIndices(program, item, [&](IndexId e) {
-      VisitIndex(program.pool, e, [&](IndexId, const IndexNode& node) { EXPECT_NE(node.kind, IndexKind::kSymbol); });
+      VisitIndex(program.pool, e,
+                 [&](IndexId, const IndexNode& node) { EXPECT_NE(node.kind, IndexKind::kSymbol); });
     });
   });
 }
 
-TEST(PutConstants, WithoutValuesChangesNothing) { EXPECT_EQ(ToText(Put(kEverywhere, {})), Reprinted(kEverywhere)); }
+TEST(PutConstants, WithoutValuesChangesNothing) {
+  EXPECT_EQ(ToText(Put(kEverywhere, {})), Reprinted(kEverywhere));
+}
 
 }  // namespace
 }  // namespace nestor::loop

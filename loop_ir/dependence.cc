@@ -1,5 +1,5 @@
-// Footprints, and which tensors carry something from one iteration to another: those of which no axis tells at once
-// that iterations are apart, nor the proof of dependence_proof.h.
+// Footprints, and which tensors carry something from one iteration to another: those of which no
+// axis tells at once that iterations are apart, nor the proof of dependence_proof.h.
 #include "loop_ir/dependence.h"
 
 #include <algorithm>
@@ -36,10 +36,12 @@ class FootprintCollector {
 
   void Add(const Item& item) {
     VisitItems(item, [&](const Item& each) {
-      if (const auto* declaration = each.As<Declaration>()) declared_.push_back(declaration->tensor);
-      VisitAccesses(program_, each, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
-        SetOf(kind).insert(tensor);
-      });
+      if (const auto* declaration = each.As<Declaration>())
+        declared_.push_back(declaration->tensor);
+      VisitAccesses(program_, each,
+                    [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
+                      SetOf(kind).insert(tensor);
+                    });
     });
   }
 
@@ -77,7 +79,8 @@ class BodyAccesses {
   bool AreApart(TensorId tensor) const {
     if (const auto apart = AreApartAtOnce(tensor)) return *apart;
     std::vector<PlacedAccess> accesses;
-    for (const Place& place : places_.at(tensor)) accesses.push_back({place.place, LoopsAround(place.nest)});
+    for (const Place& place : places_.at(tensor))
+      accesses.push_back({place.place, LoopsAround(place.nest)});
     return loop::AreApart(program_, loop_, std::move(accesses));
   }
 
@@ -93,12 +96,15 @@ class BodyAccesses {
 
   void Collect(const Scope& scope, int nest) {
     for (const Item& item : scope) {
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
-        if (footprint_.Changes(tensor)) places_[tensor].push_back({{place.begin(), place.end()}, nest});
-      });
+      VisitAccesses(program_, item,
+                    [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
+                      if (footprint_.Changes(tensor))
+                        places_[tensor].push_back({{place.begin(), place.end()}, nest});
+                    });
       const Loop* loop = item.As<Loop>();
       if (loop == nullptr) continue;
-      bounds_move_ = bounds_move_ || program_.pool.HasVar(loop->begin) || program_.pool.HasVar(loop->end);
+      bounds_move_ =
+          bounds_move_ || program_.pool.HasVar(loop->begin) || program_.pool.HasVar(loop->end);
       nests_.push_back({loop, nest});
       Collect(loop->body, static_cast<int>(nests_.size()) - 1);
     }
@@ -146,7 +152,9 @@ class BodyAccesses {
     for (const Polynomial::Term& term : polynomial->terms()) {
       const bool is_index = term.atoms.size() == 1 && pool.VarValue(term.atoms[0]) == loop_.var;
       if (is_index) ++walks;
-      else if (absl::c_any_of(term.atoms, [&](IndexId atom) { return HoldsVar(pool, atom, loop_.var); })) return false;
+      else if (absl::c_any_of(term.atoms,
+                              [&](IndexId atom) { return HoldsVar(pool, atom, loop_.var); }))
+        return false;
     }
     return walks == 1;
   }

@@ -17,7 +17,8 @@ enum class AccessKind : uint8_t { kRead, kWrite, kAccumulate };
 // Calls `visit` on every access that the item itself makes, a loop's body left
 // out: the loads of its values and index expressions, then the target. It may add to the
 // program's pool.
-using AccessVisitor = absl::FunctionRef<void(TensorId, absl::Span<const IndexId> place, AccessKind)>;
+using AccessVisitor =
+    absl::FunctionRef<void(TensorId, absl::Span<const IndexId> place, AccessKind)>;
 void VisitAccesses(const Program& program, const Item& item, AccessVisitor visit);
 
 // The tensors that a scope touches and does not itself declare.

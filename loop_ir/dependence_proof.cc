@@ -52,10 +52,13 @@ class Windows {
  private:
   struct Range {
     Candidates lower, upper;
-    friend bool operator==(const Range& a, const Range& b) { return a.lower == b.lower && a.upper == b.upper; }
+    friend bool operator==(const Range& a, const Range& b) {
+      return a.lower == b.lower && a.upper == b.upper;
+    }
   };
 
-  // Whether the loop's index, or that of an inner loop whose bounds it moves, is in every access's place along the axis.
+  // Whether the loop's index, or that of an inner loop whose bounds it moves, is in every access's
+  // place along the axis.
   bool MovesAll(size_t axis) const {
     return absl::c_all_of(accesses_, [&](const PlacedAccess& access) {
       if (axis >= access.place.size()) return true;
@@ -73,13 +76,15 @@ class Windows {
 
   std::vector<Range> RangesAlong(size_t axis) {
     std::vector<Range> ranges;
-    absl::flat_hash_set<std::pair<IndexId, const Loop*>> seen;  // within which loop: so all around it
+    // Within which loop: so all around it.
+    absl::flat_hash_set<std::pair<IndexId, const Loop*>> seen;
     for (const PlacedAccess& access : accesses_) {
       if (axis >= access.place.size()) continue;
       const IndexId e = access.place[axis];
       if (!seen.insert({e, access.inner.empty() ? nullptr : access.inner.back()}).second) continue;
       Range range{Bounds(e, access.inner, false), Bounds(e, access.inner, true)};
-      if (std::find(ranges.begin(), ranges.end(), range) == ranges.end()) ranges.push_back(std::move(range));
+      if (std::find(ranges.begin(), ranges.end(), range) == ranges.end())
+        ranges.push_back(std::move(range));
     }
     return ranges;
   }
@@ -127,7 +132,8 @@ class Windows {
         const bool last = (*direction > 0) == upper;
         replaced.push_back(Replace(e, loop.var, Extreme(loop, last)));
         if (!last) continue;
-        for (IndexId most : GuardsOf(loop, inner.subspan(i))) replaced.push_back(Replace(e, loop.var, most));
+        for (IndexId most : GuardsOf(loop, inner.subspan(i)))
+          replaced.push_back(Replace(e, loop.var, most));
       }
       candidates = Relaxed(std::move(replaced), upper);
     }
@@ -137,7 +143,8 @@ class Windows {
     return candidates;
   }
 
-  // What the loop's index is at most where the loops inside of it run: with [0, min(max(e - index, 0), 1)), e - 1.
+  // What the loop's index is at most where the loops inside of it run: with [0, min(max(e - index,
+  // 0), 1)), e - 1.
   Candidates GuardsOf(const Loop& loop, absl::Span<const Loop* const> inside) {
     Candidates guards;
     for (const Loop* guard : inside) {
@@ -146,25 +153,33 @@ class Windows {
         const IndexNode node = pool_[end];
         if (node.kind != IndexKind::kMax) continue;
         for (size_t i = 0; i < 2; ++i) {
-          if (!pool_.IsConst(node.args[i], 0) || !HoldsVar(pool_, node.args[1 - i], loop.var)) continue;
+          if (!pool_.IsConst(node.args[i], 0) || !HoldsVar(pool_, node.args[1 - i], loop.var))
+            continue;
           const IndexId last = pool_.Sub(node.args[1 - i], pool_.Const(1));
           const IndexId most = pool_.Add(last, pool_.Var(loop.var));
-          const auto moves_it = [&](const Loop* other) { return HoldsVar(pool_, most, other->var); };
-          if (!HoldsVar(pool_, most, loop.var) && absl::c_none_of(inside, moves_it)) guards.push_back(most);
+          const auto moves_it = [&](const Loop* other) {
+            return HoldsVar(pool_, most, other->var);
+          };
+          if (!HoldsVar(pool_, most, loop.var) && absl::c_none_of(inside, moves_it))
+            guards.push_back(most);
         }
       }
     }
     return guards;
   }
 
-  // Without quotients that move with the loop's index, by a step that is not known, where the bound holds without them,
-  // too: they are not negative, as this iteration runs.
+  // Without quotients that move with the loop's index, by a step that is not known, where the bound
+  // holds without them, too: they are not negative, as this iteration runs.
   IndexId WithoutQuotients(IndexId e, bool upper) {
     const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
     if (!polynomial) return e;
     for (const Polynomial::Term& term : polynomial->terms()) {
-      if ((term.coefficient > 0) == upper || term.atoms.size() != 1 || !PositiveDivisor(term.atoms[0])) continue;
-      if (!HoldsVar(pool_, term.atoms[0], loop_.var) || !IsNonNegativeInLoop(pool_[term.atoms[0]].args[0])) continue;
+      if ((term.coefficient > 0) == upper || term.atoms.size() != 1 ||
+          !PositiveDivisor(term.atoms[0]))
+        continue;
+      if (!HoldsVar(pool_, term.atoms[0], loop_.var) ||
+          !IsNonNegativeInLoop(pool_[term.atoms[0]].args[0]))
+        continue;
       e = pool_.Sub(e, pool_.Mul(pool_.Const(term.coefficient), term.atoms[0]));
     }
     return e;
@@ -199,7 +214,8 @@ class Windows {
       for (const Polynomial::Term& term : polynomial->terms()) {
         for (size_t number = 0; number < term.atoms.size(); ++number) {
           const IndexNode atom = pool_[term.atoms[number]];
-          if (atom.kind != ((term.coefficient > 0) == upper ? IndexKind::kMin : IndexKind::kMax)) continue;
+          if (atom.kind != ((term.coefficient > 0) == upper ? IndexKind::kMin : IndexKind::kMax))
+            continue;
           // A product of numbers is a step of the loop's index, as it is.
           if (term.atoms.size() > 1 && !pool_.HasVar(term.atoms[number])) continue;
           const auto factor = FactorOf(term, number);
@@ -216,7 +232,8 @@ class Windows {
     return candidates;
   }
 
-  // What the atom with this number is multiplied with: it has the coefficient's sign. nullopt where that is not known.
+  // What the atom with this number is multiplied with: it has the coefficient's sign. nullopt where
+  // that is not known.
   absl::optional<IndexId> FactorOf(const Polynomial::Term& term, size_t number) {
     IndexId factor = pool_.Const(term.coefficient);
     for (size_t i = 0; i < term.atoms.size(); ++i) {
@@ -227,8 +244,8 @@ class Windows {
     return factor;
   }
 
-  // With each extreme that Relaxed leaves, and of which the loops around tell which argument it is, as that argument.
-  // `known`: NonNegativeWithin(inner), once it was asked for.
+  // With each extreme that Relaxed leaves, and of which the loops around tell which argument it is,
+  // as that argument. `known`: NonNegativeWithin(inner), once it was asked for.
   IndexId Settled(IndexId e, bool upper, absl::Span<const Loop* const> inner,
                   absl::optional<std::vector<IndexId>>& known) {
     const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
@@ -250,7 +267,8 @@ class Windows {
     const bool least = node.kind == IndexKind::kMin;
     for (IndexId argument : node.args) {
       const bool settles = absl::c_all_of(node.args, [&](IndexId other) {
-        return other == argument || IsAtMost(least ? argument : other, least ? other : argument, known);
+        return other == argument ||
+               IsAtMost(least ? argument : other, least ? other : argument, known);
       });
       if (settles) return argument;
     }
@@ -260,11 +278,12 @@ class Windows {
   // By one of what is known not to be negative, or by none.
   bool IsAtMost(IndexId a, IndexId b, const std::vector<IndexId>& known) {
     const IndexId less = pool_.Sub(pool_.Sub(a, b), pool_.Const(1));
-    return IsNegative(less) || absl::c_any_of(known, [&](IndexId e) { return IsNegative(pool_.Add(less, e)); });
+    return IsNegative(less) ||
+           absl::c_any_of(known, [&](IndexId e) { return IsNegative(pool_.Add(less, e)); });
   }
 
-  // What is not negative, as each of the loops has an iteration. Of a loop that begins at a number and ends at a
-  // quotient, what is divided is no less than that many divisors.
+  // What is not negative, as each of the loops has an iteration. Of a loop that begins at a number
+  // and ends at a quotient, what is divided is no less than that many divisors.
   std::vector<IndexId> NonNegativeWithin(absl::Span<const Loop* const> inner) {
     std::vector<IndexId> known;
     for (const Loop* loop : inner) {
@@ -286,7 +305,8 @@ class Windows {
     return known;
   }
 
-  // 1 (-1) where `e` never falls (rises) as `var` rises, 0 where it does neither; nullopt where that is not known.
+  // 1 (-1) where `e` never falls (rises) as `var` rises, 0 where it does neither; nullopt where
+  // that is not known.
   absl::optional<int> DirectionIn(IndexId e, int64_t var) {
     if (!HoldsVar(pool_, e, var)) return 0;
     const IndexNode node = pool_[e];
@@ -294,7 +314,8 @@ class Windows {
       case IndexKind::kVar: return 1;
       case IndexKind::kMin:
       case IndexKind::kMax: return DirectionOfAll(node.args, var);
-      case IndexKind::kDiv: return PositiveDivisor(e) ? DirectionIn(node.args[0], var) : absl::nullopt;
+      case IndexKind::kDiv:
+        return PositiveDivisor(e) ? DirectionIn(node.args[0], var) : absl::nullopt;
       case IndexKind::kAdd:
       case IndexKind::kMul: return DirectionOfSum(e, var);
       default: return absl::nullopt;
@@ -323,7 +344,8 @@ class Windows {
     absl::optional<int> direction;
     for (IndexId atom : term.atoms) {
       if (!HoldsVar(pool_, atom, var) && IsNonNegative(atom)) continue;
-      if (direction) return absl::nullopt;  // a product of two that move, or of a sign that is not known
+      // A product of two that move, or of a sign that is not known.
+      if (direction) return absl::nullopt;
       direction = DirectionIn(atom, var);
       if (!direction || *direction == 0) return absl::nullopt;
     }
@@ -364,10 +386,12 @@ class Windows {
   // added by what they are of, at most, and minima by any argument.
   bool IsNegative(IndexId e) {
     const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
-    if (!polynomial || polynomial->terms().empty() || !polynomial->terms().back().atoms.empty()) return false;
+    if (!polynomial || polynomial->terms().empty() || !polynomial->terms().back().atoms.empty())
+      return false;
     for (const Polynomial::Term& term : polynomial->terms()) {
       if (term.coefficient > 0) return IsNegativeWithout(term, e);
-      if (!absl::c_all_of(term.atoms, [&](IndexId atom) { return IsNonNegative(atom); })) return false;
+      if (!absl::c_all_of(term.atoms, [&](IndexId atom) { return IsNonNegative(atom); }))
+        return false;
     }
     return true;
   }
@@ -384,7 +408,8 @@ class Windows {
       return absl::c_any_of(node.args, [&](IndexId arg) { return with(term.coefficient, arg); });
     }
     const auto divisor = PositiveDivisor(term.atoms[0]);
-    return divisor && term.coefficient % *divisor == 0 && with(term.coefficient / *divisor, node.args[0]);
+    return divisor && term.coefficient % *divisor == 0 &&
+           with(term.coefficient / *divisor, node.args[0]);
   }
 
   // Of a quotient by a number; nullopt for other expressions.
@@ -401,7 +426,8 @@ class Windows {
     const IndexNode& node = pool_[e];
     switch (node.kind) {
       case IndexKind::kConst: return node.value;
-      case IndexKind::kSymbol: return pool_.SymbolName(e)[0] != '$' ? absl::make_optional<int64_t>(0) : absl::nullopt;
+      case IndexKind::kSymbol:
+        return pool_.SymbolName(e)[0] != '$' ? absl::make_optional<int64_t>(0) : absl::nullopt;
       case IndexKind::kMax:
       case IndexKind::kMin: return LeastExtreme(node);
       case IndexKind::kAdd:
@@ -412,7 +438,8 @@ class Windows {
     const auto a = Least(node.args[0]), b = Least(node.args[1]);
     if (!a || !b) return absl::nullopt;
     const bool are_positive = *a >= 0 && *b >= 0;
-    if (node.kind == IndexKind::kAdd || (node.kind == IndexKind::kMul && are_positive)) return CheckedApply(node.kind, *a, *b);
+    if (node.kind == IndexKind::kAdd || (node.kind == IndexKind::kMul && are_positive))
+      return CheckedApply(node.kind, *a, *b);
     if (are_positive) return 0;
     const auto divisor = PositiveDivisor(e);
     return divisor ? CheckedApply(IndexKind::kDiv, *a, *divisor) : absl::nullopt;

@@ -24,7 +24,8 @@ namespace {
 Program Around(absl::string_view items) {
   const std::string text = absl::StrCat(
       "program p(x: f32[N, C], w: f32[C], ids: i64[N]; $k: i64) -> (y: f32[N, C], z: f32[N*C], r: f32) {\n"
-      "  temp t: f32[N]\n  temp u: f32\n  acc m: f32[N] = max\n  acc a: f32 = argmax\n", items, "\n}\n");
+      "  temp t: f32[N]\n  temp u: f32\n  acc m: f32[N] = max\n  acc a: f32 = argmax\n",
+      items, "\n}\n");
   const absl::StatusOr<Program> program = ParseProgram(text);
   EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
   return program.value_or(Program());
@@ -63,7 +64,8 @@ TEST(Dependence, Footprint) {
 
 // How many rows each of an even number of strips has.
 #define STRIP "min((N + 2*max((N + 15)/16, 1) - 1)/(2*max((N + 15)/16, 1)), 8)"
-#define IN_STRIPS(body) "for v in [0, N) { for k in [v*" STRIP ", min(N, v*" STRIP " + " STRIP ")) { " body " } }"
+#define IN_STRIPS(body) \
+  "for v in [0, N) { for k in [v*" STRIP ", min(N, v*" STRIP " + " STRIP ")) { " body " } }"
 
 // How many rows a strip of 24 has.
 #define LEFT "min(N - 24*v, 24)"
@@ -126,22 +128,31 @@ TEST(Dependence, CarriedTensor) {
       {IN_STRIPS("drop t[k + 1] = t[k]"), "t"},
       {IN_STRIPS("for c in [0, C) { z[C*k + c] = w[c] }"), ""},
       {IN_STRIPS("for c in [0, C + 1) { drop z[C*k + c] = w[c] }"), "z"},
-      {IN_STRIPS("for f in [0, min(C/16, 1)) { for q in [0, ((C + 15)/16 + 15)/16) { for j in [16*q, min(16*q + 16, (C + 15)/16)) {"
-                 " for l in [0, 16) { z[C*k + min(C - 16, 16*j) + l] = w[l] } } } }"),
+      {IN_STRIPS(
+           "for f in [0, min(C/16, 1)) { for q in [0, ((C + 15)/16 + 15)/16) { for j in [16*q, min(16*q + 16, (C + 15)/16)) {"
+           " for l in [0, 16) { z[C*k + min(C - 16, 16*j) + l] = w[l] } } } }"),
        ""},
       {IN_STRIPS("for c in [0, min(-15*min(C/16, 1) + 15, min(C, 15))) { z[C*k + c] = w[c] }"), ""},
       // Tiles of a strip, the last of which has fewer rows; what is left of them in one more tile.
-      {"for v in [0, (N + 23)/24) { for k in [0, " LEFT "/8) { for j in [0, 8) { t[24*v + 8*k + j] = w[0] } } }", ""},
-      {"for v in [0, (N + 23)/24) { for k in [0, (" LEFT " + 7)/8) { for j in [0, 8) { t[24*v + 8*k + j] = w[0] } } }", "t"},
-      {"for v in [0, (N + 23)/24) { for j in [0, 8) { for f in [0, min(max(" LEFT " - 8*(" LEFT "/8) - j, 0), 1)) {"
+      {"for v in [0, (N + 23)/24) { for k in [0, " LEFT
+       "/8) { for j in [0, 8) { t[24*v + 8*k + j] = w[0] } } }",
+       ""},
+      {"for v in [0, (N + 23)/24) { for k in [0, (" LEFT
+       " + 7)/8) { for j in [0, 8) { t[24*v + 8*k + j] = w[0] } } }",
+       "t"},
+      {"for v in [0, (N + 23)/24) { for j in [0, 8) { for f in [0, min(max(" LEFT " - 8*(" LEFT
+       "/8) - j, 0), 1)) {"
        " t[24*v + 8*(" LEFT "/8) + j] = w[0] } } }",
        ""},
-      {"for v in [0, (N + 23)/24) { for j in [0, 8) { for f in [0, min(max(" LEFT " + 1 - 8*(" LEFT "/8) - j, 0), 1)) {"
+      {"for v in [0, (N + 23)/24) { for j in [0, 8) { for f in [0, min(max(" LEFT " + 1 - 8*(" LEFT
+       "/8) - j, 0), 1)) {"
        " t[24*v + 8*(" LEFT "/8) + j] = w[0] } } }",
        "t"},
-      {"for v in [0, (N + 23)/24) { for j in [0, 8) { t[24*v + 8*(" LEFT "/8) + j] = w[0] } }", "t"},
+      {"for v in [0, (N + 23)/24) { for j in [0, 8) { t[24*v + 8*(" LEFT "/8) + j] = w[0] } }",
+       "t"},
       // Where there may be more strips than rows, the last ones lie before the first.
-      {"for v in [0, N) { for j in [0, 8) { for f in [0, min(max(" LEFT " - 8*(" LEFT "/8) - j, 0), 1)) {"
+      {"for v in [0, N) { for j in [0, 8) { for f in [0, min(max(" LEFT " - 8*(" LEFT
+       "/8) - j, 0), 1)) {"
        " t[24*v + 8*(" LEFT "/8) + j] = w[0] } } }",
        "t"},
       // A flat place: rows of C.
@@ -155,13 +166,18 @@ TEST(Dependence, CarriedTensor) {
       {"for v in [0, N) { for c in [0, ($k + 1)/2) { z[(($k + 1)/2)*v + c] = w[c] } }", "z"},
       // The last tile ends where the row does, which is as long as a tile where there is one.
       {"for v in [0, N) { for f in [0, min(C/8, 1)) { for q in [0, (C + 7)/8) { for l in [0, 8) "
-       "{ z[C*v + min(C - 8, 8*q) + l] = w[l] } } } }", ""},
+       "{ z[C*v + min(C - 8, 8*q) + l] = w[l] } } } }",
+       ""},
       {"for v in [0, N) { for f in [1, C/4) { for q in [0, 2) { for l in [0, 8) "
-       "{ z[C*v + min(C - 8, 8*q) + l] = w[l] } } } }", ""},
+       "{ z[C*v + min(C - 8, 8*q) + l] = w[l] } } } }",
+       ""},
       {"for v in [0, N) { for f in [0, min(C/7, 1)) { for q in [0, (C + 7)/8) { for l in [0, 8) "
-       "{ z[C*v + min(C - 8, 8*q) + l] = w[l] } } } }", "z"},
-      {"for v in [0, N) { for q in [0, (C + 7)/8) { for l in [0, 8) { z[C*v + min(C - 8, 8*q) + l] = w[l] } } }", "z"},
-      // Of what rises with one index and falls with another nothing is known; a quotient rises with what is divided.
+       "{ z[C*v + min(C - 8, 8*q) + l] = w[l] } } } }",
+       "z"},
+      {"for v in [0, N) { for q in [0, (C + 7)/8) { for l in [0, 8) { z[C*v + min(C - 8, 8*q) + l] = w[l] } } }",
+       "z"},
+      // Of what rises with one index and falls with another nothing is known; a quotient rises with
+      // what is divided.
       {"for v in [0, N) { for c in [0, 4) { t[4*v + min(c, 3)] = w[0] } }", ""},
       {"for v in [0, N) { for c in [0, 4) { t[4*v + max(c, 3 - c)] = w[0] } }", "t"},
       {"for v in [0, N) { for c in [0, 8) { t[4*v + c/2] = w[0] } }", ""},
@@ -183,9 +199,11 @@ TEST(Dependence, CarriedTensor) {
 }
 
 TEST(Dependence, CarriedTensors) {
-  const Program program = Around("for v in [0, N) { z[v] = 1.0  t[0] = 2.0  y[v, 0] = 1.0  z[0] += t[0]  t[1] = 1.0 }");
+  const Program program =
+      Around("for v in [0, N) { z[v] = 1.0  t[0] = 2.0  y[v, 0] = 1.0  z[0] += t[0]  t[1] = 1.0 }");
   std::vector<std::string> names;
-  for (TensorId tensor : CarriedTensors(program, *program.blocks[0].body[0].As<Loop>())) names.push_back(program[tensor].name);
+  for (TensorId tensor : CarriedTensors(program, *program.blocks[0].body[0].As<Loop>()))
+    names.push_back(program[tensor].name);
   EXPECT_EQ(names, (std::vector<std::string>{"z", "t"}));
 }
 
@@ -199,13 +217,20 @@ class RandomLoops {
   std::string Text() { return Pick(8) == 0 ? Strip() : Nest(); }
 
  private:
-  // Tiles of 2 in strips of 4, or nearly so: what is left over of the last one runs where a guard says.
+  // Tiles of 2 in strips of 4, or nearly so: what is left over of the last one runs
+  // where a guard says.
   std::string Strip() {
-    const std::string left = absl::StrCat("min(C - ", PickOf({"4*v", "4*v", "3*v"}), ", ", PickOf({"4", "4", "5"}), ")");
+    const std::string left =
+        absl::StrCat("min(C - ", PickOf({"4*v", "4*v", "3*v"}), ", ", PickOf({"4", "4", "5"}), ")");
     const std::string whole = absl::StrCat(PickOf({"2*", "2*", "3*", ""}), "(", left, "/2)");
-    const std::string guard = absl::StrCat("min(max(", left, " - ", whole, " - ", PickOf({"i", "i", "2*i"}), ", 0), ", PickOf({"1", "1", "2"}), ")");
-    return absl::StrCat("for v in [0, ", PickOf({"(C + 3)/4", "(C + 3)/4", "(C + 2)/3", "C/4", "N"}), ") { for i in [0, ", PickOf({"2", "2", "3"}),
-                        ") { for j in [0, ", guard, ") { z[", PickOf({"4*v", "4*v", "3*v"}), " + ", whole, " + i + ", PickOf({"j", "j", "0", "1"}), "] = w[0] } } }");
+    const std::string guard =
+        absl::StrCat("min(max(", left, " - ", whole, " - ", PickOf({"i", "i", "2*i"}), ", 0), ",
+                     PickOf({"1", "1", "2"}), ")");
+    return absl::StrCat("for v in [0, ",
+                        PickOf({"(C + 3)/4", "(C + 3)/4", "(C + 2)/3", "C/4", "N"}),
+                        ") { for i in [0, ", PickOf({"2", "2", "3"}), ") { for j in [0, ", guard,
+                        ") { z[", PickOf({"4*v", "4*v", "3*v"}), " + ", whole, " + i + ",
+                        PickOf({"j", "j", "0", "1"}), "] = w[0] } } }");
   }
 
   std::string Nest() {
@@ -213,7 +238,8 @@ class RandomLoops {
     const std::string place = Place();
     std::string value = "w[0]";
     if (Pick(3) == 0) value = absl::StrCat("z[", Pick(2) == 0 ? place : Place(), "]");
-    return absl::StrCat("for v in [0, N) { ", first, " { ", second, " { z[", place, "] = ", value, " } } }");
+    return absl::StrCat("for v in [0, N) { ", first, " { ", second, " { z[", place, "] = ", value,
+                        " } } }");
   }
 
   size_t Pick(size_t count) { return random_() % count; }
@@ -221,7 +247,9 @@ class RandomLoops {
   std::string Number(size_t most) { return absl::StrCat(1 + Pick(most)); }
 
   std::string Loop(absl::string_view index, std::vector<std::string> around) {
-    std::string begin = PickOf({"0", "0", "0", "1"}), end = PickOf({Number(4), Number(4), "C", "C/2", "(C + 2)/3", "min(C/4, 1)", "min(C/3, 2)", "max(v, 1)", "max(v, 2)/2"});
+    std::string begin = PickOf({"0", "0", "0", "1"}),
+                end = PickOf({Number(4), Number(4), "C", "C/2", "(C + 2)/3", "min(C/4, 1)",
+                              "min(C/3, 2)", "max(v, 1)", "max(v, 2)/2"});
     if (Pick(6) == 0) begin = PickOf(around);
     if (begin != "0" && begin != "1") end = absl::StrCat(begin, " + ", Number(4));
     if (Pick(6) == 0) end = absl::StrCat("min(", end, ", ", PickOf({"C", "v + 2", Number(4)}), ")");
@@ -229,7 +257,8 @@ class RandomLoops {
   }
 
   std::string Place() {
-    std::string place = PickOf({"v", "2*v", "4*v", "8*v", "C*v", "C*v", "2*C*v", "(C + 1)*v", "((C + 1)/2)*v", "v/2", "min(v, 2)", "max(v, 1)", "max(v, 2)/2"});
+    std::string place = PickOf({"v", "2*v", "4*v", "8*v", "C*v", "C*v", "2*C*v", "(C + 1)*v",
+                                "((C + 1)/2)*v", "v/2", "min(v, 2)", "max(v, 1)", "max(v, 2)/2"});
     for (size_t terms = Pick(3) + 1; terms > 0; --terms) absl::StrAppend(&place, " + ", Term());
     return place;
   }
@@ -237,9 +266,13 @@ class RandomLoops {
   std::string Term() {
     const std::string simple = PickOf({"i", "j", "2*i", "2*j", "3*j", "C", "1", "C*i"});
     switch (Pick(6)) {
-      case 0: return absl::StrCat("min(", simple, ", ", PickOf({"C - 4", "C - 1", "C - 3", "2", "j"}), ")");
+      case 0:
+        return absl::StrCat("min(", simple, ", ", PickOf({"C - 4", "C - 1", "C - 3", "2", "j"}),
+                            ")");
       case 1: return absl::StrCat("max(", simple, ", ", PickOf({"0", "2 - j", "C - 3", "i"}), ")");
-      case 2: return absl::StrCat("(", simple, " + ", PickOf({"i", "j", "1"}), ")", PickOf({"/2", "/3", "%3"}));
+      case 2:
+        return absl::StrCat("(", simple, " + ", PickOf({"i", "j", "1"}), ")",
+                            PickOf({"/2", "/3", "%3"}));
       default: return simple;
     }
   }
@@ -280,20 +313,24 @@ class Touched {
 
   void Walk(const Scope& scope, std::set<int64_t>& writes, std::set<int64_t>& touches) {
     for (const Item& item : scope) {
-      if (const Loop* loop = item.As<Loop>()) ForEach(*loop, [&] { Walk(loop->body, writes, touches); });
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
-        if (program_[tensor].name != "z") return;
-        touches.insert(ValueOf(place[0]));
-        if (kind != AccessKind::kRead) writes.insert(ValueOf(place[0]));
-      });
+      if (const Loop* loop = item.As<Loop>())
+        ForEach(*loop, [&] { Walk(loop->body, writes, touches); });
+      VisitAccesses(program_, item,
+                    [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+                      if (program_[tensor].name != "z") return;
+                      touches.insert(ValueOf(place[0]));
+                      if (kind != AccessKind::kRead) writes.insert(ValueOf(place[0]));
+                    });
     }
   }
 
   int64_t ValueOf(IndexId e) {
-    return *EvaluateIndex(program_.pool, e, [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
-      if (node.kind == IndexKind::kVar) return indices_.at(static_cast<int32_t>(node.value));
-      return program_.pool.SymbolNameAt(node.value) == "N" ? n_ : c_;
-    });
+    return *EvaluateIndex(
+        program_.pool, e,
+        [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+          if (node.kind == IndexKind::kVar) return indices_.at(static_cast<int32_t>(node.value));
+          return program_.pool.SymbolNameAt(node.value) == "N" ? n_ : c_;
+        });
   }
 
   const Program& program_;
@@ -321,7 +358,8 @@ TEST(Dependence, WhatIsProvenApartIsApart) {
 }
 
 TEST(Dependence, IndicesOfLoopsAroundAreFixed) {
-  const Program program = Around("for o in [0, N) { for v in [0, N) { z[o + v] = 1.0  t[o] = 1.0 } }");
+  const Program program =
+      Around("for o in [0, N) { for v in [0, N) { z[o + v] = 1.0  t[o] = 1.0 } }");
   const Loop* inner = program.blocks[0].body[0].As<Loop>()->body[0].As<Loop>();
   EXPECT_EQ(program[*CarriedTensor(program, *inner)].name, "t");
 }

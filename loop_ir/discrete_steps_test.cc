@@ -17,7 +17,8 @@ std::string Reached(const Program& program) {
   const DiscreteSteps steps(program);
   std::string names;
   for (size_t i = 0; i < program.tensors.size(); ++i) {
-    if (steps.Reach(TensorId{static_cast<int32_t>(i)})) absl::StrAppend(&names, names.empty() ? "" : " ", program.tensors[i].name);
+    if (steps.Reach(TensorId{static_cast<int32_t>(i)}))
+      absl::StrAppend(&names, names.empty() ? "" : " ", program.tensors[i].name);
   }
   return names;
 }
@@ -46,9 +47,10 @@ TEST(DiscreteSteps, Tensors) {
       {"y[0] = round(x[ids[0] | 0.0])", "x"},
   };
   for (const auto& c : kCases) {
-    const std::string text =
-        absl::StrCat("program p(x: f32[N], v: f32, ids: i64[N]) -> (y: f32[N], z: f32[N], k: i64[N], q: f32) {\n"
-                     "  temp t: f32  temp u: f32  temp w: f32\n  block {\n", c.body, "\n} }\n");
+    const std::string text = absl::StrCat(
+        "program p(x: f32[N], v: f32, ids: i64[N]) -> (y: f32[N], z: f32[N], k: i64[N], q: f32) {\n"
+        "  temp t: f32  temp u: f32  temp w: f32\n  block {\n",
+        c.body, "\n} }\n");
     const auto program = ParseProgram(text);
     ASSERT_TRUE(program.ok()) << program.status() << text;
     EXPECT_EQ(Reached(*program), c.reached) << text;

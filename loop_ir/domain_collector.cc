@@ -10,7 +10,8 @@ namespace nestor::loop {
 IndexList DomainCollector::LastVars(size_t rank, size_t count) {
   while (program_.domain_vars.size() < rank) program_.domain_vars.push_back(program_.AddVar("d"));
   IndexList vars;
-  for (size_t axis = rank - count; axis < rank; ++axis) vars.push_back(pool_.Var(program_.domain_vars[axis]));
+  for (size_t axis = rank - count; axis < rank; ++axis)
+    vars.push_back(pool_.Var(program_.domain_vars[axis]));
   return vars;
 }
 
@@ -27,7 +28,8 @@ void DomainCollector::Add(const Shape& extents, const IndexList& places, const I
 // What is not affine may overflow at an access, but its affine parts may not.
 void DomainCollector::AddAffineParts(IndexId e, IndexList& parts) {
   const IndexNode& node = pool_[e];
-  if (pool_.IsAffine(e) && !pool_.HasLoad(e) && !IsCondition(node.kind)) return AddUnlessSmall(e, parts);
+  if (pool_.IsAffine(e) && !pool_.HasLoad(e) && !IsCondition(node.kind))
+    return AddUnlessSmall(e, parts);
   for (IndexId arg : node.args) AddAffineParts(arg, parts);
 }
 

@@ -26,7 +26,9 @@ struct NumberInterval {
 constexpr int64_t kMaxBound = int64_t{1} << 62;
 // What would run for hours, if only its loops' counters, is refused.
 constexpr double kMaxIterations = 0x1p45;
-bool IsBound(const absl::optional<NumberInterval>& e) { return e && e->low >= -kMaxBound && e->high <= kMaxBound; }
+bool IsBound(const absl::optional<NumberInterval>& e) {
+  return e && e->low >= -kMaxBound && e->high <= kMaxBound;
+}
 
 class Prover {
  public:
@@ -39,7 +41,8 @@ class Prover {
         for (IndexId extent : program_[tensor].shape) NESTOR_RETURN_IF_ERROR(Check(extent));
       }
     }
-    for (const Domain& domain : program_.assumptions) NESTOR_RETURN_IF_ERROR(CheckAssumption(domain));
+    for (const Domain& domain : program_.assumptions)
+      NESTOR_RETURN_IF_ERROR(CheckAssumption(domain));
     memo_.clear();
     for (int32_t var : program_.domain_vars) vars_[var].reset();
     for (const Block& block : program_.blocks) NESTOR_RETURN_IF_ERROR(CheckScope(block.body));
@@ -98,11 +101,12 @@ class Prover {
 
   // Of an expression over symbols, to the number: an interval may be wider.
   absl::optional<int64_t> ValueOf(IndexId e) const {
-    return EvaluateIndex(program_.pool, e,
-                         [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
-                           if (node.kind != IndexKind::kSymbol) return absl::nullopt;
-                           return symbol_(program_.pool.SymbolNameAt(node.value));
-                         });
+    return EvaluateIndex(
+        program_.pool, e,
+        [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+          if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+          return symbol_(program_.pool.SymbolNameAt(node.value));
+        });
   }
 
   absl::optional<NumberInterval> BoundOf(IndexId e) {
@@ -115,7 +119,8 @@ class Prover {
   absl::Status ExtentError(IndexId e, int64_t value, absl::string_view what) const {
     const std::string number = program_.pool.ConstValue(e) ? "" : absl::StrCat(" = ", value);
     return absl::InvalidArgumentError(absl::StrCat("program ", program_.name, ": the extent ",
-                                                   SymbolicText(program_.pool, e), number, " ", what));
+                                                   SymbolicText(program_.pool, e), number, " ",
+                                                   what));
   }
 
   absl::Status CheckScope(const Scope& scope) {
@@ -150,8 +155,9 @@ class Prover {
     const double around = iterations_;
     iterations_ *= static_cast<double>(var.high - var.low) / static_cast<double>(loop.step) + 1;
     if (iterations_ > kMaxIterations) {
-      return absl::ResourceExhaustedError(absl::StrCat("program ", program_.name, ": loop ", program_.vars[loop.var],
-                                                       " would have more than 2^45 iterations in all"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat("program ", program_.name, ": loop ", program_.vars[loop.var],
+                       " would have more than 2^45 iterations in all"));
     }
     vars_[loop.var] = var;
     for (const Prefetch& prefetch : loop.prefetches) {
@@ -166,9 +172,10 @@ class Prover {
   absl::Status Failure(IndexId e) const {
     const auto var = [&](int64_t v) { return program_.vars[v]; };
     const auto tensor = [&](int64_t t) { return program_.tensors[t].name; };
-    return absl::InvalidArgumentError(absl::StrCat("program ", program_.name, ": the index expression ",
-                                                   IndexText(program_.pool, e, {var, tensor}),
-                                                   " overflows or divides by zero for these sizes", Leaves(e)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("program ", program_.name, ": the index expression ",
+                     IndexText(program_.pool, e, {var, tensor}),
+                     " overflows or divides by zero for these sizes", Leaves(e)));
   }
 
   // What is known of the symbols and loop indices in `e`: " ($k = 9, i in [0, 2])".
@@ -181,7 +188,8 @@ class Prover {
         known.push_back(absl::StrCat(name, " = ", value ? absl::StrCat(*value) : "unknown"));
       } else if (node.kind == IndexKind::kVar && vars_[node.value]) {
         const NumberInterval& range = *vars_[node.value];
-        known.push_back(absl::StrCat(program_.vars[node.value], " in [", range.low, ", ", range.high, "]"));
+        known.push_back(
+            absl::StrCat(program_.vars[node.value], " in [", range.low, ", ", range.high, "]"));
       }
     });
     return known.empty() ? "" : absl::StrCat(" (", absl::StrJoin(known, ", "), ")");
@@ -214,7 +222,8 @@ class Prover {
     } else if (node.kind == IndexKind::kVar) {
       result = vars_[node.value];
     } else if (node.kind == IndexKind::kSymbol) {
-      if (const auto value = symbol_(program_.pool.SymbolName(e))) result = NumberInterval{*value, *value};
+      if (const auto value = symbol_(program_.pool.SymbolName(e)))
+        result = NumberInterval{*value, *value};
     } else if (node.args.size() == 2) {
       const auto a = Compute(node.args[0]), b = Compute(node.args[1]);
       if (a && b) result = Apply(node.kind, *a, *b);
@@ -239,7 +248,8 @@ class Prover {
       zero_divisor_ = true;
       return ByNonzero(kind, a, b);
     }
-    if (kind == IndexKind::kMod) return b.low > 0 ? NumberInterval{0, b.high - 1} : NumberInterval{b.low + 1, 0};
+    if (kind == IndexKind::kMod)
+      return b.low > 0 ? NumberInterval{0, b.high - 1} : NumberInterval{b.low + 1, 0};
     absl::optional<NumberInterval> hull;
     for (int64_t x : {a.low, a.high}) {
       for (int64_t y : {b.low, b.high}) {

@@ -25,9 +25,9 @@ absl::Status CheckDomains(const Program& program, SymbolValue symbol);
 // Whether the loops of `program`, as they are now, can be run in int64. InvalidArgument,
 // naming the expression, where a bound or extent has no value or exceeds what loop
 // counters hold (2^62), or some affine expression in a loop that runs at least once might
-// leave int64, or an assumption of the program may not hold; ResourceExhausted where a nest would have more than 2^45 iterations.
-// Gathered values, products of indices and divisions by indices are not
-// affine: they may overflow, and put an access out of bounds. A program that passes
+// leave int64, or an assumption of the program may not hold; ResourceExhausted where a nest would
+// have more than 2^45 iterations. Gathered values, products of indices and divisions by indices are
+// not affine: they may overflow, and put an access out of bounds. A program that passes
 // CheckDomains overflows here only if passes rewrote it.
 absl::Status ProveNoOverflow(const Program& program, SymbolValue symbol);
 

@@ -22,7 +22,8 @@ class LaneCheck {
 
   bool Body(const Loop& loop) {
     if (ranges_ != nullptr) ranges_->Enter(loop);
-    const bool good = std::all_of(loop.body.begin(), loop.body.end(), [&](const Item& item) { return One(item); });
+    const bool good = std::all_of(loop.body.begin(), loop.body.end(),
+                                  [&](const Item& item) { return One(item); });
     if (ranges_ != nullptr) ranges_->Leave();
     return good;
   }
@@ -30,7 +31,8 @@ class LaneCheck {
  private:
   bool One(const Item& item) {
     if (const auto* loop = item.As<Loop>()) {
-      return !Differs(loop->begin) && !Differs(loop->end) && !loop->attributes.parallel && Body(*loop);
+      return !Differs(loop->begin) && !Differs(loop->end) && !loop->attributes.parallel &&
+             Body(*loop);
     }
     if (const auto* statement = item.As<Statement>()) return Stores(*statement);
     return program_[item.As<Declaration>()->tensor].shape.empty();
@@ -44,8 +46,10 @@ class LaneCheck {
   bool Values(ValueId root) {
     bool good = true;
     VisitValues(program_, root, [&](ValueId, const Value& value) {
-      if (const auto* load = absl::get_if<LoadValue>(&value.node)) good = good && Place(load->access, CanBeMasked(load->access));
-      if (const auto* index = absl::get_if<IndexValue>(&value.node)) good = good && Linear(index->index);
+      if (const auto* load = absl::get_if<LoadValue>(&value.node))
+        good = good && Place(load->access, CanBeMasked(load->access));
+      if (const auto* index = absl::get_if<IndexValue>(&value.node))
+        good = good && Linear(index->index);
     });
     return good;
   }
@@ -57,7 +61,8 @@ class LaneCheck {
     if (!program_.pool.HasLoad(e)) return false;
     bool differs = false;
     VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
-      differs |= node.kind == IndexKind::kLoad && own_.contains(TensorId{static_cast<int32_t>(node.value)});
+      differs |= node.kind == IndexKind::kLoad &&
+                 own_.contains(TensorId{static_cast<int32_t>(node.value)});
     });
     return differs;
   }
@@ -65,16 +70,20 @@ class LaneCheck {
   bool Linear(IndexId e) {
     if (!Differs(e)) return true;
     const auto coefficient = CoefficientOf(program_, e, var_);
-    return coefficient && !program_.pool.HasLoad(e) && program_.pool.ConstValue(*coefficient).has_value();
+    return coefficient && !program_.pool.HasLoad(e) &&
+           program_.pool.ConstValue(*coefficient).has_value();
   }
 
-  // Whether lanes can have a mask each: of elements in memory that are no booleans, which are masks themselves.
+  // Whether lanes can have a mask each: of elements in memory that are no booleans, which are
+  // masks themselves.
   bool CanBeMasked(const Access& access) const {
     const TensorInfo& info = program_[access.tensor];
-    return masks_ == LaneMasks::kLoads && access.masked && info.type != DType::kBool && !info.is_register && !info.shape.empty();
+    return masks_ == LaneMasks::kLoads && access.masked && info.type != DType::kBool &&
+           !info.is_register && !info.shape.empty();
   }
 
-  // `may_be_masked`: the place may be out of range along one axis on which it goes up by one from lane to lane.
+  // `may_be_masked`: the place may be out of range along one axis on which it goes up by one
+  // from lane to lane.
   bool Place(const Access& access, bool may_be_masked) {
     for (IndexId condition : access.conditions) {
       if (Differs(condition)) return false;
@@ -84,7 +93,8 @@ class LaneCheck {
       if (!Differs(e)) continue;
       if (program_.pool.HasLoad(e) || !IsLinearIn(program_.pool, e, var_)) return false;
       if (InRange(access, axis)) continue;
-      const bool masks = may_be_masked && program_.pool.IsConst(*CoefficientOf(program_, e, var_), 1);
+      const bool masks =
+          may_be_masked && program_.pool.IsConst(*CoefficientOf(program_, e, var_), 1);
       if (!masks) return false;
       may_be_masked = false;
     }
@@ -120,7 +130,8 @@ absl::optional<IndexId> CoefficientOf(Program& program, IndexId e, int32_t var) 
   if (pool.VarValue(e) == var) return pool.Const(1);
   if (!HoldsVar(pool, e, var)) return pool.Const(0);
   const IndexKind kind = pool[e].kind;
-  if (!pool.IsAffine(e) || (kind != IndexKind::kAdd && kind != IndexKind::kMul)) return absl::nullopt;
+  if (!pool.IsAffine(e) || (kind != IndexKind::kAdd && kind != IndexKind::kMul))
+    return absl::nullopt;
   const IndexId a = pool[e].args[0], b = pool[e].args[1];
   const auto of_a = CoefficientOf(program, a, var), of_b = CoefficientOf(program, b, var);
   if (!of_a || !of_b) return absl::nullopt;
@@ -133,7 +144,8 @@ bool LoadsOnlyInputs(const Program& program, IndexId e) {
   bool inputs = true;
   VisitIndex(program.pool, e, [&](IndexId, const IndexNode& node) {
     if (node.kind != IndexKind::kLoad) return;
-    inputs = inputs && program[TensorId{static_cast<int32_t>(node.value)}].storage == Storage::kInput;
+    inputs =
+        inputs && program[TensorId{static_cast<int32_t>(node.value)}].storage == Storage::kInput;
   });
   return inputs;
 }

@@ -32,8 +32,10 @@ enum class LaneMasks { kNone, kLoads };
 // range along one axis, along which they go up by one from lane to lane. The loop carries
 // no dependence: that is the caller's to know (loop_ir/dependence.h). REQUIRES: `ranges` is
 // at the place of the loop.
-bool RunsInLanes(Program& program, Ranges& ranges, const Loop& loop, LaneMasks masks = LaneMasks::kNone);
-// The same with kLoads, by what accesses are marked with. REQUIRES: the program is proven (proofs.h).
+bool RunsInLanes(Program& program, Ranges& ranges, const Loop& loop,
+                 LaneMasks masks = LaneMasks::kNone);
+// The same with kLoads, by what accesses are marked with. REQUIRES: the program is
+// proven (proofs.h).
 bool RunsInLanesAsMarked(Program& program, const Loop& loop);
 
 }  // namespace nestor::loop

@@ -104,8 +104,8 @@ class LoopWalk {
       const auto value = EvalIndex(e);
       absl::StrAppend(out, value ? absl::StrCat(*value) : "undefined");
     };
-    return absl::StrCat(program_[access.tensor].name, "[", absl::StrJoin(access.place, ", ", text), "] of [",
-                        absl::StrJoin(walk().ViewOf(access.tensor).shape, ", "), "]");
+    return absl::StrCat(program_[access.tensor].name, "[", absl::StrJoin(access.place, ", ", text),
+                        "] of [", absl::StrJoin(walk().ViewOf(access.tensor).shape, ", "), "]");
   }
 
   // ---- Index expressions
@@ -135,7 +135,8 @@ class LoopWalk {
 
   // Not inlined: it is rare, and its access would make every evaluation's frame a large one.
   ABSL_ATTRIBUTE_NOINLINE absl::optional<int64_t> EvalLoadIn(const IndexNode& node) {
-    return walk().Gather({{static_cast<int32_t>(node.value)}, {node.args.begin(), node.args.end()}, true});
+    return walk().Gather(
+        {{static_cast<int32_t>(node.value)}, {node.args.begin(), node.args.end()}, true});
   }
 
   std::vector<int64_t> vars_;

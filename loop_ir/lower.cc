@@ -80,8 +80,9 @@ class Lowering {
   void AddOutputs() {
     for (const Result& result : op_.results) {
       // A result may bear the name of an argument; the program's names differ.
-      const TensorId tensor = program_.AddTensor({result.name, graph_.type(result.node),
-                                                  ImportList(graph_.shape(result.node)), Storage::kOutput});
+      const TensorId tensor =
+          program_.AddTensor({result.name, graph_.type(result.node),
+                              ImportList(graph_.shape(result.node)), Storage::kOutput});
       program_.outputs.push_back(tensor);
       if (!IsInline(result.node)) tensors_.emplace(result.node, tensor);
     }
@@ -120,7 +121,8 @@ class Lowering {
   // The step's tensor is that of the view, an output where it is a result.
   void ShareTensor(NodeId view, NodeId step) {
     const auto output = tensors_.find(view);
-    if (output != tensors_.end()) tensors_.emplace(step, TensorId(output->second));  // a copy: the map grows
+    // A copy: the map grows.
+    if (output != tensors_.end()) tensors_.emplace(step, TensorId(output->second));
     tensors_[view] = Target(step);
   }
 
@@ -138,7 +140,8 @@ class Lowering {
     for (NodeId node : nodes) LowerNode(node);
     step_scope_ = nullptr;
     Scope block;
-    block.push_back(Item{StepLoop(var, extent, graph_.As<Carry>(carry)->backward, std::move(body))});
+    block.push_back(
+        Item{StepLoop(var, extent, graph_.As<Carry>(carry)->backward, std::move(body))});
     Emit(std::move(block));
   }
 
@@ -150,20 +153,22 @@ class Lowering {
     const int32_t done = program_.AddVar("u");
     const IndexId end = pool.Sub(extent, pool.Var(done));
     Scope step;
-    step.push_back(Item{loop::Loop{var, pool.Sub(end, pool.Const(1)), end, 1, {}, std::move(body)}});
+    step.push_back(
+        Item{loop::Loop{var, pool.Sub(end, pool.Const(1)), end, 1, {}, std::move(body)}});
     return {done, pool.Const(0), extent, 1, {}, std::move(step)};
   }
 
   // ---- Index expressions
 
   IndexId ImportOver(IndexId e, absl::Span<const IndexId> at) {
-    return CopyIndex(graph_.pool(), e, program_.pool,
-                     [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
-                       if (node.kind == IndexKind::kVar) return at[node.value];
-                       if (node.kind != IndexKind::kLoad) return absl::nullopt;
-                       const TensorId tensor = Materialised(NodeId{static_cast<int32_t>(node.value)});
-                       return program_.pool.Load(tensor.value, args);
-                     });
+    return CopyIndex(
+        graph_.pool(), e, program_.pool,
+        [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
+          if (node.kind == IndexKind::kVar) return at[node.value];
+          if (node.kind != IndexKind::kLoad) return absl::nullopt;
+          const TensorId tensor = Materialised(NodeId{static_cast<int32_t>(node.value)});
+          return program_.pool.Load(tensor.value, args);
+        });
   }
   IndexId Import(IndexId e) { return ImportOver(e, {}); }
   IndexList ImportList(const IndexList& list, absl::Span<const IndexId> at = {}) {
@@ -180,8 +185,10 @@ class Lowering {
 
   // The value of `node` at a place within its shape.
   ValueId ValueAt(NodeId node, IndexList place) {
-    if (const Constant* constant = graph_.As<Constant>(node)) return program_.AddConstant(constant->value);
-    if (const Param* param = graph_.As<Param>(node)) return program_.AddParam(param->name, graph_.type(node));
+    if (const Constant* constant = graph_.As<Constant>(node))
+      return program_.AddConstant(constant->value);
+    if (const Param* param = graph_.As<Param>(node))
+      return program_.AddParam(param->name, graph_.type(node));
     return program_.AddLoad({tensors_.at(node), std::move(place)});
   }
 
@@ -197,7 +204,9 @@ class Lowering {
     IndexList place;
     for (size_t i = 0; i < rank; ++i) {
       if (static_cast<int>(i) == step_axis) place.push_back(step_);
-      else place.push_back(program_.pool.Var(program_.AddVar(kLoopNames[std::min(i, std::size(kLoopNames) - 1)])));
+      else
+        place.push_back(
+            program_.pool.Var(program_.AddVar(kLoopNames[std::min(i, std::size(kLoopNames) - 1)])));
     }
     return place;
   }
@@ -232,11 +241,13 @@ class Lowering {
   TensorId Target(NodeId node) {
     const auto it = tensors_.find(node);
     if (it != tensors_.end()) return it->second;
-    return tensors_[node] = AddTemp(absl::StrCat("t", node.value), graph_.type(node), ImportList(graph_.shape(node)));
+    return tensors_[node] = AddTemp(absl::StrCat("t", node.value), graph_.type(node),
+                                    ImportList(graph_.shape(node)));
   }
 
   TensorId AddTemp(absl::string_view name, DType type, Shape shape) {
-    const TensorId tensor = program_.AddTensor({std::string(name), type, std::move(shape), Storage::kTemp});
+    const TensorId tensor =
+        program_.AddTensor({std::string(name), type, std::move(shape), Storage::kTemp});
     program_.temps.push_back(tensor);
     return tensor;
   }
@@ -293,7 +304,8 @@ class Lowering {
 
   void LowerIndex(NodeId id, const Index& node) {
     AddDomain(graph_.shape(id), {}, {node.expr});
-    Fill(Target(id), StepAxis(id), [&](const IndexList& at) { return program_.AddIndexValue(ImportOver(node.expr, at)); });
+    Fill(Target(id), StepAxis(id),
+         [&](const IndexList& at) { return program_.AddIndexValue(ImportOver(node.expr, at)); });
   }
 
   void LowerReindex(NodeId id, const Reindex& node) {
@@ -326,7 +338,8 @@ class Lowering {
     Scope body;
     tensors_.erase(node);
     body.push_back(Assign({tensor, {}}, ValueAt(node, {})));
-    program_.blocks.push_back({std::move(body)});  // before the loop over steps, if one is being made
+    // Before the loop over steps, if one is being made.
+    program_.blocks.push_back({std::move(body)});
     tensors_[node] = tensor;
     return tensor;
   }
@@ -350,7 +363,8 @@ class Lowering {
     const Shape extents = ImportList(graph_.shape(node.x));
     const size_t kept = extents.size() - node.count;
     const IndexList at = NewPlace(extents.size(), StepAxis(id));
-    const Shape outer(extents.begin(), extents.begin() + kept), inner(extents.begin() + kept, extents.end());
+    const Shape outer(extents.begin(), extents.begin() + kept),
+        inner(extents.begin() + kept, extents.end());
     const IndexList outer_at(at.begin(), at.begin() + kept), inner_at(at.begin() + kept, at.end());
 
     const DType type = AccumulatorType(graph_.type(node.x));
@@ -358,7 +372,8 @@ class Lowering {
     info.op = node.op;
     const TensorId accumulator = program_.AddTensor(std::move(info));
     const ValueId value = CastTo(ValueAt(node.x, at), type);
-    const ValueId position = IsArg(node.op) ? program_.AddIndexValue(RowMajor(inner_at, inner)) : ValueId();
+    const ValueId position =
+        IsArg(node.op) ? program_.AddIndexValue(RowMajor(inner_at, inner)) : ValueId();
     Scope step;
     step.push_back(Item{Statement{{accumulator, {}}, node.op, value, position}});
     Scope body;
@@ -385,16 +400,20 @@ class Lowering {
     const bool widened = type != graph_.type(id);
     const TensorId sums = widened ? AddTemp("wide", type, program_[target].shape) : target;
     const int axis = StepAxis(id);
-    Fill(sums, axis, [&](const IndexList&) { return program_.AddConstant(Identity(node.op, type)); });
+    Fill(sums, axis,
+         [&](const IndexList&) { return program_.AddConstant(Identity(node.op, type)); });
     const Shape extents = ImportList(graph_.shape(node.x));
-    const IndexList at = NewPlace(extents.size(), axis < 0 ? -1 : static_cast<int>(graph_.pool().VarValue(node.place[axis])));
+    const IndexList at = NewPlace(
+        extents.size(), axis < 0 ? -1 : static_cast<int>(graph_.pool().VarValue(node.place[axis])));
     Access place{sums, ImportList(node.place, at), true};
     Scope step;
     const ValueId value = CastTo(ValueAt(node.x, at), type);
     step.push_back(Item{Statement{std::move(place), node.op, value, ValueId()}});
     Emit(Nest(at, extents, std::move(step)));
     if (!widened) return;
-    Fill(target, axis, [&](const IndexList& place) { return CastTo(program_.AddLoad({sums, place}), graph_.type(id)); });
+    Fill(target, axis, [&](const IndexList& place) {
+      return CastTo(program_.AddLoad({sums, place}), graph_.type(id));
+    });
   }
 
   const Op& op_;
@@ -403,8 +422,9 @@ class Lowering {
   loop::DomainCollector domains_{program_};
   absl::flat_hash_map<NodeId, TensorId> tensors_;
   std::vector<bool> live_;
-  absl::flat_hash_map<NodeId, std::vector<NodeId>> steps_;  // of each recurrence to come, by its first carry
-  absl::flat_hash_map<NodeId, int> step_axes_;              // of all steps
+  // Of each recurrence to come, by its first carry.
+  absl::flat_hash_map<NodeId, std::vector<NodeId>> steps_;
+  absl::flat_hash_map<NodeId, int> step_axes_;  // of all steps
   Scope* step_scope_ = nullptr;  // of the recurrence that is being lowered: what one step does
   IndexId step_;                 // its index
 };

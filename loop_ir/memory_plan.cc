@@ -47,7 +47,8 @@ struct Life {
 // around the access that stands in the scope of the tensor.
 class LifeWalk {
  public:
-  LifeWalk(const Program& program, const MemoryOptions& options) : program_(program), lives_(program.tensors.size()) {
+  LifeWalk(const Program& program, const MemoryOptions& options)
+      : program_(program), lives_(program.tensors.size()) {
     if (options.in_memory == nullptr) return;
     is_listed_.emplace(program.tensors.size(), false);
     for (TensorId tensor : *options.in_memory) (*is_listed_)[tensor.value] = true;
@@ -79,7 +80,8 @@ class LifeWalk {
 
   void Walk(const Item& item, int depth) {
     open_.push_back({&item, next_step_, {}});
-    VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind) { Touch(tensor); });
+    VisitAccesses(program_, item,
+                  [&](TensorId tensor, absl::Span<const IndexId>, AccessKind) { Touch(tensor); });
     if (const auto* loop = item.As<Loop>()) {
       for (const Item& inner : loop->body) Walk(inner, depth + 1);
     } else if (const auto* declaration = item.As<Declaration>()) {
@@ -121,7 +123,8 @@ class LifeWalk {
 
 class Planner {
  public:
-  Planner(const Program& program, const MemoryOptions& options) : program_(program), options_(options), take_over_(program) {}
+  Planner(const Program& program, const MemoryOptions& options)
+      : program_(program), options_(options), take_over_(program) {}
 
   MemoryPlan Run() {
     lives_ = LifeWalk(program_, options_).Run(plan_.first_steps);
@@ -142,10 +145,12 @@ class Planner {
   std::vector<TensorId> Planned() const {
     std::vector<TensorId> order;
     for (size_t i = 0; i < lives_.size(); ++i) {
-      if (lives_[i].planned && lives_[i].first != nullptr) order.push_back(TensorId{static_cast<int32_t>(i)});
+      if (lives_[i].planned && lives_[i].first != nullptr)
+        order.push_back(TensorId{static_cast<int32_t>(i)});
     }
-    std::stable_sort(order.begin(), order.end(),
-                     [&](TensorId a, TensorId b) { return LifeOf(a).steps.first < LifeOf(b).steps.first; });
+    std::stable_sort(order.begin(), order.end(), [&](TensorId a, TensorId b) {
+      return LifeOf(a).steps.first < LifeOf(b).steps.first;
+    });
     return order;
   }
 
@@ -184,7 +189,8 @@ class Planner {
     const int donor = DonorOf(tensor);
     if (donor < 0) {
       ending_[life.last].push_back(static_cast<int>(plan_.buffers.size()));
-      plan_.buffers.push_back({{tensor}, life.steps.first, life.steps.last, life.is_private, TensorId()});
+      plan_.buffers.push_back(
+          {{tensor}, life.steps.first, life.steps.last, life.is_private, TensorId()});
       return;
     }
     ending_[life.last].push_back(donor);
@@ -200,7 +206,8 @@ class Planner {
       return;
     }
     for (TensorId input : program_.inputs) {
-      if (!program_[input].shape_only && CanTakeOver(input, output)) plan_.aliases.emplace_back(output, input);
+      if (!program_[input].shape_only && CanTakeOver(input, output))
+        plan_.aliases.emplace_back(output, input);
     }
   }
 
@@ -241,7 +248,8 @@ class Placement {
     for (size_t i = 0; i < plan_.buffers.size(); ++i) {
       if (plan_.buffers[i].output.value < 0) order.push_back(static_cast<int>(i));
     }
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return arena_.bytes[a] > arena_.bytes[b]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return arena_.bytes[a] > arena_.bytes[b]; });
     return order;
   }
 
@@ -272,7 +280,8 @@ class Placement {
       free = std::max(free, AlignedForArena(piece.end));
     }
     const int64_t offset = best >= 0 ? best : free;
-    if (bytes > kLargestTensor - offset) return absl::InvalidArgumentError("the arena's size overflows");
+    if (bytes > kLargestTensor - offset)
+      return absl::InvalidArgumentError("the arena's size overflows");
     arena_.offsets[buffer] = offset;
     int64_t& total = plan_.buffers[buffer].is_private ? arena_.private_total : arena_.total;
     total = std::max(total, offset + bytes);
@@ -316,13 +325,15 @@ std::vector<ItemLives> LivesOfItems(const Program& program, const MemoryPlan& pl
   };
   for (const PlannedBuffer& buffer : plan.buffers) {
     if (buffer.is_private) continue;
-    for (TensorId temp : buffer.tensors) items[item_of(plan.lifetimes[temp.value].first)].born.push_back(temp);
+    for (TensorId temp : buffer.tensors)
+      items[item_of(plan.lifetimes[temp.value].first)].born.push_back(temp);
   }
   for (size_t i = 0; i < program.tensors.size(); ++i) {
     const Storage storage = program.tensors[i].storage;
     const bool is_temp = storage == Storage::kTemp || storage == Storage::kAccumulator;
     const int last = plan.lifetimes[i].last;
-    if (is_temp && last >= 0) items[item_of(last)].dying.push_back(TensorId{static_cast<int32_t>(i)});
+    if (is_temp && last >= 0)
+      items[item_of(last)].dying.push_back(TensorId{static_cast<int32_t>(i)});
   }
   return items;
 }

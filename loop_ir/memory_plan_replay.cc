@@ -29,12 +29,14 @@ struct Place {
 class Replay {
  public:
   Replay(const SizedProgram& sized, const MemoryPlan& plan, const Arena& arena)
-      : sized_(sized), program_(sized.program()), places_(program_.tensors.size()), bytes_(program_.tensors.size()) {
+      : sized_(sized), program_(sized.program()), places_(program_.tensors.size()),
+        bytes_(program_.tensors.size()) {
     for (size_t i = 0; i < places_.size(); ++i) places_[i].region = static_cast<int>(i);
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
       const PlannedBuffer& buffer = plan.buffers[i];
       const int region = buffer.is_private ? kPrivateArena : kArena;
-      const Place place = buffer.output.value >= 0 ? Place{buffer.output.value, 0} : Place{region, arena.offsets[i]};
+      const Place place = buffer.output.value >= 0 ? Place{buffer.output.value, 0}
+                                                   : Place{region, arena.offsets[i]};
       for (TensorId tensor : buffer.tensors) places_[tensor.value] = place;
     }
   }
@@ -48,7 +50,8 @@ class Replay {
       if (a.reads) Read(a);
       if (a.writes) Write(a.tensor, a.element);
     };
-    NESTOR_RETURN_IF_ERROR(WalkAccesses(sized_, gathered, access, [&](TensorId tensor) { Declare(tensor); }));
+    NESTOR_RETURN_IF_ERROR(
+        WalkAccesses(sized_, gathered, access, [&](TensorId tensor) { Declare(tensor); }));
     for (TensorId output : program_.outputs) {
       for (int64_t i = 0; i < elements_[output.value]; ++i) Read({output, i, true, false});
     }
@@ -66,9 +69,11 @@ class Replay {
     bytes_[i] = ElementBytes(program_[tensor]);
     const Place& place = places_[i];
     const int64_t end = place.region == kArena ? arena.total : arena.private_total;
-    const bool fits = place.offset >= 0 && place.offset % kArenaAlignment == 0 && place.offset + bytes <= end;
+    const bool fits =
+        place.offset >= 0 && place.offset % kArenaAlignment == 0 && place.offset + bytes <= end;
     if (place.region >= 0 || fits) return absl::OkStatus();
-    return absl::InternalError(absl::StrCat(program_[tensor].name, " at ", place.offset, " is out of the arena"));
+    return absl::InternalError(
+        absl::StrCat(program_[tensor].name, " at ", place.offset, " is out of the arena"));
   }
 
   Owner& At(TensorId tensor, int64_t element, int64_t byte) {
@@ -85,7 +90,8 @@ class Replay {
   }
 
   void Write(TensorId tensor, int64_t element) {
-    for (int64_t byte = 0; byte < bytes_[tensor.value]; ++byte) At(tensor, element, byte) = {tensor, element};
+    for (int64_t byte = 0; byte < bytes_[tensor.value]; ++byte)
+      At(tensor, element, byte) = {tensor, element};
   }
 
   std::string ElementText(TensorId tensor, int64_t element) const {
@@ -96,7 +102,8 @@ class Replay {
     for (int64_t byte = 0; byte < bytes_[a.tensor.value] && status_.ok(); ++byte) {
       const Owner& owner = At(a.tensor, a.element, byte);
       if (owner.tensor == a.tensor && owner.element == a.element) continue;
-      const std::string found = owner.element < 0 ? "nothing" : ElementText(owner.tensor, owner.element);
+      const std::string found =
+          owner.element < 0 ? "nothing" : ElementText(owner.tensor, owner.element);
       status_ = absl::InternalError(
           absl::StrCat(ElementText(a.tensor, a.element), " is read where ", found, " was written"));
     }

@@ -24,16 +24,20 @@ Program Parse(absl::string_view text) {
 }
 
 Program Around(absl::string_view items) {
-  return Parse(absl::StrCat("program p(x: f32[N, N], w: f32[N, N]) -> (y: f32[N, N]) {\n", items, "\n}\n"));
+  return Parse(
+      absl::StrCat("program p(x: f32[N, N], w: f32[N, N]) -> (y: f32[N, N]) {\n", items, "\n}\n"));
 }
 
 // "t>u 0..3" for each buffer, "=y" behind one in an output; then "y=x" aliases.
 std::string TextOf(const Program& program, const MemoryPlan& plan) {
   std::vector<std::string> parts;
-  const auto name = [&](std::string* out, TensorId tensor) { absl::StrAppend(out, program[tensor].name); };
+  const auto name = [&](std::string* out, TensorId tensor) {
+    absl::StrAppend(out, program[tensor].name);
+  };
   for (const PlannedBuffer& buffer : plan.buffers) {
-    parts.push_back(absl::StrCat(absl::StrJoin(buffer.tensors, ">", name), " ", buffer.first, "..", buffer.last,
-                                 buffer.output.value >= 0 ? absl::StrCat("=", program[buffer.output].name) : ""));
+    parts.push_back(absl::StrCat(
+        absl::StrJoin(buffer.tensors, ">", name), " ", buffer.first, "..", buffer.last,
+        buffer.output.value >= 0 ? absl::StrCat("=", program[buffer.output].name) : ""));
   }
   for (const auto& [output, input] : plan.aliases) {
     parts.push_back(absl::StrCat(program[output].name, "=", program[input].name));
@@ -44,14 +48,17 @@ std::string TextOf(const Program& program, const MemoryPlan& plan) {
 int64_t NoGather(TensorId, int64_t) { return 0; }
 
 // Places and replays; then with each alias.
-void ExpectSound(const Program& program, const MemoryPlan& plan, const Sizes& sizes, GatheredValue gathered) {
+void ExpectSound(const Program& program, const MemoryPlan& plan, const Sizes& sizes,
+                 GatheredValue gathered) {
   const auto sized = SizedProgram::Create(program, sizes);
   ASSERT_TRUE(sized.ok()) << sized.status();
   const auto arena = EvaluatePlan(*sized, plan);
   ASSERT_TRUE(arena.ok()) << arena.status();
   EXPECT_GE(arena->total, arena->lower_bound);
   for (int alias = -1; alias < static_cast<int>(plan.aliases.size()); ++alias) {
-    EXPECT_EQ(ReplayPlan(*sized, plan, *arena, gathered, alias), absl::OkStatus()) << alias << "\n" << ToText(program);
+    EXPECT_EQ(ReplayPlan(*sized, plan, *arena, gathered, alias), absl::OkStatus())
+        << alias << "\n"
+        << ToText(program);
   }
 }
 
@@ -203,7 +210,8 @@ TEST(MemoryPlan, Errors) {
   for (int64_t n : {int64_t{1} << 20, int64_t{1} << 30}) {
     const auto sized = SizedProgram::Create(program, {{"N", n}});
     ASSERT_TRUE(sized.ok()) << sized.status();
-    EXPECT_EQ(EvaluatePlan(*sized, PlanMemory(program)).status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(EvaluatePlan(*sized, PlanMemory(program)).status().code(),
+              absl::StatusCode::kInvalidArgument);
   }
 }
 
@@ -223,16 +231,19 @@ std::string RandomIntervals(int temps, std::mt19937_64& random) {
     absl::StrAppend(&bodies[first], "t", t, "[0] = 1.0  ");
     absl::StrAppend(&bodies[last], "y = t", t, "[0]  ");
   }
-  for (const std::string& body : bodies) absl::StrAppend(&text, "for i in [0, N) { ", body, "y = 1.0 }\n");
+  for (const std::string& body : bodies)
+    absl::StrAppend(&text, "for i in [0, N) { ", body, "y = 1.0 }\n");
   return text + "}\n";
 }
 
 void ExpectApart(const MemoryPlan& plan, const Arena& arena) {
   for (size_t a = 0; a < plan.buffers.size(); ++a) {
     EXPECT_EQ(arena.offsets[a] % kArenaAlignment, 0);
-    EXPECT_LE(arena.offsets[a] + arena.bytes[a], plan.buffers[a].is_private ? arena.private_total : arena.total);
+    EXPECT_LE(arena.offsets[a] + arena.bytes[a],
+              plan.buffers[a].is_private ? arena.private_total : arena.total);
     for (size_t b = 0; b < a; ++b) {
-      const bool meet = plan.buffers[a].first <= plan.buffers[b].last && plan.buffers[b].first <= plan.buffers[a].last;
+      const bool meet = plan.buffers[a].first <= plan.buffers[b].last &&
+                        plan.buffers[b].first <= plan.buffers[a].last;
       const bool apart = arena.offsets[a] + arena.bytes[a] <= arena.offsets[b] ||
                          arena.offsets[b] + arena.bytes[b] <= arena.offsets[a];
       EXPECT_TRUE(!meet || apart) << a << " and " << b;
@@ -255,14 +266,16 @@ TEST(MemoryPlan, RandomIntervals) {
     ratios.push_back(static_cast<double>(arena->total) / static_cast<double>(arena->lower_bound));
   }
   std::sort(ratios.begin(), ratios.end());
-  std::printf("arena / lower bound: median %.3f, 9th decile %.3f, worst %.3f\n", ratios[150], ratios[270], ratios[299]);
+  std::printf("arena / lower bound: median %.3f, 9th decile %.3f, worst %.3f\n", ratios[150],
+              ratios[270], ratios[299]);
   EXPECT_LE(ratios[150], 1.05);
   EXPECT_LE(ratios[270], 1.15);
 }
 
 // One of the places that in-place proofs must tell apart.
 std::string RandomPlace(std::mt19937_64& random) {
-  static const char* const kPlaces[] = {"i, j", "i, j", "i, j", "j, i", "i, 0", "i, N - 1 - j", "0, j", "i, i"};
+  static const char* const kPlaces[] = {"i, j", "i, j",         "i, j", "j, i",
+                                        "i, 0", "i, N - 1 - j", "0, j", "i, i"};
   return kPlaces[random() % 8];
 }
 
@@ -270,15 +283,20 @@ std::string RandomPlace(std::mt19937_64& random) {
 std::string RandomElementwise(std::mt19937_64& random) {
   std::string text = "program p(x: f32[N, N], w: f32[N, N]) -> (y: f32[N, N], z: f32[N, N]) {\n";
   std::vector<std::string> written = {"x", "w"};
-  const auto read = [&] { return absl::StrCat(written[random() % written.size()], "[", RandomPlace(random), "]"); };
+  const auto read = [&] {
+    return absl::StrCat(written[random() % written.size()], "[", RandomPlace(random), "]");
+  };
   for (int t = 0; t < 5; ++t) absl::StrAppend(&text, "temp t", t, ": f32[N, N]\n");
   for (const char* target : {"t0", "t1", "t2", "t3", "t4", "y", "z"}) {
     std::string head = random() % 6 == 0 ? "for k in [0, 2) { " : "";
     absl::StrAppend(&text, head, "for i in [0, N) { ");
-    if (random() % 4 == 0) absl::StrAppend(&text, "acc s: f32 = max  for j in [0, N) { s max= ", read(), " }  ");
-    absl::StrAppend(&text, "for j in [0, N) { ", target, "[i, j] = ", read(), " + ", read(), " } }", head.empty() ? "" : " }", "\n");
+    if (random() % 4 == 0)
+      absl::StrAppend(&text, "acc s: f32 = max  for j in [0, N) { s max= ", read(), " }  ");
+    absl::StrAppend(&text, "for j in [0, N) { ", target, "[i, j] = ", read(), " + ", read(), " } }",
+                    head.empty() ? "" : " }", "\n");
     written.push_back(target);
-    if (random() % 3 == 0) written.erase(written.begin() + static_cast<int64_t>(random() % written.size()));
+    if (random() % 3 == 0)
+      written.erase(written.begin() + static_cast<int64_t>(random() % written.size()));
   }
   return text + "}\n";
 }
@@ -293,7 +311,8 @@ class ScopeWriter {
     const size_t around = visible_.size();
     for (int item = 0; item < 5; ++item) {
       const bool nested = depth < 2 && random_() % 5 == 0;
-      text += nested ? absl::StrCat("for k", next_++, " in [0, 2) { ", Run(depth + 1), "}\n") : Tensor();
+      text += nested ? absl::StrCat("for k", next_++, " in [0, 2) { ", Run(depth + 1), "}\n")
+                     : Tensor();
     }
     visible_.resize(around);
     return text;
@@ -303,8 +322,9 @@ class ScopeWriter {
   std::string Tensor() {
     const std::string name = absl::StrCat("t", next_++);
     const bool is_sum = random_() % 4 == 0;
-    std::string text = absl::StrCat(is_sum ? "acc " : "temp ", name, is_sum ? ": f32[N] = sum  " : ": f32[N]  ",
-                                    "for j in [0, N) { ", name, is_sum ? "[j] += " : "[j] = ", Read(), " + ", Read(), " }");
+    std::string text = absl::StrCat(
+        is_sum ? "acc " : "temp ", name, is_sum ? ": f32[N] = sum  " : ": f32[N]  ",
+        "for j in [0, N) { ", name, is_sum ? "[j] += " : "[j] = ", Read(), " + ", Read(), " }");
     visible_.push_back(name);
     if (random_() % 2 == 0) absl::StrAppend(&text, "  for j in [0, N) { y[i, j] = ", Read(), " }");
     return text + "\n";
@@ -314,7 +334,8 @@ class ScopeWriter {
   std::string Read() {
     if (visible_.empty() || random_() % 4 == 0) return "x[i, j]";
     const size_t back = random_() % std::min<size_t>(visible_.size(), random_() % 4 == 0 ? 9 : 2);
-    return absl::StrCat(visible_[visible_.size() - 1 - back], random_() % 2 == 0 ? "[j]" : "[N - 1 - j]");
+    return absl::StrCat(visible_[visible_.size() - 1 - back],
+                        random_() % 2 == 0 ? "[j]" : "[N - 1 - j]");
   }
 
   std::mt19937_64& random_;
@@ -326,7 +347,8 @@ TEST(MemoryPlan, RandomScopes) {
   std::mt19937_64 random(3);
   int shared = 0, taken_over = 0;
   for (int trial = 0; trial < 500; ++trial) {
-    const Program program = Around(absl::StrCat("for i in [0, N) { for j in [0, N) { y[i, j] = 0.0 }\n", ScopeWriter(random).Run(0), "}"));
+    const Program program = Around(absl::StrCat(
+        "for i in [0, N) { for j in [0, N) { y[i, j] = 0.0 }\n", ScopeWriter(random).Run(0), "}"));
     const MemoryPlan plan = PlanMemory(program);
     const auto sized = SizedProgram::Create(program, {{"N", 20}});
     ASSERT_TRUE(sized.ok()) << sized.status();

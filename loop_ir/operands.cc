@@ -1,5 +1,6 @@
-// The type rule of scalar ops: the table's row says how many operands there are, of which types, and what
-// comes of them; this adds that operands are of one type, and the messages where they are not.
+// The type rule of scalar ops: the table's row says how many operands there are, of which
+// types, and what comes of them; this adds that operands are of one type, and the messages
+// where they are not.
 #include "loop_ir/operands.h"
 
 #include "absl/status/status.h"
@@ -10,8 +11,8 @@ namespace nestor::loop {
 absl::StatusOr<DType> TypeOfApply(ScalarOp op, absl::Span<const DType> operands, DType target) {
   const ScalarOpRow& row = Row(op);
   if (static_cast<int>(operands.size()) != row.arity) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", row.name, "' takes ", row.arity, " operands, is given ", operands.size()));
+    return absl::InvalidArgumentError(absl::StrCat("'", row.name, "' takes ", row.arity,
+                                                   " operands, is given ", operands.size()));
   }
   const bool chooses = row.result == ResultType::kChoice;
   if (chooses && operands[0] != DType::kBool) {
@@ -20,12 +21,13 @@ absl::StatusOr<DType> TypeOfApply(ScalarOp op, absl::Span<const DType> operands,
   }
   for (DType type : operands.subspan(chooses ? 1 : 0)) {
     if (type == operands.back()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("types ", Name(type), " and ", Name(operands.back()),
-                                                   " do not mix in '", row.name, "': cast one"));
+    return absl::InvalidArgumentError(absl::StrCat("types ", Name(type), " and ",
+                                                   Name(operands.back()), " do not mix in '",
+                                                   row.name, "': cast one"));
   }
   if (const auto type = ResultTypeOf(op, operands.back(), target)) return *type;
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", row.name, "' takes ", Describe(row.operands), ", is given ", Name(operands.back())));
+  return absl::InvalidArgumentError(absl::StrCat("'", row.name, "' takes ", Describe(row.operands),
+                                                 ", is given ", Name(operands.back())));
 }
 
 }  // namespace nestor::loop

@@ -42,13 +42,17 @@ ValueId Append(Program& program, Value value) {
 
 }  // namespace
 
-ValueId Program::AddConstant(Scalar value) { return Append(*this, {ConstantValue{value}, value.type}); }
+ValueId Program::AddConstant(Scalar value) {
+  return Append(*this, {ConstantValue{value}, value.type});
+}
 
 ValueId Program::AddParam(absl::string_view name, DType type) {
   return Append(*this, {ParamValue{std::string(name)}, type});
 }
 
-ValueId Program::AddIndexValue(IndexId index) { return Append(*this, {IndexValue{index}, DType::kI64}); }
+ValueId Program::AddIndexValue(IndexId index) {
+  return Append(*this, {IndexValue{index}, DType::kI64});
+}
 
 ValueId Program::AddLoad(Access access) {
   const DType type = ReadType(tensors[access.tensor.value]);
@@ -66,12 +70,14 @@ namespace {
 // Whether nothing is to be visited before the value.
 bool IsLeaf(const Value& value) {
   const auto* load = absl::get_if<LoadValue>(&value.node);
-  return load != nullptr ? !load->access.fill.valid() : !absl::holds_alternative<ApplyValue>(value.node);
+  return load != nullptr ? !load->access.fill.valid()
+                         : !absl::holds_alternative<ApplyValue>(value.node);
 }
 
 }  // namespace
 
-void VisitValues(const Program& program, ValueId root, absl::FunctionRef<void(ValueId, const Value&)> visit) {
+void VisitValues(const Program& program, ValueId root,
+                 absl::FunctionRef<void(ValueId, const Value&)> visit) {
   if (IsLeaf(program[root])) return visit(root, program[root]);
   absl::InlinedVector<int32_t, 64> stack = {root.value};  // ~id where the operands were visited
   while (!stack.empty()) {
@@ -86,7 +92,8 @@ void VisitValues(const Program& program, ValueId root, absl::FunctionRef<void(Va
     stack.push_back(~top);
     const auto* apply = absl::get_if<ApplyValue>(&value.node);
     if (apply == nullptr) stack.push_back(absl::get<LoadValue>(value.node).access.fill.value);
-    else for (size_t i = apply->args.size(); i-- > 0;) stack.push_back(apply->args[i].value);
+    else
+      for (size_t i = apply->args.size(); i-- > 0;) stack.push_back(apply->args[i].value);
   }
 }
 
@@ -119,7 +126,8 @@ void VisitInLoops(const Scope& scope, LoopsAround& around,
 
 }  // namespace
 
-void VisitItemsInLoops(const Program& program, absl::FunctionRef<void(const Item&, const LoopsAround&)> visit) {
+void VisitItemsInLoops(const Program& program,
+                       absl::FunctionRef<void(const Item&, const LoopsAround&)> visit) {
   LoopsAround around;
   for (const Block& block : program.blocks) VisitInLoops(block.body, around, visit);
 }
@@ -140,7 +148,8 @@ void VisitValueIndices(const Program& program, ValueId id, absl::FunctionRef<voi
 
 }  // namespace
 
-void VisitIndices(const Program& program, const Item& item, absl::FunctionRef<void(IndexId)> visit) {
+void VisitIndices(const Program& program, const Item& item,
+                  absl::FunctionRef<void(IndexId)> visit) {
   if (const Loop* loop = item.As<Loop>()) {
     visit(loop->begin);
     visit(loop->end);

@@ -34,7 +34,9 @@ struct TensorId {
   friend bool operator==(TensorId a, TensorId b) { return a.value == b.value; }
   friend bool operator!=(TensorId a, TensorId b) { return a.value != b.value; }
   template <class H>
-  friend H AbslHashValue(H h, TensorId id) { return H::combine(std::move(h), id.value); }
+  friend H AbslHashValue(H h, TensorId id) {
+    return H::combine(std::move(h), id.value);
+  }
 };
 
 struct ValueId {
@@ -54,9 +56,9 @@ enum class Storage : uint8_t {
 };
 
 struct TensorInfo {
-  std::string name;         // unique in the program
-  DType type;               // of an arg accumulator: the type of the compared values
-  Shape shape;              // over symbols and the loop indices in scope
+  std::string name;  // unique in the program
+  DType type;        // of an arg accumulator: the type of the compared values
+  Shape shape;       // over symbols and the loop indices in scope
   Storage storage = Storage::kTemp;
   ReduceOp op = ReduceOp::kSum;  // of an accumulator
   bool is_register = false;      // of a temp or accumulator: constant extents, for a register tile
@@ -84,17 +86,27 @@ struct Access {
   uint64_t checked = 0;
 
   static constexpr size_t kCheckedBits = 64;
-  static uint64_t CheckedBit(size_t axis) { return uint64_t{1} << (axis < kCheckedBits ? axis : kCheckedBits - 1); }
+  static uint64_t CheckedBit(size_t axis) {
+    return uint64_t{1} << (axis < kCheckedBits ? axis : kCheckedBits - 1);
+  }
   bool IsChecked(size_t axis) const { return (checked & CheckedBit(axis)) != 0; }
 };
 
 // ---- Values: expression trees.
 
-struct ConstantValue { Scalar value; };
-struct ParamValue { std::string name; };  // a bool or float $param, with "$"
-struct IndexValue { IndexId index; };     // i64
-struct LoadValue { Access access; };
-struct ApplyValue {                       // a scalar op
+struct ConstantValue {
+  Scalar value;
+};
+struct ParamValue {
+  std::string name;
+};  // a bool or float $param, with "$"
+struct IndexValue {
+  IndexId index;
+};  // i64
+struct LoadValue {
+  Access access;
+};
+struct ApplyValue {  // a scalar op
   ScalarOp op;
   absl::InlinedVector<ValueId, 3> args;
 };
@@ -114,8 +126,9 @@ struct Statement {
   ValueId value;
   ValueId position;
   bool streams = false;  // what is written is not read soon: whole vectors go past the caches
-  // Conditions. Where one does not hold, the statement may be left out, or not: results are the same, as a sum is
-  // after a product with 0. The interpreter leaves it out, code does where that is quicker.
+  // Conditions. Where one does not hold, the statement may be left out, or not: results are the
+  // same, as a sum is after a product with 0. The interpreter leaves it out, code does where
+  // that is quicker.
   IndexList needed_if = {};
 };
 
@@ -133,13 +146,15 @@ struct LoopAttributes {
   bool parallel = false;  // iterations in any order, or at once
   bool vector = false;    // iterations in groups of lanes
   bool unroll = false;
-  int lanes = 0;          // of a vector loop: so many, a power of two; 0: it is not said
+  int lanes = 0;  // of a vector loop: so many, a power of two; 0: it is not said
 };
 
-// An element that is brought near since it is read soon: unmasked. It need not exist, but what its indices load must.
+// An element that is brought near since it is read soon: unmasked. It need not exist, but what its
+// indices load must.
 struct Prefetch {
   Access access;
-  // How near: into the first cache; or into the second, where so much is read first that the first would lose it.
+  // How near: into the first cache; or into the second, where so much is read first that the first
+  // would lose it.
   enum class Cache : uint8_t { kFirst, kSecond };
   Cache cache = Cache::kFirst;
 };
@@ -160,9 +175,13 @@ struct Item {
   absl::variant<Loop, Statement, Declaration> node;
 
   template <class Kind>
-  Kind* As() { return absl::get_if<Kind>(&node); }
+  Kind* As() {
+    return absl::get_if<Kind>(&node);
+  }
   template <class Kind>
-  const Kind* As() const { return absl::get_if<Kind>(&node); }
+  const Kind* As() const {
+    return absl::get_if<Kind>(&node);
+  }
 };
 
 struct Block {
@@ -177,7 +196,7 @@ struct Domain {
   IndexList extents;  // the index Program::domain_vars[k] runs over [0, extents[k])
   // The affine parts of places and conditions. A division by zero is out of bounds there.
   IndexList places;
-  IndexList values;   // numbers that the op computes with
+  IndexList values;  // numbers that the op computes with
 
   friend bool operator==(const Domain& a, const Domain& b) {
     return a.extents == b.extents && a.places == b.places && a.values == b.values;
@@ -205,7 +224,7 @@ struct Program {
   std::vector<std::string> vars;  // names of the loop indices, unique in the program
   std::vector<Value> values;
 
-  std::vector<TensorId> inputs;   // in the order of the signature
+  std::vector<TensorId> inputs;  // in the order of the signature
   std::vector<TensorId> outputs;
   std::vector<ParamInfo> params;
   std::vector<Equality> equalities;
@@ -216,7 +235,7 @@ struct Program {
   // are now may not run: see ProveNoOverflow.
   std::vector<Domain> assumptions;
   std::vector<int32_t> domain_vars;  // loop indices of no loop, shared by all domains
-  std::vector<TensorId> temps;    // declared for the whole program
+  std::vector<TensorId> temps;       // declared for the whole program
   std::vector<Block> blocks;
   // Whether every access is known to be in range along each axis that it does not mark
   // `checked`.
@@ -243,7 +262,8 @@ struct Program {
 // depth: a sum of n terms is n deep.
 
 // Calls `visit` on every value of the tree, operands first, fills included.
-void VisitValues(const Program& program, ValueId id, absl::FunctionRef<void(ValueId, const Value&)> visit);
+void VisitValues(const Program& program, ValueId id,
+                 absl::FunctionRef<void(ValueId, const Value&)> visit);
 
 // Calls `visit` on every item of the scope and below, in order, a loop before its
 // body.
@@ -256,7 +276,8 @@ void VisitItems(const Program& program, absl::FunctionRef<void(const Item&)> vis
 // The loops around an item, the outermost first.
 using LoopsAround = std::vector<const Loop*>;
 // Calls `visit` on every item of the program, in order, with the loops around it.
-void VisitItemsInLoops(const Program& program, absl::FunctionRef<void(const Item&, const LoopsAround&)> visit);
+void VisitItemsInLoops(const Program& program,
+                       absl::FunctionRef<void(const Item&, const LoopsAround&)> visit);
 
 // Calls `visit` on every index expression that the item itself holds: a loop's
 // bounds, a statement's places and conditions and those in its values, a

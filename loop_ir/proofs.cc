@@ -23,7 +23,8 @@ class ProofWalk {
 
   // Calls the visitors on every loop and statement, with the ranges at its place; a loop is entered
   // where its visitor says so.
-  void Run(absl::FunctionRef<bool(Loop&)> visit_loop, absl::FunctionRef<void(Statement&)> visit_statement) {
+  void Run(absl::FunctionRef<bool(Loop&)> visit_loop,
+           absl::FunctionRef<void(Statement&)> visit_statement) {
     for (Block& block : program_.blocks) Walk(block.body, visit_loop, visit_statement);
   }
 
@@ -33,7 +34,8 @@ class ProofWalk {
   uint64_t CheckedAxes(const Access& access) {
     IndexList key = access.place;
     key.insert(key.end(), access.conditions.begin(), access.conditions.end());
-    const auto [known, is_new] = checked_.try_emplace({innermost_, access.tensor, std::move(key)}, 0);
+    const auto [known, is_new] =
+        checked_.try_emplace({innermost_, access.tensor, std::move(key)}, 0);
     if (is_new) known->second = Prove(access);
     return known->second;
   }
@@ -50,7 +52,8 @@ class ProofWalk {
     return checked;
   }
 
-  void Walk(Scope& scope, absl::FunctionRef<bool(Loop&)> visit_loop, absl::FunctionRef<void(Statement&)> visit_statement) {
+  void Walk(Scope& scope, absl::FunctionRef<bool(Loop&)> visit_loop,
+            absl::FunctionRef<void(Statement&)> visit_statement) {
     for (Item& item : scope) {
       if (auto* statement = item.As<Statement>()) visit_statement(*statement);
       auto* loop = item.As<Loop>();
@@ -99,7 +102,8 @@ void SetMarks(Program& program, Statement& statement, const Marks& marks) {
     return known->second;
   };
   statement.value = RewriteValues(program, statement.value, mark);
-  if (statement.position.valid()) statement.position = RewriteValues(program, statement.position, mark);
+  if (statement.position.valid())
+    statement.position = RewriteValues(program, statement.position, mark);
 }
 
 }  // namespace
@@ -126,7 +130,8 @@ absl::StatusOr<bool> MarkLanes(Program& program, absl::FunctionRef<int(const Loo
   bool changed = false;
   ProofWalk walk(program);
   const auto runs_in_lanes = [&](const Loop& loop) {
-    return program.proven ? RunsInLanesAsMarked(program, loop) : RunsInLanes(program, walk.ranges(), loop, LaneMasks::kLoads);
+    return program.proven ? RunsInLanesAsMarked(program, loop)
+                          : RunsInLanes(program, walk.ranges(), loop, LaneMasks::kLoads);
   };
   const auto mark = [&](Loop& loop) {
     LoopAttributes& attributes = loop.attributes;
@@ -150,24 +155,29 @@ absl::Status VerifyProofs(const Program& program) {
   ProofWalk walk(copy);
   absl::Status status;
   const auto error = [&](const std::string& piece, absl::string_view what) {
-    if (status.ok()) status = absl::InvalidArgumentError(absl::StrCat("program ", copy.name, ": in `", piece, "`: ", what));
+    if (status.ok())
+      status = absl::InvalidArgumentError(
+          absl::StrCat("program ", copy.name, ": in `", piece, "`: ", what));
   };
   const auto look_at_loop = [&](Loop& loop) {
     const LoopAttributes& attributes = loop.attributes;
     if (attributes.lanes == 0) return true;
-    const bool good = attributes.vector && std::has_single_bit(static_cast<unsigned>(attributes.lanes)) &&
+    const bool good = attributes.vector &&
+                      std::has_single_bit(static_cast<unsigned>(attributes.lanes)) &&
                       RunsInLanes(copy, walk.ranges(), loop, LaneMasks::kLoads);
     if (!good) error(ToText(copy, Item{loop}), "the loop cannot run in so many lanes");
     VisitItems(loop.body, [&](const Item& item) {
       const auto* inner = item.As<Loop>();
-      if (inner != nullptr && inner->attributes.lanes > 0) error(ToText(copy, item), "a loop around it has lanes");
+      if (inner != nullptr && inner->attributes.lanes > 0)
+        error(ToText(copy, item), "a loop around it has lanes");
     });
     return true;
   };
   walk.Run(look_at_loop, [&](Statement& statement) {
     if (!copy.proven) return;
     const auto look = [&](const Access& access) {
-      if ((walk.CheckedAxes(access) & ~access.checked) != 0) error(ToText(copy, access), "neither proven to be in range nor checked");
+      if ((walk.CheckedAxes(access) & ~access.checked) != 0)
+        error(ToText(copy, access), "neither proven to be in range nor checked");
     };
     look(statement.target);
     VisitLoads(copy, statement, [&](ValueId, const Access& access) { look(access); });

@@ -12,8 +12,9 @@ namespace nestor::loop {
 namespace {
 
 std::string Around(absl::string_view items) {
-  return absl::StrCat("program p(x: f32[N, M], v: f32[N], w: f32[3], ids: i64[N]) -> (y: f32[N, M], r: f32[N]) {\n", items,
-                      "\n for i in [0, N) { r[i] = 0.0  for j in [0, M) { y[i, j] = 0.0 } }\n}\n");
+  return absl::StrCat(
+      "program p(x: f32[N, M], v: f32[N], w: f32[3], ids: i64[N]) -> (y: f32[N, M], r: f32[N]) {\n",
+      items, "\n for i in [0, N) { r[i] = 0.0  for j in [0, M) { y[i, j] = 0.0 } }\n}\n");
 }
 
 TEST(MarkChecked, TextInTextOut) {
@@ -33,13 +34,15 @@ TEST(MarkChecked, TextInTextOut) {
       {"for i in [0, N) { for j in [0, min(M, 3)) { y[i, j] = w[j] } for k in [0, M) { y[i, k] = w[k] } }",
        "for i in [0, N) { for j in [0, min(M, 3)) { y[i, j] = w[j] } for k in [0, M) { y[i, k] = w[k checked] } }"},
       // One load that stands twice.
-      {"for i in [0, N) { r[i] = v[ids[i]] * v[ids[i]] }", "for i in [0, N) { r[i] = v[ids[i] checked] * v[ids[i] checked] }"},
+      {"for i in [0, N) { r[i] = v[ids[i]] * v[ids[i]] }",
+       "for i in [0, N) { r[i] = v[ids[i] checked] * v[ids[i] checked] }"},
   };
   for (const auto& [before, after] : kCases) {
     Program program = ParseProgram(Around(before)).value();
     ASSERT_TRUE(Verify(program).ok()) << Verify(program);
     EXPECT_TRUE(*MarkChecked(program));
-    EXPECT_EQ(ToText(program), ToText(ParseProgram(Around(absl::StrCat("proven ", after))).value()));
+    EXPECT_EQ(ToText(program),
+              ToText(ParseProgram(Around(absl::StrCat("proven ", after))).value()));
     EXPECT_EQ(Verify(program), absl::OkStatus());
     EXPECT_FALSE(*MarkChecked(program)) << before;
   }
@@ -48,7 +51,8 @@ TEST(MarkChecked, TextInTextOut) {
 TEST(MarkChecked, WhatIsProvenLosesItsMark) {
   Program program = ParseProgram(Around("for i in [0, N) { r[i checked] = v[i checked] }")).value();
   EXPECT_TRUE(*MarkChecked(program));
-  EXPECT_EQ(ToText(program), ToText(ParseProgram(Around("proven for i in [0, N) { r[i] = v[i] }")).value()));
+  EXPECT_EQ(ToText(program),
+            ToText(ParseProgram(Around("proven for i in [0, N) { r[i] = v[i] }")).value()));
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ Ranges::Ranges(Program& program) : program_(program), pool_(program.pool), facts
   Begin();
   // Substitutions before anything else, and what follows from divisions last, when
   // their divisors' signs are known.
-  for (const Equality& equality : program.equalities) SubstituteEqual(equality.left, equality.right);
+  for (const Equality& equality : program.equalities)
+    SubstituteEqual(equality.left, equality.right);
   AddSymbols();
   AddChecks();
   for (const Equality& equality : program.equalities) {
@@ -40,7 +41,9 @@ void Ranges::AddSymbols() {
   }
   // Whether nothing new can be learnt of it: that a dimension of no other name is not negative.
   absl::flat_hash_set<IndexId> learnt;
-  const auto is_learnt = [&](IndexId e) { return learnt.contains(e) && facts_.Substituted(e) == e; };
+  const auto is_learnt = [&](IndexId e) {
+    return learnt.contains(e) && facts_.Substituted(e) == e;
+  };
   IndexList dimensions;
   for (IndexId extent : extents) {
     VisitIndex(pool_, extent, [&](IndexId e, const IndexNode& node) {
@@ -85,9 +88,10 @@ void Ranges::SubstituteEqual(IndexId left, IndexId right) {
 bool Ranges::SubstituteSymbol(IndexId symbol, IndexId by) {
   if (pool_[symbol].kind != IndexKind::kSymbol) return false;
   const AtomProduct atoms = facts_.SumOf(by).Atoms();
-  const bool plain = facts_.SumOf(by).exact() && std::all_of(atoms.begin(), atoms.end(), [&](IndexId e) {
-                       return e != symbol && pool_[e].kind == IndexKind::kSymbol;
-                     });
+  const bool plain =
+      facts_.SumOf(by).exact() && std::all_of(atoms.begin(), atoms.end(), [&](IndexId e) {
+        return e != symbol && pool_[e].kind == IndexKind::kSymbol;
+      });
   if (plain) facts_.Substitute(symbol, by);
   return plain;
 }
@@ -127,7 +131,9 @@ void Ranges::LearnLoop(const Head& loop) {
   AddLess(loop.begin, loop.end);
   const AtomSum first = facts_.SumOf(loop.begin), end = facts_.SumOf(loop.end);
   const auto is_whole = [&](const AtomSum& sum) {
-    return sum.exact() && absl::c_all_of(sum.terms(), [&](const AtomSum::Term& t) { return t.coefficient % loop.step == 0; });
+    return sum.exact() && absl::c_all_of(sum.terms(), [&](const AtomSum::Term& t) {
+             return t.coefficient % loop.step == 0;
+           });
   };
   facts_.AddVar(loop.var, first, end - AtomSum(is_whole(end - first) ? loop.step : 1));
   frames_.back().proven.clear();
@@ -171,7 +177,9 @@ void Ranges::Learn(const AtomSum& sum) {
 }
 
 void Ranges::AddLessEqual(IndexId a, IndexId b) { Learn(facts_.SumOf(b) - facts_.SumOf(a)); }
-void Ranges::AddLess(IndexId a, IndexId b) { Learn(facts_.SumOf(b) - facts_.SumOf(a) - AtomSum(1)); }
+void Ranges::AddLess(IndexId a, IndexId b) {
+  Learn(facts_.SumOf(b) - facts_.SumOf(a) - AtomSum(1));
+}
 
 // Known only where the order of the two is.
 void Ranges::AddDifferent(IndexId a, IndexId b) {
@@ -185,7 +193,8 @@ void Ranges::AddDifferent(IndexId a, IndexId b) {
 void Ranges::AddDefined(IndexId e) {
   std::vector<IndexId> divisors;
   VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
-    if (node.kind == IndexKind::kDiv || node.kind == IndexKind::kMod) divisors.push_back(node.args[1]);
+    if (node.kind == IndexKind::kDiv || node.kind == IndexKind::kMod)
+      divisors.push_back(node.args[1]);
   });
   for (IndexId divisor : divisors) AddNonZero(divisor);
 }
@@ -351,7 +360,8 @@ bool Ranges::IsLoopIndex(IndexId e, IndexId extent) const {
     return end && size && *end <= *size;
   };
   return std::any_of(unasked_.begin(), unasked_.end(), covers) ||
-         std::any_of(frames_.begin(), frames_.end(), [&](const Frame& frame) { return covers(frame.loop); });
+         std::any_of(frames_.begin(), frames_.end(),
+                     [&](const Frame& frame) { return covers(frame.loop); });
 }
 
 bool Ranges::InRange(IndexId e, IndexId extent) {
@@ -381,7 +391,8 @@ bool Ranges::RunsOnce(const Loop& loop) {
   Settle();
   if (!Defined(loop.begin) || !Defined(loop.end)) return false;
   const AtomSum count = facts_.SumOf(loop.end) - facts_.SumOf(loop.begin);
-  return facts_.Proves(AtomSum(loop.step) - count, Facts::kFewSteps) && facts_.Proves(count - AtomSum(1));
+  return facts_.Proves(AtomSum(loop.step) - count, Facts::kFewSteps) &&
+         facts_.Proves(count - AtomSum(1));
 }
 
 }  // namespace nestor::loop

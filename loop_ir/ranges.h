@@ -44,7 +44,9 @@ class Ranges {
 
   // Into the loop's body, and back out of the one entered last. What the loop says is
   // learnt when something is asked inside it: of most loops most passes ask nothing.
-  void Enter(const Loop& loop) { unasked_.push_back(Head{loop.var, loop.begin, loop.end, loop.step}); }
+  void Enter(const Loop& loop) {
+    unasked_.push_back(Head{loop.var, loop.begin, loop.end, loop.step});
+  }
   void Leave() { Forget(); }
   // That a condition holds, or that a place is within a tensor's shape; Forget
   // ends what began last: such an assumption, or a loop.
@@ -125,8 +127,8 @@ class Ranges {
   Program& program_;
   IndexPool& pool_;
   Facts facts_;
-  std::vector<IndexId> nonzero_;  // divisors that are not zero here
-  std::vector<IndexId> held_;     // conditions that hold here
+  std::vector<IndexId> nonzero_;                        // divisors that are not zero here
+  std::vector<IndexId> held_;                           // conditions that hold here
   std::vector<std::pair<int64_t, int64_t>> multiples_;  // loop index, step
   std::vector<Frame> frames_;
   // Of scopes within the last frame: nothing was asked in them yet. nullopt: an assumption

@@ -1,5 +1,5 @@
-// Judge asks Ranges about each access where it stands, and writes a letter for each answer: `t`, `f` or
-// `?` for a condition, `y` or `n` for a place that is, or is not, proven to be in range.
+// Judge asks Ranges about each access where it stands, and writes a letter for each answer: `t`,
+// `f` or `?` for a condition, `y` or `n` for a place that is, or is not, proven to be in range.
 // CheckVerdicts then runs the loops for small sizes and $params, evaluates the same accesses in the
 // same order, and finds any letter that is wrong.
 #include "loop_ir/ranges_enumeration.h"
@@ -77,10 +77,12 @@ class Walker {
 // Runs a program's scopes for given symbols and compares.
 class Enumeration {
  public:
-  Enumeration(const Program& program, const Verdicts& verdicts) : program_(program), verdicts_(verdicts) {
+  Enumeration(const Program& program, const Verdicts& verdicts)
+      : program_(program), verdicts_(verdicts) {
     for (size_t i = 0; i < program.pool.size(); ++i) {
       const IndexNode& node = program.pool[IndexId{static_cast<int32_t>(i)}];
-      may_overflow_ |= node.kind == IndexKind::kConst && (node.value > 1000000 || node.value < -1000000);
+      may_overflow_ |=
+          node.kind == IndexKind::kConst && (node.value > 1000000 || node.value < -1000000);
     }
   }
 
@@ -112,19 +114,24 @@ class Enumeration {
     }
     for (const RangeCheck& c : program_.range_checks) {
       const auto value = Eval(c.value);
-      if (!value || *value < c.low.value_or(*value) || *value > c.high.value_or(*value)) return false;
+      if (!value || *value < c.low.value_or(*value) || *value > c.high.value_or(*value))
+        return false;
     }
     for (const Equality& e : program_.equalities) {
       if (!Eval(e.left) || Eval(e.left) != Eval(e.right)) return false;
     }
-    const auto value = [&](const std::string& name) -> absl::optional<int64_t> { return symbols_->at(name); };
+    const auto value = [&](const std::string& name) -> absl::optional<int64_t> {
+      return symbols_->at(name);
+    };
     return !may_overflow_ || ProveNoOverflow(program_, value).ok();
   }
 
   absl::optional<int64_t> Eval(IndexId e) const {
-    const auto leaf = [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+    const auto leaf = [&](const IndexNode& node,
+                          absl::Span<const int64_t>) -> absl::optional<int64_t> {
       if (node.kind == IndexKind::kVar) return vars_[node.value];
-      if (node.kind == IndexKind::kSymbol) return symbols_->at(program_.pool.SymbolNameAt(node.value));
+      if (node.kind == IndexKind::kSymbol)
+        return symbols_->at(program_.pool.SymbolNameAt(node.value));
       return absl::nullopt;
     };
     return EvaluateIndex(program_.pool, e, leaf);
@@ -138,7 +145,8 @@ class Enumeration {
       if (loop == nullptr) continue;
       const auto begin = Eval(loop->begin), end = Eval(loop->end);
       if (!begin || !end) return false;
-      if (*begin <= *end && CheckedApply(IndexKind::kAdd, *end, -*begin) == absl::nullopt) return false;
+      if (*begin <= *end && CheckedApply(IndexKind::kAdd, *end, -*begin) == absl::nullopt)
+        return false;
       for (int64_t i = *begin; i < *end; i += loop->step) {
         if (++steps_ > kMaxIterations) return false;
         vars_[loop->var] = i;

@@ -11,7 +11,7 @@
 namespace nestor::loop {
 namespace {
 
-constexpr int kMaxConsequences = 3; // divisions eliminated from a fact
+constexpr int kMaxConsequences = 3;  // divisions eliminated from a fact
 
 Number Sum(Number a, Number b) {
   int64_t sum;
@@ -54,10 +54,12 @@ Interval Scaled(const Interval& a, int64_t by) {
 // For a divisor of at least 1.
 Interval Quotient(const Interval& a, const Interval& b) {
   Interval result;
-  if (a.low) result.low = *a.low >= 0 ? (b.high ? Apply(IndexKind::kDiv, a.low, b.high) : Number(0))
-                                      : Apply(IndexKind::kDiv, a.low, b.low);
-  if (a.high) result.high = *a.high >= 0 ? Apply(IndexKind::kDiv, a.high, b.low)
-                                         : (b.high ? Apply(IndexKind::kDiv, a.high, b.high) : Number(-1));
+  if (a.low)
+    result.low = *a.low >= 0 ? (b.high ? Apply(IndexKind::kDiv, a.low, b.high) : Number(0))
+                             : Apply(IndexKind::kDiv, a.low, b.low);
+  if (a.high)
+    result.high = *a.high >= 0 ? Apply(IndexKind::kDiv, a.high, b.low)
+                               : (b.high ? Apply(IndexKind::kDiv, a.high, b.high) : Number(-1));
   return result;
 }
 
@@ -74,7 +76,9 @@ Interval Least(const Interval& a, const Interval& b) {
 }
 
 // Behind the first term.
-bool RestIsConstant(const AtomSum& sum) { return sum.size() == 1 || (sum.size() == 2 && sum.ConstantTerm() != 0); }
+bool RestIsConstant(const AtomSum& sum) {
+  return sum.size() == 1 || (sum.size() == 2 && sum.ConstantTerm() != 0);
+}
 
 Interval Negative(const Interval& a) { return Scaled(a, -1); }
 
@@ -84,13 +88,14 @@ Interval Negative(const Interval& a) { return Scaled(a, -1); }
 
 IndexId Facts::Substituted(IndexId e) {
   if (substitutions_.empty()) return e;
-  return ReplaceLeaves(pool_, e, IndexKind::kSymbol, [&](int64_t number) -> absl::optional<IndexId> {
-    const IndexId symbol = pool_.Make(IndexKind::kSymbol, number, {});
-    for (const auto& [from, to] : substitutions_) {
-      if (from == symbol) return to;
-    }
-    return absl::nullopt;
-  });
+  return ReplaceLeaves(pool_, e, IndexKind::kSymbol,
+                       [&](int64_t number) -> absl::optional<IndexId> {
+                         const IndexId symbol = pool_.Make(IndexKind::kSymbol, number, {});
+                         for (const auto& [from, to] : substitutions_) {
+                           if (from == symbol) return to;
+                         }
+                         return absl::nullopt;
+                       });
 }
 
 void Facts::Substitute(IndexId symbol, IndexId by) {
@@ -148,7 +153,8 @@ int Facts::LevelOf(IndexId atom) {
   if (memo.level_version == version_) return memo.level;
   if (memo.vars.empty()) CollectVars(pool_, atom, memo.vars);
   size_t level = vars_.size();
-  while (level > 0 && !std::binary_search(memo.vars.begin(), memo.vars.end(), vars_[level - 1].var)) --level;
+  while (level > 0 && !std::binary_search(memo.vars.begin(), memo.vars.end(), vars_[level - 1].var))
+    --level;
   memo.level_version = version_;
   return memo.level = static_cast<int>(level);
 }
@@ -166,19 +172,22 @@ void Facts::Tighten(IndexId atom, Interval by) {
 }
 
 // c*v + k >= 0 bounds v; anything else is kept, with what follows from it.
-void Facts::AddNonNegative(const AtomSum& sum) {
-  AddConsequences(sum, 0);
-}
+void Facts::AddNonNegative(const AtomSum& sum) { AddConsequences(sum, 0); }
 
 void Facts::AddConsequences(const AtomSum& sum, int depth) {
-  // Not what is known already. A search would find more of that, but takes longer than to remember it.
-  if (!sum.exact() || sum.Constant() || known_.size() >= kMaxKnown || IsNonNegative(KnownIntervalOf(sum))) return;
+  // Not what is known already. A search would find more of that, but takes longer than
+  // to remember it.
+  if (!sum.exact() || sum.Constant() || known_.size() >= kMaxKnown ||
+      IsNonNegative(KnownIntervalOf(sum)))
+    return;
   const AtomSum::Term first = sum.terms().front();
   const bool alone = first.atoms.size() == 1 && RestIsConstant(sum);
   if (alone && first.coefficient != std::numeric_limits<int64_t>::min()) {
     // v >= -floor(k/c), or of a negative c, v <= floor(k/-c).
     const int64_t k = sum.ConstantTerm(), c = first.coefficient;
-    if (c > 0) Tighten(first.atoms[0], {Apply(IndexKind::kMul, CheckedApply(IndexKind::kDiv, k, c), -1), {}});
+    if (c > 0)
+      Tighten(first.atoms[0],
+              {Apply(IndexKind::kMul, CheckedApply(IndexKind::kDiv, k, c), -1), {}});
     if (c < 0) Tighten(first.atoms[0], {{}, CheckedApply(IndexKind::kDiv, k, -c)});
   }
   if (!alone) known_.push_back(sum);
@@ -195,15 +204,18 @@ void Facts::AddConsequences(const AtomSum& sum, int depth) {
     if (node.kind == IndexKind::kDiv && ProvesPositive(node.args[1])) {
       const AtomSum a = SumOf(node.args[0]), b = SumOf(node.args[1]);
       AddConsequences(parts->factor * (up ? a : a - b + AtomSum(1)) + b * parts->rest, depth + 1);
-    } else if (node.kind == IndexKind::kMod && up && ProvesPositive(node.args[1]) && Proves(SumOf(node.args[0]), kFewSteps)) {
+    } else if (node.kind == IndexKind::kMod && up && ProvesPositive(node.args[1]) &&
+               Proves(SumOf(node.args[0]), kFewSteps)) {
       AddConsequences(parts->factor * SumOf(node.args[0]) + parts->rest, depth + 1);
     } else if (node.kind == (up ? IndexKind::kMin : IndexKind::kMax)) {
-      for (IndexId arg : node.args) AddConsequences(parts->factor * SumOf(arg) + parts->rest, depth + 1);
+      for (IndexId arg : node.args)
+        AddConsequences(parts->factor * SumOf(arg) + parts->rest, depth + 1);
     } else if (node.kind == (up ? IndexKind::kMax : IndexKind::kMin)) {
       // What one of them does not reach the other does.
       for (size_t i : {0, 1}) {
         const Number other = IntervalOf(parts->factor * SumOf(node.args[1 - i]) + parts->rest).high;
-        if (other && *other < 0) AddConsequences(parts->factor * SumOf(node.args[i]) + parts->rest, depth + 1);
+        if (other && *other < 0)
+          AddConsequences(parts->factor * SumOf(node.args[i]) + parts->rest, depth + 1);
       }
     }
   }
@@ -212,9 +224,12 @@ void Facts::AddConsequences(const AtomSum& sum, int depth) {
 // c*v*w >= k with c, k > 0: of factors that are not negative, none is zero.
 void Facts::AddFactors(const AtomSum& sum) {
   const AtomSum::Term first = sum.terms().front();
-  if (first.atoms.size() < 2 || first.coefficient < 0 || !RestIsConstant(sum) || sum.ConstantTerm() >= 0) return;
-  const bool signs_known = std::all_of(first.atoms.begin(), first.atoms.end(),
-                                       [&](IndexId atom) { return IsNonNegative(IntervalOf(atom)); });
+  if (first.atoms.size() < 2 || first.coefficient < 0 || !RestIsConstant(sum) ||
+      sum.ConstantTerm() >= 0)
+    return;
+  const bool signs_known = std::all_of(first.atoms.begin(), first.atoms.end(), [&](IndexId atom) {
+    return IsNonNegative(IntervalOf(atom));
+  });
   for (IndexId atom : first.atoms) {
     if (signs_known) Tighten(atom, {1, {}});
   }
@@ -248,8 +263,8 @@ Interval Facts::IntervalOf(IndexId atom) {
 
 Interval Facts::ComputeInterval(IndexId atom) {
   const IndexNode node = pool_[atom];
-  if (node.kind != IndexKind::kDiv && node.kind != IndexKind::kMod && node.kind != IndexKind::kMin &&
-      node.kind != IndexKind::kMax) {
+  if (node.kind != IndexKind::kDiv && node.kind != IndexKind::kMod &&
+      node.kind != IndexKind::kMin && node.kind != IndexKind::kMax) {
     return Interval();
   }
   const Interval a = KnownIntervalOf(SumOf(node.args[0])), b = KnownIntervalOf(SumOf(node.args[1]));

@@ -63,8 +63,8 @@ class Facts {
 
   // What is remembered of an expression that stands in sums.
   struct Atom {
-    Interval stated;          // as far as facts say
-    Interval interval;        // memo of IntervalOf, if `version` is that of the facts
+    Interval stated;    // as far as facts say
+    Interval interval;  // memo of IntervalOf, if `version` is that of the facts
     int64_t version = -1;
     std::vector<int64_t> vars;  // the loop indices in it, once they were wanted
     int level = 0;              // memo of LevelOf, likewise
@@ -98,9 +98,10 @@ class Facts {
   std::vector<AtomSum> known_;  // each >= 0
   std::vector<Var> vars_;       // outermost first
   std::vector<Atom> atoms_;
-  int64_t version_ = 0;         // of all that is known; comes again with Restore only
+  int64_t version_ = 0;  // of all that is known; comes again with Restore only
   int64_t last_version_ = 0;
-  std::vector<std::pair<int32_t, Interval>> overwritten_;  // what Tighten replaced, by number of the atom
+  // What Tighten replaced, by number of the atom.
+  std::vector<std::pair<int32_t, Interval>> overwritten_;
 };
 
 }  // namespace nestor::loop

@@ -20,7 +20,8 @@ class Generator {
     std::string text = "program p(x: f32[N, M], z: f32[N*M], w: f32[K]; $s: i64";
     if (Pick(2)) absl::StrAppend(&text, " in [", Pick(3) - 1, ", ", Pick(2) ? "inf" : "4", "]");
     absl::StrAppend(&text, ", $t: i64) -> (r: f32) {\n");
-    if (Pick(3) == 0) absl::StrAppend(&text, "  require ", Symbolic(1), " == ", Symbolic(1), " \"\"\n");
+    if (Pick(3) == 0)
+      absl::StrAppend(&text, "  require ", Symbolic(1), " == ", Symbolic(1), " \"\"\n");
     if (Pick(3) == 0) absl::StrAppend(&text, "  require 1 <= $t <= inf \"\"\n");
     if (Pick(3) == 0) absl::StrAppend(&text, "  require 0 <= ", Symbolic(1), " <= inf \"\"\n");
     Scope(text, 1);
@@ -60,7 +61,8 @@ class Generator {
 
   std::string Condition() {
     static const char* const kCompare[] = {" < ", " <= ", " >= ", " > ", " == ", " != "};
-    if (Pick(6) == 0) return absl::StrCat("(", Condition(), Pick(2) ? ") && (" : ") || (", Condition(), ")");
+    if (Pick(6) == 0)
+      return absl::StrCat("(", Condition(), Pick(2) ? ") && (" : ") || (", Condition(), ")");
     if (Pick(8) == 0) return absl::StrCat("!(", Condition(), ")");
     return absl::StrCat(Expression(1), kCompare[Pick(6)], Expression(Pick(3)));
   }
@@ -84,8 +86,10 @@ class Generator {
     absl::StrAppend(&text, indent, "for ", var, " in [", begin, ", ", Expression(Pick(3)), ")",
                     Pick(4) ? "" : absl::StrCat(" step ", 1 + Pick(4)), " {\n");
     vars_.push_back(var);
-    const std::string load = Pick(2) ? absl::StrCat("x[", Place(2)) : absl::StrCat(Pick(2) ? "z[" : "w[", Place(1));
-    absl::StrAppend(&text, indent, "  drop r if ", Conditions(), " = ", load, " | 0.0 if ", Conditions(), "]\n");
+    const std::string load =
+        Pick(2) ? absl::StrCat("x[", Place(2)) : absl::StrCat(Pick(2) ? "z[" : "w[", Place(1));
+    absl::StrAppend(&text, indent, "  drop r if ", Conditions(), " = ", load, " | 0.0 if ",
+                    Conditions(), "]\n");
     if (depth < 3) Scope(text, depth + 1);
     vars_.pop_back();
     absl::StrAppend(&text, indent, "}\n");

@@ -67,7 +67,8 @@ class ProofSearch {
     const int sign = SignOf(parts->factor, used, depth);
     if (IsCase(atom, sign)) return ProvesCases(atom, *parts, used, depth);
     if (sign != 0) return ProvesWithBound(atom, sign > 0, *parts, used, depth);
-    return ProvesWithBound(atom, true, *parts, used, depth) && ProvesWithBound(atom, false, *parts, used, depth);
+    return ProvesWithBound(atom, true, *parts, used, depth) &&
+           ProvesWithBound(atom, false, *parts, used, depth);
   }
 
   // By intervals, or by writing each atom as its lower bound plus something that
@@ -91,7 +92,8 @@ class ProofSearch {
   }
 
   static bool HasNoNegative(const AtomSum& p) {
-    return p.exact() && absl::c_all_of(p.terms(), [](const AtomSum::Term& t) { return t.coefficient >= 0; });
+    return p.exact() &&
+           absl::c_all_of(p.terms(), [](const AtomSum::Term& t) { return t.coefficient >= 0; });
   }
 
   // With each atom plus its lower bound for the atom.
@@ -151,7 +153,8 @@ class ProofSearch {
   bool ProvesCases(IndexId atom, const AtomSum::Parts& parts, FactSet used, int depth) {
     const IndexNode node = pool_[atom];
     for (IndexId arg : node.args) {
-      const bool holds = Proves(parts.rest.PlusProduct(parts.factor, facts_.SumOf(arg)), used, depth + 1);
+      const bool holds =
+          Proves(parts.rest.PlusProduct(parts.factor, facts_.SumOf(arg)), used, depth + 1);
       if (!holds && !IsOther(atom, node.kind, facts_.SumOf(arg), used)) return false;
     }
     return true;
@@ -164,8 +167,10 @@ class ProofSearch {
   }
 
   // With the atom replaced by its bound: scale * atom >= limit, or <=; scale > 0.
-  bool ProvesReplaced(const AtomSum::Parts& parts, const AtomSum& scale, const AtomSum& limit, FactSet used, int depth) {
-    if (scale.Constant() == 1) return Proves(parts.rest.PlusProduct(parts.factor, limit), used, depth + 1);
+  bool ProvesReplaced(const AtomSum::Parts& parts, const AtomSum& scale, const AtomSum& limit,
+                      FactSet used, int depth) {
+    if (scale.Constant() == 1)
+      return Proves(parts.rest.PlusProduct(parts.factor, limit), used, depth + 1);
     if (const auto times = parts.factor.ExactQuotient(scale)) {
       return Proves(parts.rest.PlusProduct(*times, limit), used, depth + 1);
     }
@@ -173,7 +178,8 @@ class ProofSearch {
   }
 
   // By bounds of known facts only where its own do not do.
-  bool ProvesWithBound(IndexId atom, bool lower, const AtomSum::Parts& parts, FactSet used, int depth) {
+  bool ProvesWithBound(IndexId atom, bool lower, const AtomSum::Parts& parts, FactSet used,
+                       int depth) {
     if (ProvesWithOwnBound(atom, lower, parts, used, depth)) return true;
     if (ProvesWithKnown(atom, lower, parts, used, depth)) return true;
     const Interval interval = facts_.IntervalOf(atom);
@@ -181,7 +187,8 @@ class ProofSearch {
     return number && ProvesReplaced(parts, 1, *number, used, depth);
   }
 
-  bool ProvesWithOwnBound(IndexId atom, bool lower, const AtomSum::Parts& parts, FactSet used, int depth) {
+  bool ProvesWithOwnBound(IndexId atom, bool lower, const AtomSum::Parts& parts, FactSet used,
+                          int depth) {
     const IndexNode node = pool_[atom];
     switch (node.kind) {
       case IndexKind::kVar: {
@@ -196,8 +203,10 @@ class ProofSearch {
     }
   }
 
-  // With any of the arguments. Each is tried for a few steps first: one that does not do can take all that are left.
-  bool ProvesWithAny(const AtomProduct& arguments, const AtomSum::Parts& parts, FactSet used, int depth) {
+  // With any of the arguments. Each is tried for a few steps first: one that does not do can take
+  // all that are left.
+  bool ProvesWithAny(const AtomProduct& arguments, const AtomSum::Parts& parts, FactSet used,
+                     int depth) {
     const auto proves = [&](IndexId argument) {
       return ProvesReplaced(parts, 1, facts_.SumOf(argument), used, depth);
     };
@@ -224,12 +233,14 @@ class ProofSearch {
     return args;
   }
 
-  bool ProvesWithDivision(const IndexNode& node, bool lower, const AtomSum::Parts& parts, FactSet used, int depth) {
+  bool ProvesWithDivision(const IndexNode& node, bool lower, const AtomSum::Parts& parts,
+                          FactSet used, int depth) {
     const AtomSum &a = facts_.SumOf(node.args[0]), &b = facts_.SumOf(node.args[1]);
     if (!Proves(b - AtomSum(1), used, kMaxDepth / 2)) return false;
     if (node.kind == IndexKind::kDiv) {
       return ProvesReplaced(parts, b, lower ? a - b + AtomSum(1) : a, used, depth) ||
-             ProvesByQuotient(node, lower, parts, used, depth) || ProvesByWholeQuotient(parts, a, b, used, depth);
+             ProvesByQuotient(node, lower, parts, used, depth) ||
+             ProvesByWholeQuotient(parts, a, b, used, depth);
     }
     const IndexId quotient = pool_.Div(node.args[0], node.args[1]);
     const bool is_small = !lower && Proves(a, used, kMaxDepth / 2);
@@ -242,7 +253,8 @@ class ProofSearch {
   }
 
   // a / (b*c) as (a / b) / c, where a / b occurs too.
-  bool ProvesByQuotient(const IndexNode& node, bool lower, const AtomSum::Parts& parts, FactSet used, int depth) {
+  bool ProvesByQuotient(const IndexNode& node, bool lower, const AtomSum::Parts& parts,
+                        FactSet used, int depth) {
     const Number divisor = pool_.ConstValue(node.args[1]);
     if (!divisor) return false;
     return absl::c_any_of(parts.rest.Atoms(), [&](IndexId atom) {
@@ -251,24 +263,28 @@ class ProofSearch {
       const Number b = pool_.ConstValue(other.args[1]);
       if (!b || *b <= 0 || *b >= *divisor || *divisor % *b != 0) return false;
       const int64_t c = *divisor / *b;
-      return ProvesReplaced(parts, c, AtomSum::OfAtom(atom) - AtomSum(lower ? c - 1 : 0), used, depth);
+      return ProvesReplaced(parts, c, AtomSum::OfAtom(atom) - AtomSum(lower ? c - 1 : 0), used,
+                            depth);
     });
   }
 
   // f*q + G with q = a / b and G >= g: f*q >= -g where q is at least -g/f rounded up (at most, for
   // f < 0, rounded down), which bounds a. The bound above loses b - 1 of a.
-  bool ProvesByWholeQuotient(const AtomSum::Parts& parts, const AtomSum& a, const AtomSum& b, FactSet used, int depth) {
+  bool ProvesByWholeQuotient(const AtomSum::Parts& parts, const AtomSum& a, const AtomSum& b,
+                             FactSet used, int depth) {
     const Number f = parts.factor.Constant(), g = facts_.IntervalOf(parts.rest).low;
     if (!f || !g || *f == 0) return false;
     const bool lower = *f > 0;
-    const Number limit = lower ? Product(Apply(IndexKind::kDiv, g, f), -1) : Apply(IndexKind::kDiv, g, Product(f, -1));
+    const Number limit = lower ? Product(Apply(IndexKind::kDiv, g, f), -1)
+                               : Apply(IndexKind::kDiv, g, Product(f, -1));
     if (!limit) return false;
     const AtomSum least = a - b * AtomSum(*limit);  // a % b where q is the limit
     return Proves(lower ? least : b - AtomSum(1) - least, used, depth + 1);
   }
 
   // A known F = c*v + G >= 0: c*v >= -G, and of a negative c: -c*v <= G.
-  bool ProvesWithKnown(IndexId atom, bool lower, const AtomSum::Parts& parts, FactSet used, int depth) {
+  bool ProvesWithKnown(IndexId atom, bool lower, const AtomSum::Parts& parts, FactSet used,
+                       int depth) {
     for (size_t i = 0; i < facts_.known_.size(); ++i) {
       const FactSet bit = FactSet{1} << i;
       if ((used & bit) != 0 || !facts_.known_[i].Holds(atom)) continue;
@@ -276,7 +292,8 @@ class ProofSearch {
       if (!known) continue;
       const AtomSum scale = lower ? known->factor : -known->factor;
       if (!IsPositive(scale)) continue;
-      if (ProvesReplaced(parts, scale, lower ? -known->rest : known->rest, used | bit, depth)) return true;
+      if (ProvesReplaced(parts, scale, lower ? -known->rest : known->rest, used | bit, depth))
+        return true;
     }
     return false;
   }
@@ -289,7 +306,8 @@ class ProofSearch {
 bool Facts::Proves(const AtomSum& sum, int steps) {
   if (KnownLeast(sum).value_or(-1) >= 0) return true;  // a search finds it late, among all others
   const bool in_full = steps >= kSteps && !known_.empty();
-  return (in_full && ProofSearch(*this, kOwnSteps).ProvesByOwnBounds(sum)) || ProofSearch(*this, steps).Proves(sum);
+  return (in_full && ProofSearch(*this, kOwnSteps).ProvesByOwnBounds(sum)) ||
+         ProofSearch(*this, steps).Proves(sum);
 }
 
 }  // namespace nestor::loop

@@ -182,7 +182,8 @@ std::pair<AtomSum, AtomSum> AtomSum::DividedBy(const AtomSum& divisor) const {
     const bool divides = atoms && lead.coefficient != std::numeric_limits<int64_t>::min() &&
                          first.coefficient != std::numeric_limits<int64_t>::min() &&
                          first.coefficient % lead.coefficient == 0;
-    const AtomSum part = OfTerm(divides ? Term{*atoms, first.coefficient / lead.coefficient} : first);
+    const AtomSum part =
+        OfTerm(divides ? Term{*atoms, first.coefficient / lead.coefficient} : first);
     rest = rest - (divides ? part * divisor : part);
     (divides ? quotient : remainder) = (divides ? quotient : remainder) + part;
     if (steps == kMaxTerms) return {Inexact(), Inexact()};
@@ -202,7 +203,8 @@ absl::optional<AtomSum::Parts> AtomSum::SplitBy(IndexId atom) const {
   Parts parts;
   parts.factor.exact_ = parts.rest.exact_ = exact_;
   for (const Term& term : terms()) {
-    const size_t at = static_cast<size_t>(std::find(term.atoms.begin(), term.atoms.end(), atom) - term.atoms.begin());
+    const size_t at = static_cast<size_t>(std::find(term.atoms.begin(), term.atoms.end(), atom) -
+                                          term.atoms.begin());
     if (at == term.atoms.size()) {
       parts.rest.Add(term.atoms, term.coefficient);
       continue;

@@ -173,13 +173,16 @@ class AtomSum::Iterator {
     else at_ += 3 + Atoms();
     return *this;
   }
-  friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_ && a.constant_ == b.constant_; }
+  friend bool operator==(const Iterator& a, const Iterator& b) {
+    return a.at_ == b.at_ && a.constant_ == b.constant_;
+  }
   friend bool operator!=(const Iterator& a, const Iterator& b) { return !(a == b); }
 
  private:
   friend class AtomSum;
   friend class Terms;
-  Iterator(const IndexId* at, const IndexId* end, int64_t constant) : at_(at), end_(end), constant_(constant) {}
+  Iterator(const IndexId* at, const IndexId* end, int64_t constant)
+      : at_(at), end_(end), constant_(constant) {}
   size_t Atoms() const { return static_cast<size_t>(at_->value); }
 
   const IndexId *at_, *end_;

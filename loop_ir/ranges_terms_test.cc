@@ -50,7 +50,9 @@ class Sums {
     }
     return value;
   }
-  uint64_t ValueOf(IndexId atom) const { return static_cast<uint64_t>(values_[static_cast<size_t>(NumberOf(atom))]); }
+  uint64_t ValueOf(IndexId atom) const {
+    return static_cast<uint64_t>(values_[static_cast<size_t>(NumberOf(atom))]);
+  }
 
  private:
   int NumberOf(IndexId atom) const {
@@ -81,10 +83,12 @@ void ExpectInOrder(const AtomSum& sum) {
 TEST(AtomSumTest, OperationsAreThoseOfNumbers) {
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     Sums sums(seed);
-    const AtomSum a = sums.Draw(sums.Below(14), 4), b = sums.Draw(sums.Below(5), 3), c = sums.Draw(sums.Below(3), 9);
+    const AtomSum a = sums.Draw(sums.Below(14), 4), b = sums.Draw(sums.Below(5), 3),
+                  c = sums.Draw(sums.Below(3), 9);
     const uint64_t x = sums.ValueOf(a), y = sums.ValueOf(b), z = sums.ValueOf(c);
     const std::pair<AtomSum, uint64_t> cases[] = {
-        {a + b, x + y}, {a - b, x - y}, {-c, -z}, {a * b, x * y}, {b * c, y * z}, {a.PlusProduct(b, c), x + y * z},
+        {a + b, x + y}, {a - b, x - y}, {-c, -z},
+        {a * b, x * y}, {b * c, y * z}, {a.PlusProduct(b, c), x + y * z},
     };
     for (const auto& [sum, value] : cases) {
       if (!sum.exact()) continue;  // too long

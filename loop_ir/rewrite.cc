@@ -18,7 +18,8 @@ void RewriteList(IndexList& list, IndexMap index) {
 // Operands first, without recursion: `map` is given each value with its operands mapped,
 // and gives what stands for it.
 ValueId Rebuild(Program& program, ValueId root, absl::FunctionRef<ValueId(ValueId)> map) {
-  absl::InlinedVector<std::pair<ValueId, bool>, 32> stack = {{root, false}};  // whether the operands are in `rebuilt`
+  // Whether the operands are in `rebuilt`.
+  absl::InlinedVector<std::pair<ValueId, bool>, 32> stack = {{root, false}};
   absl::InlinedVector<ValueId, 32> rebuilt;
   while (!stack.empty()) {
     const auto [id, ready] = stack.back();
@@ -54,7 +55,9 @@ namespace {
 
 // An access is copied only where something in it changes: most hold what they held.
 ValueId RewriteIndicesOfLoad(Program& program, ValueId id, IndexMap index) {
-  const auto access = [&]() -> const Access& { return absl::get<LoadValue>(program[id].node).access; };
+  const auto access = [&]() -> const Access& {
+    return absl::get<LoadValue>(program[id].node).access;
+  };
   absl::InlinedVector<IndexId, 8> by;
   bool changed = false;
   const auto map = [&](IndexId e) {
@@ -80,20 +83,24 @@ ValueId RewriteIndicesOfLeaf(Program& program, ValueId id, IndexMap index) {
     const IndexId old = node->index, by = index(old);
     return by == old ? id : program.AddIndexValue(by);
   }
-  return absl::holds_alternative<LoadValue>(program[id].node) ? RewriteIndicesOfLoad(program, id, index) : id;
+  return absl::holds_alternative<LoadValue>(program[id].node)
+             ? RewriteIndicesOfLoad(program, id, index)
+             : id;
 }
 
 }  // namespace
 
 ValueId RewriteIndices(Program& program, ValueId id, IndexMap index) {
-  return Rebuild(program, id, [&](ValueId rebuilt) { return RewriteIndicesOfLeaf(program, rebuilt, index); });
+  return Rebuild(program, id,
+                 [&](ValueId rebuilt) { return RewriteIndicesOfLeaf(program, rebuilt, index); });
 }
 
 ValueId RewriteValues(Program& program, ValueId id, ValueMap map) {
   return Rebuild(program, id, [&](ValueId rebuilt) { return map(rebuilt).value_or(rebuilt); });
 }
 
-ValueId RewriteLoads(Program& program, ValueId value, TensorId tensor, absl::FunctionRef<void(Access&)> change) {
+ValueId RewriteLoads(Program& program, ValueId value, TensorId tensor,
+                     absl::FunctionRef<void(Access&)> change) {
   return RewriteValues(program, value, [&](ValueId id) -> absl::optional<ValueId> {
     const auto* load = absl::get_if<LoadValue>(&program[id].node);
     if (load == nullptr || load->access.tensor != tensor) return absl::nullopt;
@@ -103,9 +110,11 @@ ValueId RewriteLoads(Program& program, ValueId value, TensorId tensor, absl::Fun
   });
 }
 
-void RewriteLoads(Program& program, Statement& statement, TensorId tensor, absl::FunctionRef<void(Access&)> change) {
+void RewriteLoads(Program& program, Statement& statement, TensorId tensor,
+                  absl::FunctionRef<void(Access&)> change) {
   statement.value = RewriteLoads(program, statement.value, tensor, change);
-  if (statement.position.valid()) statement.position = RewriteLoads(program, statement.position, tensor, change);
+  if (statement.position.valid())
+    statement.position = RewriteLoads(program, statement.position, tensor, change);
 }
 
 void RewriteIndices(Program& program, Scope& scope, IndexMap index) {
@@ -120,7 +129,8 @@ void RewriteIndices(Program& program, Scope& scope, IndexMap index) {
     } else if (Statement* statement = item.As<Statement>()) {
       statement->target = RewriteAccess(program, std::move(statement->target), index);
       statement->value = RewriteIndices(program, statement->value, index);
-      if (statement->position.valid()) statement->position = RewriteIndices(program, statement->position, index);
+      if (statement->position.valid())
+        statement->position = RewriteIndices(program, statement->position, index);
       RewriteList(statement->needed_if, index);
     } else {
       RewriteList(program[item.As<Declaration>()->tensor].shape, index);
@@ -134,13 +144,14 @@ using PlaceChange = absl::FunctionRef<bool(TensorId, IndexList& place)>;
 
 IndexId RewritePlacesIn(Program& program, IndexId e, PlaceChange change) {
   if (!program.pool.HasLoad(e)) return e;
-  return CopyIndex(program.pool, e, program.pool,
-                   [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
-                     if (node.kind != IndexKind::kLoad) return absl::nullopt;
-                     IndexList place(args.begin(), args.end());
-                     if (!change(TensorId{static_cast<int32_t>(node.value)}, place)) return absl::nullopt;
-                     return program.pool.Load(node.value, place);
-                   });
+  return CopyIndex(
+      program.pool, e, program.pool,
+      [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
+        if (node.kind != IndexKind::kLoad) return absl::nullopt;
+        IndexList place(args.begin(), args.end());
+        if (!change(TensorId{static_cast<int32_t>(node.value)}, place)) return absl::nullopt;
+        return program.pool.Load(node.value, place);
+      });
 }
 
 ValueId RewritePlacesIn(Program& program, ValueId value, PlaceChange change) {
@@ -160,7 +171,8 @@ void RewritePlaces(Program& program, Scope& scope, PlaceChange change) {
   VisitStatements(scope, [&](Statement& statement) {
     change(statement.target.tensor, statement.target.place);
     statement.value = RewritePlacesIn(program, statement.value, change);
-    if (statement.position.valid()) statement.position = RewritePlacesIn(program, statement.position, change);
+    if (statement.position.valid())
+      statement.position = RewritePlacesIn(program, statement.position, change);
   });
 }
 
@@ -195,7 +207,8 @@ class ValueSweep {
 
   void Compact() {
     std::vector<Value> kept;
-    kept.reserve(number_.size() - static_cast<size_t>(std::count(number_.begin(), number_.end(), kUnused)));
+    kept.reserve(number_.size() -
+                 static_cast<size_t>(std::count(number_.begin(), number_.end(), kUnused)));
     for (size_t i = 0; i < number_.size(); ++i) {
       if (number_[i] == kUnused) continue;
       number_[i] = static_cast<int32_t>(kept.size());
@@ -233,7 +246,8 @@ void DropUnusedValues(Program& program, Scope* outside) { ValueSweep(program, ou
 
 namespace {
 
-void VisitInLoops(Item& item, LoopsAround& around, absl::FunctionRef<void(Statement&, const LoopsAround&)> visit) {
+void VisitInLoops(Item& item, LoopsAround& around,
+                  absl::FunctionRef<void(Statement&, const LoopsAround&)> visit) {
   if (Statement* statement = item.As<Statement>()) return visit(*statement, around);
   Loop* loop = item.As<Loop>();
   if (loop == nullptr) return;
@@ -251,7 +265,8 @@ void VisitStatements(Item& item, absl::FunctionRef<void(Statement&, const LoopsA
 
 void VisitStatements(Scope& scope, absl::FunctionRef<void(Statement&)> visit) {
   LoopsAround around;
-  for (Item& item : scope) VisitInLoops(item, around, [&](Statement& s, const LoopsAround&) { visit(s); });
+  for (Item& item : scope)
+    VisitInLoops(item, around, [&](Statement& s, const LoopsAround&) { visit(s); });
 }
 
 void VisitStatements(Program& program, absl::FunctionRef<void(Statement&)> visit) {

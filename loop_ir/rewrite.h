@@ -26,9 +26,11 @@ ValueId RewriteValues(Program& program, ValueId value, ValueMap map);
 
 // Lets `change` edit the access of each load of `tensor` in the value: what it leaves of the
 // conditions and the fill, the load keeps.
-ValueId RewriteLoads(Program& program, ValueId value, TensorId tensor, absl::FunctionRef<void(Access&)> change);
+ValueId RewriteLoads(Program& program, ValueId value, TensorId tensor,
+                     absl::FunctionRef<void(Access&)> change);
 // In a statement's value and position.
-void RewriteLoads(Program& program, Statement& statement, TensorId tensor, absl::FunctionRef<void(Access&)> change);
+void RewriteLoads(Program& program, Statement& statement, TensorId tensor,
+                  absl::FunctionRef<void(Access&)> change);
 
 // Every index expression of the scope and below: bounds, places, conditions,
 // values, extents of what it declares.
@@ -37,7 +39,8 @@ void RewriteIndices(Program& program, Scope& scope, IndexMap index);
 // Lets `change` edit the place of every access in the scope and below: stores, loads,
 // and loads in index expressions. It says whether it changed the place; the rank of
 // the tensor may change with it.
-void RewritePlaces(Program& program, Scope& scope, absl::FunctionRef<bool(TensorId, IndexList& place)> change);
+void RewritePlaces(Program& program, Scope& scope,
+                   absl::FunctionRef<bool(TensorId, IndexList& place)> change);
 
 // Frees the values that no statement of the program's blocks or of `outside`, a scope
 // that was taken out of them, holds any more. The others are renumbered, in their

@@ -14,9 +14,9 @@ namespace nestor::loop {
 namespace {
 
 Program Of(absl::string_view items) {
-  const std::string text = absl::StrCat(
-      "program p(x: f32[N], ids: i64[N]; $k: i64 = 1) -> (y: f32[N], d: i64[N]) {\n", items,
-      "\n  block { drop y[0] = 0.0  drop d[0] = 0 }\n}\n");
+  const std::string text =
+      absl::StrCat("program p(x: f32[N], ids: i64[N]; $k: i64 = 1) -> (y: f32[N], d: i64[N]) {\n",
+                   items, "\n  block { drop y[0] = 0.0  drop d[0] = 0 }\n}\n");
   const absl::StatusOr<Program> program = ParseProgram(text);
   EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
   if (!program.ok()) return Program();
@@ -25,7 +25,8 @@ Program Of(absl::string_view items) {
 }
 
 int32_t VarOf(const Program& program, absl::string_view name) {
-  return static_cast<int32_t>(std::find(program.vars.begin(), program.vars.end(), name) - program.vars.begin());
+  return static_cast<int32_t>(std::find(program.vars.begin(), program.vars.end(), name) -
+                              program.vars.begin());
 }
 
 // i becomes i + 1 everywhere below the loop over i.
@@ -39,9 +40,11 @@ TEST(Rewrite, IndicesOfAScope) {
        "drop y[i + 1] if i + 1 < 3, ids[i + 1] < N = x[2*i + 2 | 0.0 if i + 1 == 1]"},
       {"y[0] = x[ids[ids[i]]]", "y[0] = x[ids[ids[i + 1]]]"},
       {"y[0] = f32(index(i*N)) + f32(d[i])", "y[0] = f32(index((i + 1)*N)) + f32(d[i + 1])"},
-      {"acc b: f32 = argmax  b argmax= (x[i], index(i))", "acc b: f32 = argmax  b argmax= (x[i + 1], index(i + 1))"},
+      {"acc b: f32 = argmax  b argmax= (x[i], index(i))",
+       "acc b: f32 = argmax  b argmax= (x[i + 1], index(i + 1))"},
       {"for k in [i, N) { y[k] += x[i] }", "for k in [i + 1, N) { y[k] += x[i + 1] }"},
-      {"for k in [0, 2*i) { temp t: f32[i]  t[k] = 1.0 }", "for k in [0, 2*i + 2) { temp t: f32[i + 1]  t[k] = 1.0 }"},
+      {"for k in [0, 2*i) { temp t: f32[i]  t[k] = 1.0 }",
+       "for k in [0, 2*i + 2) { temp t: f32[i + 1]  t[k] = 1.0 }"},
       {"y[0] = x[1 | 2.0 if N < 3]", ""},
       {"for k in [0, N) { y[k] = x[k] }", ""},
   };
@@ -53,8 +56,10 @@ TEST(Rewrite, IndicesOfAScope) {
     const IndexId i = program.pool.Var(VarOf(program, "i"));
     replace.Set(VarOf(program, "i"), program.pool.Add(i, program.pool.Const(1)));
     EXPECT_FALSE(replace.empty());
-    RewriteIndices(program, program.blocks[0].body[0].As<Loop>()->body, [&](IndexId e) { return replace(e); });
-    EXPECT_EQ(ToText(program), ToText(Of(absl::StrCat("for i in [0, N) { ", *c.after ? c.after : c.before, " }"))));
+    RewriteIndices(program, program.blocks[0].body[0].As<Loop>()->body,
+                   [&](IndexId e) { return replace(e); });
+    EXPECT_EQ(ToText(program),
+              ToText(Of(absl::StrCat("for i in [0, N) { ", *c.after ? c.after : c.before, " }"))));
     if (*c.after != '\0') continue;
     EXPECT_EQ(program.values.size(), values) << "a value in which nothing was replaced is new";
   }
@@ -62,17 +67,22 @@ TEST(Rewrite, IndicesOfAScope) {
 
 // At once: what stands for one index may hold another.
 TEST(Rewrite, ReplacesAtOnce) {
-  Program program = Of("for i in [0, N) { for j in [0, N) { y[i] = x[j - i] + f32(index(i + 2*j)) } }");
+  Program program =
+      Of("for i in [0, N) { for j in [0, N) { y[i] = x[j - i] + f32(index(i + 2*j)) } }");
   VarReplacement replace(program);
   const int32_t i = VarOf(program, "i"), j = VarOf(program, "j");
   replace.Set(i, program.pool.Var(j));
   replace.Set(j, program.pool.Var(i));
   Loop& inner = *program.blocks[0].body[0].As<Loop>()->body[0].As<Loop>();
   RewriteIndices(program, inner.body, [&](IndexId e) { return replace(e); });
-  EXPECT_EQ(ToText(program), ToText(Of("for i in [0, N) { for j in [0, N) { y[j] = x[i - j] + f32(index(2*i + j)) } }")));
+  EXPECT_EQ(
+      ToText(program),
+      ToText(Of("for i in [0, N) { for j in [0, N) { y[j] = x[i - j] + f32(index(2*i + j)) } }")));
 }
 
-Statement& First(Program& program) { return *program.blocks[0].body[0].As<Loop>()->body[0].As<Statement>(); }
+Statement& First(Program& program) {
+  return *program.blocks[0].body[0].As<Loop>()->body[0].As<Statement>();
+}
 
 // Operands first: what replaces them is seen by the map, what replaces the whole is not.
 TEST(Rewrite, Values) {
@@ -83,7 +93,8 @@ TEST(Rewrite, Values) {
       {"x[i]", "y[i]"},
       {"exp(x[i])", "y[i]"},
       {"exp(exp(x[i]) + 1.0)", "y[i] + 1.0"},
-      {"where(x[i] < 1.0, exp(x[0]), log(x[i] * x[i]))", "where(y[i] < 1.0, y[0], log(y[i] * y[i]))"},
+      {"where(x[i] < 1.0, exp(x[0]), log(x[i] * x[i]))",
+       "where(y[i] < 1.0, y[0], log(y[i] * y[i]))"},
       {"log(1.0) + f32(index(i))", ""},
       {"f32(d[i])", ""},
   };
@@ -105,15 +116,18 @@ TEST(Rewrite, Values) {
     });
     EXPECT_TRUE(Verify(program).ok()) << Verify(program);
     EXPECT_EQ(statement.value == old, *c.after == '\0') << c.before;
-    EXPECT_EQ(ToText(program), ToText(Of(absl::StrCat("for i in [0, N) { y[i] = ", *c.after ? c.after : c.before, " }"))));
+    EXPECT_EQ(
+        ToText(program),
+        ToText(Of(absl::StrCat("for i in [0, N) { y[i] = ", *c.after ? c.after : c.before, " }"))));
   }
 }
 
 // Values that nothing holds go, those that something holds stay as they are: operands,
 // fills, positions, and what only a scope outside the program holds.
 TEST(Rewrite, DropsUnusedValues) {
-  for (const char* items : {"y[0] = 1.0 + x[0]", "for i in [0, N) { y[i] = x[i | 2.0 if i < 3] * x[i] }",
-                            "acc b: f32 = argmax  b argmax= (x[0], index(N))  d[0] = b"}) {
+  for (const char* items :
+       {"y[0] = 1.0 + x[0]", "for i in [0, N) { y[i] = x[i | 2.0 if i < 3] * x[i] }",
+        "acc b: f32 = argmax  b argmax= (x[0], index(N))  d[0] = b"}) {
     Program program = Of(absl::StrCat("block { ", items, " }"));
     const std::string text = ToText(program);
     DropUnusedValues(program);
@@ -124,7 +138,8 @@ TEST(Rewrite, DropsUnusedValues) {
     for (int i = 0; i < 2; ++i) program.AddConstant(Scalar::Float(DType::kF32, 7));
     for (Value& value : values) {
       if (auto* load = absl::get_if<LoadValue>(&value.node)) move(load->access.fill);
-      if (auto* apply = absl::get_if<ApplyValue>(&value.node)) std::for_each(apply->args.begin(), apply->args.end(), move);
+      if (auto* apply = absl::get_if<ApplyValue>(&value.node))
+        std::for_each(apply->args.begin(), apply->args.end(), move);
       program.values.push_back(value);
     }
     const auto move_all = [&](Statement& statement) {
@@ -143,10 +158,12 @@ TEST(Rewrite, DropsUnusedValues) {
 }
 
 TEST(Rewrite, VisitsStatementsInOrder) {
-  Program program = Of("block { y[0] = 1.0  for i in [0, N) { y[1] = 2.0  for j in [0, N) { y[2] = 3.0 }  y[3] = 4.0 }  temp t: f32  t = 5.0 }");
+  Program program = Of(
+      "block { y[0] = 1.0  for i in [0, N) { y[1] = 2.0  for j in [0, N) { y[2] = 3.0 }  y[3] = 4.0 }  temp t: f32  t = 5.0 }");
   std::string places;
   VisitStatements(program.blocks[0].body, [&](Statement& statement) {
-    absl::StrAppend(&places, ToText(program, statement.target), "=", ToText(program, statement.value), " ");
+    absl::StrAppend(&places, ToText(program, statement.target), "=",
+                    ToText(program, statement.value), " ");
   });
   EXPECT_EQ(places, "y[0]=1.0 y[1]=2.0 y[2]=3.0 y[3]=4.0 t=5.0 ");
 }

@@ -24,9 +24,12 @@ absl::optional<ScalarOp> PathOp(ScalarOp op) {
   }
 }
 
-// Whether a path may go on by the operation: by that of its terms, or sums and products by each other.
+// Whether a path may go on by the operation: by that of its terms, or sums and products
+// by each other.
 bool MayStandTogether(const ScanPath& path, ScalarOp op) {
-  const auto is_linear = [](ScalarOp one) { return one == ScalarOp::kAdd || one == ScalarOp::kMul; };
+  const auto is_linear = [](ScalarOp one) {
+    return one == ScalarOp::kAdd || one == ScalarOp::kMul;
+  };
   return absl::c_all_of(path.terms, [&](const ScanPath::Term& term) {
     return term.op == op || (is_linear(term.op) && is_linear(op));
   });
@@ -46,9 +49,10 @@ class Assignments {
       const bool is_first = statements_.emplace(target, statement).second;
       if (!is_first || statement->op) others_.insert(target);
       Tensors& reads = reads_[target];
-      VisitAccesses(program, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
-        if (kind == AccessKind::kRead) reads.insert(tensor);
-      });
+      VisitAccesses(program, item,
+                    [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
+                      if (kind == AccessKind::kRead) reads.insert(tensor);
+                    });
     });
   }
 
@@ -91,7 +95,8 @@ class Assignments {
 
 // Whether the statement reads one element of `tensors`, at a place that no element says, and
 // leads from there to its value by one operation.
-bool IsLink(const Program& program, const Statement& statement, const Assignments::Tensors& tensors, ScanPath& path) {
+bool IsLink(const Program& program, const Statement& statement, const Assignments::Tensors& tensors,
+            ScanPath& path) {
   int reads = 0;
   Item item;
   item.node = statement;
@@ -111,7 +116,8 @@ bool IsLink(const Program& program, const Statement& statement, const Assignment
 bool DependentValues::Add(ValueId value, const absl::flat_hash_set<TensorId>& tensors) {
   VisitValues(program_, value, [&](ValueId id, const Value& node) {
     bool depends = false;
-    if (const auto* load = absl::get_if<LoadValue>(&node.node)) depends = tensors.contains(load->access.tensor);
+    if (const auto* load = absl::get_if<LoadValue>(&node.node))
+      depends = tensors.contains(load->access.tensor);
     if (const auto* apply = absl::get_if<ApplyValue>(&node.node)) {
       depends = absl::c_any_of(apply->args, [&](ValueId arg) { return Contains(arg); });
     }
@@ -121,11 +127,14 @@ bool DependentValues::Add(ValueId value, const absl::flat_hash_set<TensorId>& te
 }
 
 bool ScanPath::IsLinear() const {
-  const auto has = [&](ScalarOp op) { return absl::c_any_of(terms, [&](const Term& term) { return term.op == op; }); };
+  const auto has = [&](ScalarOp op) {
+    return absl::c_any_of(terms, [&](const Term& term) { return term.op == op; });
+  };
   return has(ScalarOp::kAdd) && has(ScalarOp::kMul);
 }
 
-bool FollowPath(const Program& program, ValueId value, const DependentValues& dependent, ScanPath& path) {
+bool FollowPath(const Program& program, ValueId value, const DependentValues& dependent,
+                ScanPath& path) {
   const DType type = program[value].type;
   while (program[value].type == type) {
     if (absl::get_if<LoadValue>(&program[value].node) != nullptr) {

@@ -44,13 +44,15 @@ struct ScanPath {
 };
 
 // Appends to `path` what leads from the value, a dependent one, to the load that it depends on:
-// by one operation alone, or by sums and products, in the type of the value. False where nothing does.
-bool FollowPath(const Program& program, ValueId value, const DependentValues& dependent, ScanPath& path);
+// by one operation alone, or by sums and products, in the type of the value. False
+// where nothing does.
+bool FollowPath(const Program& program, ValueId value, const DependentValues& dependent,
+                ScanPath& path);
 
-// The statements of a program by which a recurrence is a sum, a product, or linear, so that its steps may
-// run in another order (SEMANTICS 5): what some tensors hold at one step of a loop leads to what they hold at
-// a later one through assignments, one to each of them, each of which reads one element of
-// them and adds to it, or multiplies it by, what does not depend on them.
+// The statements of a program by which a recurrence is a sum, a product, or linear, so that its
+// steps may run in another order (SEMANTICS 5): what some tensors hold at one step of a loop leads
+// to what they hold at a later one through assignments, one to each of them, each of which reads
+// one element of them and adds to it, or multiplies it by, what does not depend on them.
 class Scans {
  public:
   struct Link {

@@ -45,14 +45,16 @@ Values Bounded(int64_t low, int64_t high, int64_t step, int64_t count) {
 }
 
 Values Sum(const Progression& a, const Progression& b) {
-  const auto low = CheckedApply(IndexKind::kAdd, a.low, b.low), high = CheckedApply(IndexKind::kAdd, a.high, b.high);
+  const auto low = CheckedApply(IndexKind::kAdd, a.low, b.low),
+             high = CheckedApply(IndexKind::kAdd, a.high, b.high);
   if (!low || !high) return absl::nullopt;
   const int64_t step = IsSingle(a) ? b.step : IsSingle(b) ? a.step : std::gcd(a.step, b.step);
   return Bounded(*low, *high, step, Saturated(a.count, b.count));
 }
 
 // The hull of op at the corners; for what is monotone in each operand.
-Values AtCorners(IndexKind kind, const Progression& a, const Progression& b, int64_t step, int64_t count) {
+Values AtCorners(IndexKind kind, const Progression& a, const Progression& b, int64_t step,
+                 int64_t count) {
   absl::optional<int64_t> low, high;
   for (int64_t x : {a.low, a.high}) {
     for (int64_t y : {b.low, b.high}) {
@@ -83,7 +85,8 @@ Values Quotient(const Progression& a, const Progression& b) {
 
 Values Remainder(const Progression& a, const Progression& b) {
   if (!IsSingle(b) || b.low == 0) return absl::nullopt;
-  const auto low = CheckedApply(IndexKind::kDiv, a.low, b.low), high = CheckedApply(IndexKind::kDiv, a.high, b.low);
+  const auto low = CheckedApply(IndexKind::kDiv, a.low, b.low),
+             high = CheckedApply(IndexKind::kDiv, a.high, b.low);
   if (!low || !high) return absl::nullopt;
   if (*low == *high) {  // no wrap within
     return AtCorners(IndexKind::kMod, a, b, a.step, a.count);
@@ -121,7 +124,8 @@ int64_t ElementBytes(const TensorInfo& tensor) {
 absl::optional<int64_t> BytesOf(const TensorInfo& tensor, int64_t count) {
   if (count > (kLargestTensor - kArenaAlignment) / ElementBytes(tensor)) return absl::nullopt;
   const int64_t values = count * ByteSize(tensor.type);
-  return IsArgAccumulator(tensor) ? PositionsOffset(values) + count * ByteSize(DType::kI64) : values;
+  return IsArgAccumulator(tensor) ? PositionsOffset(values) + count * ByteSize(DType::kI64)
+                                  : values;
 }
 
 absl::StatusOr<SizedProgram> SizedProgram::Create(const Program& program, const Sizes& sizes) {
@@ -154,10 +158,11 @@ absl::Status SizedProgram::BindSymbols(const Sizes& sizes) {
       const std::string& name = pool.SymbolName(id);
       const auto value = symbols_[id.value];
       if (!value) {
-        status = absl::InvalidArgumentError(absl::StrCat("program ", program_->name, ": no value is given for ", name));
-      } else if (*value < 0 && name[0] != '$') {
         status = absl::InvalidArgumentError(
-            absl::StrCat("program ", program_->name, ": dimension ", name, " = ", *value, " is negative"));
+            absl::StrCat("program ", program_->name, ": no value is given for ", name));
+      } else if (*value < 0 && name[0] != '$') {
+        status = absl::InvalidArgumentError(absl::StrCat("program ", program_->name, ": dimension ",
+                                                         name, " = ", *value, " is negative"));
       }
     });
   };
@@ -181,9 +186,9 @@ absl::Status SizedProgram::BindVars(const Scope& scope) {
     if (loop == nullptr) continue;
     const Values begin = Over(loop->begin, vars_), end = Over(loop->end, vars_);
     if (!begin || !end || !Difference(end->high, begin->low)) {
-      return absl::InvalidArgumentError(absl::StrCat("program ", program_->name, ": the bounds of loop ",
-                                                     program_->vars[loop->var],
-                                                     " are undefined or too far apart for these sizes"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "program ", program_->name, ": the bounds of loop ", program_->vars[loop->var],
+          " are undefined or too far apart for these sizes"));
     }
     vars_[loop->var] = IndexOf(*loop, vars_);
     if (vars_[loop->var]) NESTOR_RETURN_IF_ERROR(BindVars(loop->body));
@@ -230,9 +235,9 @@ absl::StatusOr<std::vector<int64_t>> SizedProgram::Extents(TensorId tensor) cons
     if (IsDead(extent)) return std::vector<int64_t>(info.shape.size(), 0);
     const Values values = Over(extent, vars_);
     if (!values || values->high < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("program ", program_->name, ": tensor ", info.name, ": an extent ",
-                       values ? absl::StrCat("is negative: ", values->high) : "divides by zero or overflows"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "program ", program_->name, ": tensor ", info.name, ": an extent ",
+          values ? absl::StrCat("is negative: ", values->high) : "divides by zero or overflows"));
     }
     extents.push_back(values->high);
   }
@@ -249,8 +254,8 @@ absl::StatusOr<int64_t> SizedProgram::Bytes(TensorId tensor) const {
   }
   const absl::optional<int64_t> bytes = count ? BytesOf(info, *count) : absl::nullopt;
   if (bytes) return *bytes;
-  return absl::InvalidArgumentError(
-      absl::StrCat("program ", program_->name, ": tensor ", info.name, ": its size in bytes overflows"));
+  return absl::InvalidArgumentError(absl::StrCat("program ", program_->name, ": tensor ", info.name,
+                                                 ": its size in bytes overflows"));
 }
 
 }  // namespace nestor::loop

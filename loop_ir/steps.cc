@@ -1,5 +1,5 @@
-// A loop that carries a value reads what it writes: a loop that only accumulates into a tensor carries
-// it, too, but its iterations need not run in order.
+// A loop that carries a value reads what it writes: a loop that only accumulates into a tensor
+// carries it, too, but its iterations need not run in order.
 #include "loop_ir/steps.h"
 
 #include "absl/algorithm/container.h"
@@ -9,7 +9,9 @@ namespace nestor::loop {
 
 bool RunsInSteps(const Program& program, const Loop& loop) {
   const Footprint footprint = FootprintOf(program, loop.body);
-  const auto reads_back = [&](TensorId tensor) { return footprint.writes.contains(tensor) && footprint.reads.contains(tensor); };
+  const auto reads_back = [&](TensorId tensor) {
+    return footprint.writes.contains(tensor) && footprint.reads.contains(tensor);
+  };
   // The first is quick to find out.
   if (absl::c_none_of(footprint.writes, reads_back)) return false;
   const auto carried = CarriedTensor(program, loop);

@@ -23,7 +23,8 @@ bool TakeOver::IsSafe(const Item& item, TensorId donor, TensorId heir) {
       separates = separates || (before->second.along_axis[axis] && after->second.along_axis[axis]);
     }
     if (!separates) return false;
-    if (before->second.last != after->second.first) return before->second.last < after->second.first;
+    if (before->second.last != after->second.first)
+      return before->second.last < after->second.first;
     shared = &loop->body[before->second.last];
   }
   // Here the donor is read, as the heir is written: what the heir held before has

@@ -23,8 +23,9 @@ class TakeOver {
  private:
   // The accesses of a tensor in a loop.
   struct Touches {
-    int first, last;                          // items of the body that hold some
-    absl::InlinedVector<bool, 4> along_axis;  // in all of them the place on the axis is the loop's index
+    int first, last;  // items of the body that hold some
+    // In all of them the place on the axis is the loop's index.
+    absl::InlinedVector<bool, 4> along_axis;
   };
   using Loops = absl::flat_hash_map<const Loop*, absl::flat_hash_map<TensorId, Touches>>;
 

@@ -46,17 +46,20 @@ class Writer {
   }
 
   std::string Whole() {
-    absl::StrAppend(&text_, "program ", program_.name, "(", Arguments(program_.inputs), Params(), ") -> (",
-                    Arguments(program_.outputs), ") {\n");
+    absl::StrAppend(&text_, "program ", program_.name, "(", Arguments(program_.inputs), Params(),
+                    ") -> (", Arguments(program_.outputs), ") {\n");
     for (const Equality& e : program_.equalities) {
       Line(1, absl::StrCat("require ", Index(e.left), " == ", Index(e.right), Message(e.message)));
     }
     for (const RangeCheck& c : program_.range_checks) {
-      Line(1, absl::StrCat("require ", c.low ? absl::StrCat(*c.low) : "-inf", " <= ", Index(c.value), " <= ",
-                           c.high ? absl::StrCat(*c.high) : "inf", Message(c.message)));
+      Line(1,
+           absl::StrCat("require ", c.low ? absl::StrCat(*c.low) : "-inf", " <= ", Index(c.value),
+                        " <= ", c.high ? absl::StrCat(*c.high) : "inf", Message(c.message)));
     }
-    for (const Domain& domain : program_.domains) Line(1, absl::StrCat("domain ", DomainText(domain)));
-    for (const Domain& domain : program_.assumptions) Line(1, absl::StrCat("assume ", DomainText(domain)));
+    for (const Domain& domain : program_.domains)
+      Line(1, absl::StrCat("domain ", DomainText(domain)));
+    for (const Domain& domain : program_.assumptions)
+      Line(1, absl::StrCat("assume ", DomainText(domain)));
     if (program_.proven) Line(1, "proven");
     for (TensorId t : program_.temps) Line(1, Declared(t));
     for (const Block& block : program_.blocks) WriteBlock(block);
@@ -71,11 +74,14 @@ class Writer {
         program_.pool, id, pool_,
         [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
           if (node.kind == IndexKind::kVar) return pool_.Var(vars_.NewNumber(node.value));
-          if (node.kind == IndexKind::kLoad) return pool_.Load(tensors_.NewNumber(node.value), args);
+          if (node.kind == IndexKind::kLoad)
+            return pool_.Load(tensors_.NewNumber(node.value), args);
           return absl::nullopt;
         });
     const auto var = [&](int64_t number) { return var_names_[vars_.OldNumber(number)]; };
-    const auto tensor = [&](int64_t number) { return program_.tensors[tensors_.OldNumber(number)].name; };
+    const auto tensor = [&](int64_t number) {
+      return program_.tensors[tensors_.OldNumber(number)].name;
+    };
     return IndexText(pool_, renumbered, {var, tensor}, tightness);
   }
 
@@ -102,11 +108,13 @@ class Writer {
 
   std::string StatementText(const Statement& s) {
     const std::string sign(s.op ? AccumulationSign(*s.op) : "");
-    const std::string value = s.position.valid()
-                                  ? absl::StrCat("(", ValueText(s.value), ", ", ValueText(s.position), ")")
-                                  : ValueText(s.value);
-    const std::string needed = s.needed_if.empty() ? "" : absl::StrCat(" needed if ", Indices(s.needed_if));
-    return absl::StrCat(s.streams ? "stream " : "", Store(s.target), " ", sign, "= ", value, needed);
+    const std::string value =
+        s.position.valid() ? absl::StrCat("(", ValueText(s.value), ", ", ValueText(s.position), ")")
+                           : ValueText(s.value);
+    const std::string needed =
+        s.needed_if.empty() ? "" : absl::StrCat(" needed if ", Indices(s.needed_if));
+    return absl::StrCat(s.streams ? "stream " : "", Store(s.target), " ", sign, "= ", value,
+                        needed);
   }
 
   std::string OneLine(const Item& item) {
@@ -122,7 +130,8 @@ class Writer {
  private:
   void Number(const Item& item) {
     if (const Loop* loop = item.As<Loop>()) vars_.NewNumber(loop->var);
-    if (const Declaration* declaration = item.As<Declaration>()) tensors_.NewNumber(declaration->tensor.value);
+    if (const Declaration* declaration = item.As<Declaration>())
+      tensors_.NewNumber(declaration->tensor.value);
   }
 
   void KeepVarNamesApart() {
@@ -138,13 +147,15 @@ class Writer {
   // ---- Signature
 
   std::string TypeAndShape(const TensorInfo& tensor) {
-    return absl::StrCat(Name(tensor.type), tensor.shape.empty() ? "" : absl::StrCat("[", Indices(tensor.shape), "]"));
+    return absl::StrCat(Name(tensor.type),
+                        tensor.shape.empty() ? "" : absl::StrCat("[", Indices(tensor.shape), "]"));
   }
 
   std::string Arguments(const std::vector<TensorId>& ids) {
     return absl::StrJoin(ids, ", ", [&](std::string* out, TensorId id) {
       const TensorInfo& tensor = program_[id];
-      absl::StrAppend(out, tensor.name, ": ", tensor.shape_only ? "shape " : "", TypeAndShape(tensor));
+      absl::StrAppend(out, tensor.name, ": ", tensor.shape_only ? "shape " : "",
+                      TypeAndShape(tensor));
     });
   }
 
@@ -168,10 +179,12 @@ class Writer {
   std::string DomainText(const Domain& domain) {
     std::vector<std::string> indices;
     for (size_t k = 0; k < domain.extents.size(); ++k) {
-      indices.push_back(absl::StrCat(var_names_[program_.domain_vars[k]], " < ", Index(domain.extents[k], kSumTightness)));
+      indices.push_back(absl::StrCat(var_names_[program_.domain_vars[k]], " < ",
+                                     Index(domain.extents[k], kSumTightness)));
     }
     return absl::StrCat(absl::StrJoin(indices, ", "), domain.places.empty() ? "" : ": ",
-                        Indices(domain.places), domain.values.empty() ? "" : "; ", Indices(domain.values));
+                        Indices(domain.places), domain.values.empty() ? "" : "; ",
+                        Indices(domain.values));
   }
 
   std::string Declared(TensorId id) {
@@ -208,10 +221,11 @@ class Writer {
 
   std::string Head(const Loop& loop) {
     const LoopAttributes& a = loop.attributes;
-    return absl::StrCat("for ", var_names_[loop.var], " in [", Index(loop.begin), ", ", Index(loop.end), ")",
-                        loop.step == 1 ? "" : absl::StrCat(" step ", loop.step), a.parallel ? " parallel" : "",
-                        a.vector ? " vector" : "", a.lanes == 0 ? "" : absl::StrCat("(", a.lanes, ")"),
-                        a.unroll ? " unroll" : "", Prefetches(loop));
+    return absl::StrCat(
+        "for ", var_names_[loop.var], " in [", Index(loop.begin), ", ", Index(loop.end), ")",
+        loop.step == 1 ? "" : absl::StrCat(" step ", loop.step), a.parallel ? " parallel" : "",
+        a.vector ? " vector" : "", a.lanes == 0 ? "" : absl::StrCat("(", a.lanes, ")"),
+        a.unroll ? " unroll" : "", Prefetches(loop));
   }
 
   std::string Prefetches(const Loop& loop) {
@@ -226,13 +240,15 @@ class Writer {
   // ---- Accesses and values
 
   std::string Indices(const IndexList& list) {
-    return absl::StrJoin(list, ", ", [&](std::string* out, IndexId e) { absl::StrAppend(out, Index(e)); });
+    return absl::StrJoin(list, ", ",
+                         [&](std::string* out, IndexId e) { absl::StrAppend(out, Index(e)); });
   }
 
   std::string Place(const Access& access) {
     std::string text;
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
-      absl::StrAppend(&text, axis == 0 ? "" : ", ", Index(access.place[axis]), access.IsChecked(axis) ? " checked" : "");
+      absl::StrAppend(&text, axis == 0 ? "" : ", ", Index(access.place[axis]),
+                      access.IsChecked(axis) ? " checked" : "");
     }
     return text;
   }
@@ -245,7 +261,8 @@ class Writer {
     if (!access.fill.valid()) return "?";  // a broken program's
     const auto* constant = absl::get_if<ConstantValue>(&program_[access.fill].node);
     if (constant == nullptr) return ValueText(access.fill, kPrimaryTightness);
-    if (constant->value.type != ReadType(program_[access.tensor])) return TypedConstant(constant->value);
+    if (constant->value.type != ReadType(program_[access.tensor]))
+      return TypedConstant(constant->value);
     return LiteralText(constant->value);
   }
 
@@ -270,7 +287,8 @@ class Writer {
       if (!piece.value.valid()) {
         out.append(piece.text.data(), piece.text.size());
       } else if (const auto* apply = absl::get_if<ApplyValue>(&program_[piece.value].node)) {
-        const std::vector<Piece> parts = PartsOf(*apply, program_[piece.value].type, piece.surrounding);
+        const std::vector<Piece> parts =
+            PartsOf(*apply, program_[piece.value].type, piece.surrounding);
         pieces.insert(pieces.end(), parts.rbegin(), parts.rend());
       } else {
         out += LeafText(piece.value);
@@ -283,14 +301,20 @@ class Writer {
     const DType operand = program_[apply.args[0]].type;
     if (const InfixOperator* row = apply.args.size() == 2 ? InfixOf(apply.op, operand) : nullptr) {
       const int left = row->tightness + row->Compares();
-      return Parenthesised({{"", apply.args[0], left}, {" "}, {row->text}, {" "}, {"", apply.args[1], row->tightness + 1}},
+      return Parenthesised({{"", apply.args[0], left},
+                            {" "},
+                            {row->text},
+                            {" "},
+                            {"", apply.args[1], row->tightness + 1}},
                            row->tightness, surrounding);
     }
     // A sign before a constant, or a type around one, would read as part of it.
     const bool constant = absl::holds_alternative<ConstantValue>(program_[apply.args[0]].node);
-    const PrefixOperator* row = apply.args.size() == 1 && !constant ? PrefixOf(apply.op, operand) : nullptr;
+    const PrefixOperator* row =
+        apply.args.size() == 1 && !constant ? PrefixOf(apply.op, operand) : nullptr;
     if (row != nullptr) {
-      return Parenthesised({{row->text}, {"", apply.args[0], kPrefixTightness}}, kPrefixTightness, surrounding);
+      return Parenthesised({{row->text}, {"", apply.args[0], kPrefixTightness}}, kPrefixTightness,
+                           surrounding);
     }
     const bool cast = apply.op == ScalarOp::kCast;
     std::vector<Piece> parts = {{cast ? Name(type) : Row(apply.op).name}, {"("}};
@@ -315,7 +339,9 @@ class Writer {
   }
 
   // Whether a literal alone has the type.
-  static bool IsBare(DType type) { return type == DType::kF32 || type == DType::kI64 || type == DType::kBool; }
+  static bool IsBare(DType type) {
+    return type == DType::kF32 || type == DType::kI64 || type == DType::kBool;
+  }
 
   static std::vector<Piece> Parenthesised(std::vector<Piece> parts, int own, int surrounding) {
     if (own >= surrounding) return parts;
@@ -332,7 +358,9 @@ class Writer {
         return IsBare(type) ? LiteralText(v.value) : TypedConstant(v.value);
       }
       std::string operator()(const ParamValue& v) const { return v.name; }
-      std::string operator()(const IndexValue& v) const { return absl::StrCat("index(", writer.Index(v.index), ")"); }
+      std::string operator()(const IndexValue& v) const {
+        return absl::StrCat("index(", writer.Index(v.index), ")");
+      }
       std::string operator()(const LoadValue& v) const { return writer.Load(v.access); }
       std::string operator()(const ApplyValue&) const { NESTOR_CHECK(false, "no leaf"); }
     } visitor{*this, program_[id].type};
@@ -342,22 +370,28 @@ class Writer {
   const Program& program_;
   std::vector<std::string> var_names_;  // by the program's numbers
   Numbering vars_, tensors_;
-  IndexPool pool_;                      // over new numbers
+  IndexPool pool_;  // over new numbers
   std::string text_;
 };
 
 }  // namespace
 
 std::string ToText(const Program& program) { return Writer(program).Whole(); }
-std::string ToText(const Program& program, const Item& item) { return Writer(program).OneLine(item); }
+std::string ToText(const Program& program, const Item& item) {
+  return Writer(program).OneLine(item);
+}
 std::vector<std::string> ToTexts(const Program& program, absl::Span<const Statement> statements) {
   Writer writer(program);
   std::vector<std::string> texts;
   for (const Statement& statement : statements) texts.push_back(writer.StatementText(statement));
   return texts;
 }
-std::string ToText(const Program& program, const Access& access) { return Writer(program).Load(access); }
-std::string ToText(const Program& program, ValueId value) { return Writer(program).ValueText(value); }
+std::string ToText(const Program& program, const Access& access) {
+  return Writer(program).Load(access);
+}
+std::string ToText(const Program& program, ValueId value) {
+  return Writer(program).ValueText(value);
+}
 std::string ToText(const Program& program, IndexId index) { return Writer(program).Index(index); }
 
 }  // namespace nestor::loop

@@ -28,9 +28,10 @@ DType OwnType(absl::string_view literal) {
 }  // namespace
 
 ExpressionParser::ExpressionParser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {
-  tokens_.erase(std::remove_if(tokens_.begin(), tokens_.end(),
-                               [](const Token& t) { return t.kind == TokenKind::kEnd && t.text == "\n"; }),
-                tokens_.end());
+  tokens_.erase(
+      std::remove_if(tokens_.begin(), tokens_.end(),
+                     [](const Token& t) { return t.kind == TokenKind::kEnd && t.text == "\n"; }),
+      tokens_.end());
 }
 
 // ---- Tokens
@@ -48,15 +49,17 @@ bool ExpressionParser::Take(absl::string_view text) {
 absl::Status ExpressionParser::Expected(absl::string_view what) const {
   const Token& token = Peek();
   const bool end = token.kind == TokenKind::kEof;
-  return ErrorAt(token.position, absl::StrCat("expected ", what, ", found ",
-                                              end ? "the end of the text" : absl::StrCat("'", token.text, "'")));
+  return ErrorAt(token.position,
+                 absl::StrCat("expected ", what, ", found ",
+                              end ? "the end of the text" : absl::StrCat("'", token.text, "'")));
 }
 
 absl::Status ExpressionParser::Need(absl::string_view text) {
   return Take(text) ? absl::OkStatus() : Expected(absl::StrCat("'", text, "'"));
 }
 
-absl::Status ExpressionParser::List(absl::string_view close, absl::FunctionRef<absl::Status()> element) {
+absl::Status ExpressionParser::List(absl::string_view close,
+                                    absl::FunctionRef<absl::Status()> element) {
   if (Take(close)) return absl::OkStatus();
   do {
     NESTOR_RETURN_IF_ERROR(element());
@@ -67,7 +70,8 @@ absl::Status ExpressionParser::List(absl::string_view close, absl::FunctionRef<a
 
 absl::Status ExpressionParser::Nesting::Check() const {
   if (parser_.nesting_ <= kMaxNesting) return absl::OkStatus();
-  return ErrorAt(parser_.Peek().position, absl::StrCat("nested too deeply (more than ", kMaxNesting, " levels)"));
+  return ErrorAt(parser_.Peek().position,
+                 absl::StrCat("nested too deeply (more than ", kMaxNesting, " levels)"));
 }
 
 // ---- Names
@@ -95,7 +99,8 @@ const ParamInfo* ExpressionParser::FindParam(absl::string_view name) const {
 size_t ExpressionParser::LiteralLength() const {
   const size_t sign = At("-") ? 1 : 0;
   const Token& token = Peek(sign);
-  if (token.kind == TokenKind::kNumber || token.text == "inf" || token.text == "nan") return sign + 1;
+  if (token.kind == TokenKind::kNumber || token.text == "inf" || token.text == "nan")
+    return sign + 1;
   return sign == 0 && (token.text == "true" || token.text == "false") ? 1 : 0;
 }
 
@@ -109,7 +114,8 @@ absl::StatusOr<Scalar> ExpressionParser::LiteralOf(DType type, LiteralReader rea
   const Position position = Peek().position;
   if (LiteralLength() == 0) return Expected("a literal");
   const std::string text = TakeLiteral();
-  if (type == DType::kI64 && (text == "true" || text == "false")) return Scalar::I64(text == "true");
+  if (type == DType::kI64 && (text == "true" || text == "false"))
+    return Scalar::I64(text == "true");
   if (const auto value = read(text, type)) return *value;
   return ErrorAt(position, absl::StrCat("the literal '", text, "' does not fit ", Name(type)));
 }
@@ -135,7 +141,8 @@ const InfixOperator* ExpressionParser::AtInfix() const {
 template <class T>
 absl::StatusOr<T> ExpressionParser::Binary(int tightness) {
   NESTOR_ASSIGN_OR_RETURN(T left, Prefix<T>());
-  for (const InfixOperator* row = AtInfix(); row != nullptr && row->tightness >= tightness; row = AtInfix()) {
+  for (const InfixOperator* row = AtInfix(); row != nullptr && row->tightness >= tightness;
+       row = AtInfix()) {
     const Position position = tokens_[next_++].position;
     NESTOR_ASSIGN_OR_RETURN(const T right, Binary<T>(row->tightness + 1));
     NESTOR_ASSIGN_OR_RETURN(left, Combine(*row, position, left, right));
@@ -164,7 +171,9 @@ absl::StatusOr<T> ExpressionParser::Prefix() {
   return inner;
 }
 
-absl::StatusOr<IndexId> ExpressionParser::Index(int tightness) { return Binary<IndexId>(tightness); }
+absl::StatusOr<IndexId> ExpressionParser::Index(int tightness) {
+  return Binary<IndexId>(tightness);
+}
 absl::StatusOr<ValueId> ExpressionParser::Value() { return Binary<ValueId>(kLoosest); }
 
 absl::Status ExpressionParser::AppendIndex(IndexList& list) {
@@ -193,11 +202,13 @@ absl::StatusOr<IndexId> ExpressionParser::Literal(IndexId) {
   return program_.pool.Const(value.ToInt());
 }
 
-absl::StatusOr<IndexId> ExpressionParser::Signed(const PrefixOperator& row, const Position&, IndexId operand) {
+absl::StatusOr<IndexId> ExpressionParser::Signed(const PrefixOperator& row, const Position&,
+                                                 IndexId operand) {
   return row.logical ? program_.pool.Not(operand) : program_.pool.Neg(operand);
 }
 
-absl::StatusOr<IndexId> ExpressionParser::Combine(const InfixOperator& row, const Position&, IndexId a, IndexId b) {
+absl::StatusOr<IndexId> ExpressionParser::Combine(const InfixOperator& row, const Position&,
+                                                  IndexId a, IndexId b) {
   return CombineIndices(program_.pool, row, a, b);
 }
 
@@ -215,7 +226,8 @@ absl::StatusOr<IndexId> ExpressionParser::Primary(IndexId) {
   }
   if (naming_dimensions_) dimensions_.insert(token.text);
   if (!dimensions_.contains(token.text)) {
-    return ErrorAt(token.position, absl::StrCat("'", token.text, "' is no index of a loop around and no dimension"));
+    return ErrorAt(token.position, absl::StrCat("'", token.text,
+                                                "' is no index of a loop around and no dimension"));
   }
   return program_.pool.Symbol(tokens_[next_++].text);
 }
@@ -286,22 +298,24 @@ absl::StatusOr<ValueId> ExpressionParser::Literal(ValueId) {
   return program_.AddConstant(value);
 }
 
-absl::StatusOr<ValueId> ExpressionParser::Signed(const PrefixOperator& row, const Position& position, ValueId operand) {
+absl::StatusOr<ValueId> ExpressionParser::Signed(const PrefixOperator& row,
+                                                 const Position& position, ValueId operand) {
   if (row.logical) NESTOR_RETURN_IF_ERROR(NeedBool(row.text, row.op, position, operand));
   return Apply(position, row.op, {operand});
 }
 
-absl::StatusOr<ValueId> ExpressionParser::Combine(const InfixOperator& row, const Position& position, ValueId a,
-                                                  ValueId b) {
+absl::StatusOr<ValueId> ExpressionParser::Combine(const InfixOperator& row,
+                                                  const Position& position, ValueId a, ValueId b) {
   if (row.logical) NESTOR_RETURN_IF_ERROR(NeedBool(row.text, row.op, position, a));
   return Apply(position, row.op, {a, b});
 }
 
-absl::Status ExpressionParser::NeedBool(absl::string_view sign, ScalarOp op, const Position& position,
-                                        ValueId operand) const {
+absl::Status ExpressionParser::NeedBool(absl::string_view sign, ScalarOp op,
+                                        const Position& position, ValueId operand) const {
   if (program_[operand].type == DType::kBool) return absl::OkStatus();
-  return ErrorAt(position, absl::StrCat("'", sign, "' takes bool, is given ", Name(program_[operand].type),
-                                        ": write ", Row(op).name, "(..)"));
+  return ErrorAt(position,
+                 absl::StrCat("'", sign, "' takes bool, is given ", Name(program_[operand].type),
+                              ": write ", Row(op).name, "(..)"));
 }
 
 absl::StatusOr<ValueId> ExpressionParser::Apply(const Position& position, ScalarOp op,
@@ -324,9 +338,11 @@ absl::StatusOr<ValueId> ExpressionParser::Primary(ValueId) {
 absl::StatusOr<ValueId> ExpressionParser::ValueParam() {
   const Token& token = tokens_[next_];
   const ParamInfo* param = FindParam(token.text);
-  if (param == nullptr) return ErrorAt(token.position, absl::StrCat("unknown parameter '", token.text, "'"));
+  if (param == nullptr)
+    return ErrorAt(token.position, absl::StrCat("unknown parameter '", token.text, "'"));
   if (IsInteger(param->type)) {
-    return ErrorAt(token.position, absl::StrCat("an integer $param is a value as index(", token.text, ")"));
+    return ErrorAt(token.position,
+                   absl::StrCat("an integer $param is a value as index(", token.text, ")"));
   }
   ++next_;
   return program_.AddParam(param->name, param->type);

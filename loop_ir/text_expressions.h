@@ -92,25 +92,30 @@ class ExpressionParser {
   std::string TakeLiteral();
 
   absl::StatusOr<IndexId> Literal(IndexId);
-  absl::StatusOr<IndexId> Signed(const PrefixOperator& row, const ast::Position& position, IndexId operand);
-  absl::StatusOr<IndexId> Combine(const InfixOperator& row, const ast::Position& position, IndexId a, IndexId b);
+  absl::StatusOr<IndexId> Signed(const PrefixOperator& row, const ast::Position& position,
+                                 IndexId operand);
+  absl::StatusOr<IndexId> Combine(const InfixOperator& row, const ast::Position& position,
+                                  IndexId a, IndexId b);
   absl::StatusOr<IndexId> Primary(IndexId);
   absl::StatusOr<IndexId> IntegerParam();
   absl::StatusOr<IndexId> MinOrMax();
   absl::StatusOr<IndexId> IndexLoad();
 
   absl::StatusOr<ValueId> Literal(ValueId);
-  absl::StatusOr<ValueId> Signed(const PrefixOperator& row, const ast::Position& position, ValueId operand);
-  absl::StatusOr<ValueId> Combine(const InfixOperator& row, const ast::Position& position, ValueId a, ValueId b);
+  absl::StatusOr<ValueId> Signed(const PrefixOperator& row, const ast::Position& position,
+                                 ValueId operand);
+  absl::StatusOr<ValueId> Combine(const InfixOperator& row, const ast::Position& position,
+                                  ValueId a, ValueId b);
   absl::StatusOr<ValueId> Primary(ValueId);
   absl::StatusOr<ValueId> ValueParam();
   absl::StatusOr<ValueId> Load();
   absl::StatusOr<ValueId> Fill(DType type);
   absl::StatusOr<ValueId> Function();
   absl::StatusOr<ValueId> TypeApplied(const ast::Position& position, DType type);
-  absl::StatusOr<ValueId> Apply(const ast::Position& position, ScalarOp op, absl::Span<const ValueId> args,
-                                DType target = DType::kF32);
-  absl::Status NeedBool(absl::string_view sign, ScalarOp op, const ast::Position& position, ValueId operand) const;
+  absl::StatusOr<ValueId> Apply(const ast::Position& position, ScalarOp op,
+                                absl::Span<const ValueId> args, DType target = DType::kF32);
+  absl::Status NeedBool(absl::string_view sign, ScalarOp op, const ast::Position& position,
+                        ValueId operand) const;
 
   int nesting_ = 0;
 };

@@ -138,7 +138,8 @@ class ProgramParser : private ExpressionParser {
     return At("[", 1) || At("=", 1) || AtAccumulation(1);
   }
   bool AtAccumulation(size_t ahead) const {
-    return At("+=", ahead) || At("*=", ahead) || (ReduceOpByName(Peek(ahead).text) && At("=", ahead + 1));
+    return At("+=", ahead) || At("*=", ahead) ||
+           (ReduceOpByName(Peek(ahead).text) && At("=", ahead + 1));
   }
   bool TakeKeyword(absl::string_view word) { return !AtStatement() && Take(word); }
 
@@ -162,7 +163,8 @@ class ProgramParser : private ExpressionParser {
     } else if (Take("block")) {
       NESTOR_RETURN_IF_ERROR(ReadScope(block.body));
     } else {
-      return Expected("'temp', 'acc', 'require', 'domain', 'assume', 'proven', 'for', 'block' or '}'");
+      return Expected(
+          "'temp', 'acc', 'require', 'domain', 'assume', 'proven', 'for', 'block' or '}'");
     }
     program_.blocks.push_back(std::move(block));
     return absl::OkStatus();
@@ -172,7 +174,8 @@ class ProgramParser : private ExpressionParser {
     const size_t literal = LiteralLength();
     const bool range = literal > 0 && At("<=", literal);
     NESTOR_RETURN_IF_ERROR(range ? RequireRange() : RequireEquality());
-    std::string& message = range ? program_.range_checks.back().message : program_.equalities.back().message;
+    std::string& message =
+        range ? program_.range_checks.back().message : program_.equalities.back().message;
     if (Peek().kind != TokenKind::kString) return Expected("a message in quotes");
     const absl::string_view quoted = Peek().text;
     std::string error;
@@ -249,7 +252,8 @@ class ProgramParser : private ExpressionParser {
     if (accumulator) {
       NESTOR_RETURN_IF_ERROR(Need("="));
       const auto op = ReduceOpByName(Peek().text);
-      if (!op) return Expected("what is accumulated: sum, prod, max, min, argmax, argmin, any or all");
+      if (!op)
+        return Expected("what is accumulated: sum, prod, max, min, argmax, argmin, any or all");
       tensor.op = *op;
       ++next_;
     }
@@ -294,7 +298,8 @@ class ProgramParser : private ExpressionParser {
     Loop loop;
     NESTOR_ASSIGN_OR_RETURN(const Token name, NewName("a loop index"));
     if (dimensions_.contains(name.text)) {
-      return ErrorAt(name.position, absl::StrCat("the loop index '", name.text, "' has the name of a dimension"));
+      return ErrorAt(name.position,
+                     absl::StrCat("the loop index '", name.text, "' has the name of a dimension"));
     }
     NESTOR_RETURN_IF_ERROR(Need("in"));
     NESTOR_RETURN_IF_ERROR(Need("["));
@@ -354,7 +359,8 @@ class ProgramParser : private ExpressionParser {
     NESTOR_ASSIGN_OR_RETURN(const Scalar cache, LiteralOf(DType::kI64));
     NESTOR_RETURN_IF_ERROR(Need(")"));
     if (cache.ToInt() == 2) return Prefetch::Cache::kSecond;
-    return ErrorAt(number.position, "what is prefetched goes into the first cache, or the second one: (2)");
+    return ErrorAt(number.position,
+                   "what is prefetched goes into the first cache, or the second one: (2)");
   }
 
   absl::StatusOr<Statement> ReadStatement() {
@@ -369,7 +375,8 @@ class ProgramParser : private ExpressionParser {
     if (Take("[")) {
       NESTOR_RETURN_IF_ERROR(List("]", [&] { return AppendPlace(statement.target); }));
     }
-    if (statement.target.masked && Take("if")) NESTOR_RETURN_IF_ERROR(Conditions(statement.target.conditions));
+    if (statement.target.masked && Take("if"))
+      NESTOR_RETURN_IF_ERROR(Conditions(statement.target.conditions));
     NESTOR_RETURN_IF_ERROR(Operator(statement));
     NESTOR_RETURN_IF_ERROR(ValueOf(statement));
     if (!TakeNeeded()) return statement;

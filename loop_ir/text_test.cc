@@ -142,7 +142,9 @@ std::string Around(absl::string_view statement) {
       "$k: i64, $eps: f32, $flag: bool) -> (y: f32[N, M], z: f32) {\n"
       "  for n in [0, N) {\n"
       "    for m in [0, M) {\n"
-      "      ", statement, "\n"
+      "      ",
+      statement,
+      "\n"
       "    }\n"
       "  }\n"
       "}\n");
@@ -181,7 +183,8 @@ TEST(Text, Statements) {
       {"z = from_bits(bits(s))", ""},
       // Accesses.
       {"y[n, m] = x[n, m | 0.0]", ""},
-      {"y[n, m] = x[n - 1, 2*m | $eps if n > 0, m >= 1]", "y[n, m] = x[n - 1, 2*m | $eps if 0 < n, 1 <= m]"},
+      {"y[n, m] = x[n - 1, 2*m | $eps if n > 0, m >= 1]",
+       "y[n, m] = x[n - 1, 2*m | $eps if 0 < n, 1 <= m]"},
       {"y[n, m] = s + s[ | -1.0 if n < 3]", ""},
       {"y[n, m] = f32(i[n | index($k)])", ""},
       {"y[n, m] = f32(h[n | 0.1])", ""},
@@ -211,7 +214,8 @@ TEST(Text, NamesReusedInSiblingScopesAreMadeUnique) {
         for i in [0, N) { temp t: f32  t = y[i]  y[i] = t }
       })");
   ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_THAT(ToText(*program), HasSubstr("for i_2 in [0, N) {\n    temp t_2: f32\n    t_2 = y[i_2]"));
+  EXPECT_THAT(ToText(*program),
+              HasSubstr("for i_2 in [0, N) {\n    temp t_2: f32\n    t_2 = y[i_2]"));
 }
 
 // The text depends neither on numbers nor on indices named like dimensions or
@@ -232,7 +236,10 @@ TEST(Text, OfAProgramBuiltInAnotherOrder) {
   out.body.push_back({in});
   p.blocks.push_back({{{out}}});
   const std::string text = ToText(p);
-  EXPECT_THAT(text, HasSubstr("for n_2 in [0, n) {\n    for t_2 in [0, n) {\n      t[n_2 + t_2] = x[n_2 + t_2]\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "for n_2 in [0, n) {\n    for t_2 in [0, n) {\n      t[n_2 + t_2] = x[n_2 + t_2]\n"));
   EXPECT_EQ(ToText(ParseProgram(text).value()), text);
 }
 
@@ -272,7 +279,8 @@ TEST(Text, Errors) {
       {"program p(; k: i64) -> () {}", "1:13: expected a $param, found 'k'"},
       {"program p() -> (y: f32[N]) {}", "1:24: 'N' is no index of a loop around and no dimension"},
       {"program p() -> () {} x", "1:22: expected the end of the text, found 'x'"},
-      {"program p() -> () { x = 1 }", "1:21: expected 'temp', 'acc', 'require', 'domain', 'assume', 'proven', 'for', 'block' or '}'"},
+      {"program p() -> () { x = 1 }",
+       "1:21: expected 'temp', 'acc', 'require', 'domain', 'assume', 'proven', 'for', 'block' or '}'"},
       {"program p() -> () {\n  require 1 == 2\n}", "3:1: expected a message in quotes, found '}'"},
       {"program p() -> () {\n  require 1 == 2 \"a\\q\"\n}", "2:18: bad escape"},
       {"program p() -> () { ? }", "1:21: unexpected '?': a choice is where(c, a, b)"},
@@ -285,7 +293,8 @@ TEST(Text, Errors) {
       {Around("z = w"), "4:11: unknown tensor 'w'"},
       {Around("z = n"), "4:11: unknown tensor 'n'"},
       {Around("z = s + 1"), "4:13: types f32 and i64 do not mix in 'add': cast one"},
-      {Around("z = s < s < s"), "4:17: expected '&&' or '||' (comparisons do not chain), found '<'"},
+      {Around("z = s < s < s"),
+       "4:17: expected '&&' or '||' (comparisons do not chain), found '<'"},
       {Around("z = s && s"), "4:13: '&&' takes bool, is given f32: write and(..)"},
       {Around("z = !s"), "4:11: '!' takes bool, is given f32: write not(..)"},
       {Around("z = exp(s, s)"), "4:11: 'exp' takes 1 operands, is given 2"},
@@ -311,7 +320,8 @@ TEST(Text, Errors) {
       {Around("for j in [0, N) prefetch(3) x[i] {}"),
        "4:32: what is prefetched goes into the first cache, or the second one: (2)"},
       {Around("stream 3 = s"), "4:14: expected a statement"},
-      {Around("z = x[checked, m]"), "4:13: 'checked' is no index of a loop around and no dimension"},
+      {Around("z = x[checked, m]"),
+       "4:13: 'checked' is no index of a loop around and no dimension"},
       {Around("for N in [0, N) {}"), "4:11: the loop index 'N' has the name of a dimension"},
       {Around("for j in (0, N) {}"), "4:16: expected '['"},
       {Around("for j in [0, N) {"), "8:1: expected 'temp', 'acc'"},
@@ -325,7 +335,8 @@ TEST(Text, Errors) {
          std::string loops;
          for (int i = 0; i < 300; ++i) absl::StrAppend(&loops, "for v", i, " in [0, N) { ");
          return loops;
-       }()), "nested too deeply (more than 200 levels)"},
+       }()),
+       "nested too deeply (more than 200 levels)"},
   };
   for (const auto& c : kCases) {
     const absl::StatusOr<Program> program = ParseProgram(c.text);

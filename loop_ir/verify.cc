@@ -21,9 +21,12 @@ namespace nestor::loop {
 namespace {
 
 bool IsIdentifier(absl::string_view name) {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  return !name.empty() && letter(name[0]) && absl::c_all_of(name, [&](char c) { return letter(c) || digit(c); });
+  return !name.empty() && letter(name[0]) &&
+         absl::c_all_of(name, [&](char c) { return letter(c) || digit(c); });
 }
 
 class Verifier {
@@ -37,7 +40,8 @@ class Verifier {
     for (const Block& block : program_.blocks) NESTOR_RETURN_IF_ERROR(Items(block.body));
     item_ = nullptr;
     for (TensorId output : program_.outputs) {
-      if (!written_.contains(output) && MayHaveElements(program_, output)) return Error(output, " is an output that no statement writes");
+      if (!written_.contains(output) && MayHaveElements(program_, output))
+        return Error(output, " is an output that no statement writes");
     }
     return VerifyProofs(program_);
   }
@@ -64,11 +68,14 @@ class Verifier {
   absl::Status Names() const {
     if (!IsIdentifier(program_.name)) return Error("'", program_.name, "' is no name of a program");
     absl::flat_hash_set<absl::string_view> tensors, vars, params;
-    for (const TensorInfo& tensor : program_.tensors) NESTOR_RETURN_IF_ERROR(OneName(tensor.name, "tensor", tensors));
-    for (const std::string& var : program_.vars) NESTOR_RETURN_IF_ERROR(OneName(var, "loop index", vars));
+    for (const TensorInfo& tensor : program_.tensors)
+      NESTOR_RETURN_IF_ERROR(OneName(tensor.name, "tensor", tensors));
+    for (const std::string& var : program_.vars)
+      NESTOR_RETURN_IF_ERROR(OneName(var, "loop index", vars));
     for (const ParamInfo& param : program_.params) {
       const absl::string_view name = param.name;
-      if (name.empty() || name[0] != '$') return Error("the $param '", name, "' does not begin with '$'");
+      if (name.empty() || name[0] != '$')
+        return Error("the $param '", name, "' does not begin with '$'");
       if (!IsIdentifier(name.substr(1))) return Error("'", name, "' is no name of a $param");
       if (!params.insert(name).second) return Error("two $params are named ", name);
     }
@@ -77,8 +84,10 @@ class Verifier {
 
   absl::Status OneName(absl::string_view name, absl::string_view what,
                        absl::flat_hash_set<absl::string_view>& taken) const {
-    if (!IsIdentifier(name) || IsReserved(name)) return Error("'", name, "' is no name of a ", what);
-    if (!taken.insert(name).second) return Error("the name ", name, " is given to more than one ", what);
+    if (!IsIdentifier(name) || IsReserved(name))
+      return Error("'", name, "' is no name of a ", what);
+    if (!taken.insert(name).second)
+      return Error("the name ", name, " is given to more than one ", what);
     return absl::OkStatus();
   }
 
@@ -104,7 +113,8 @@ class Verifier {
   absl::Status ProgramLevel(TensorId id, Storage storage) {
     const TensorInfo& tensor = program_[id];
     const bool temp = storage == Storage::kTemp && tensor.storage == Storage::kAccumulator;
-    if (tensor.storage != storage && !temp) return Error(id, " has another storage than where it is listed");
+    if (tensor.storage != storage && !temp)
+      return Error(id, " has another storage than where it is listed");
     if (tensor.is_register) return Error(id, " is a register tensor declared by the program");
     for (IndexId extent : tensor.shape) NESTOR_RETURN_IF_ERROR(OverSymbols(extent, "an extent"));
     return Declare(id);
@@ -115,7 +125,8 @@ class Verifier {
     if (!declared_.insert(id).second) return Error(id, " is declared twice");
     in_scope_.insert(id);
     for (IndexId extent : tensor.shape) NESTOR_RETURN_IF_ERROR(Number(extent, "an extent"));
-    if (tensor.shape_only && tensor.storage != Storage::kInput) return Error(id, " is shape-only and no input");
+    if (tensor.shape_only && tensor.storage != Storage::kInput)
+      return Error(id, " is shape-only and no input");
     if (tensor.storage == Storage::kAccumulator && !ReduceResultType(tensor.op, tensor.type)) {
       return Error(id, ": ", Name(tensor.op), " does not take ", tensor.type);
     }
@@ -129,7 +140,8 @@ class Verifier {
       NESTOR_RETURN_IF_ERROR(OverSymbols(e.left, "an equality"));
       NESTOR_RETURN_IF_ERROR(OverSymbols(e.right, "an equality"));
     }
-    for (const RangeCheck& c : program_.range_checks) NESTOR_RETURN_IF_ERROR(OverSymbols(c.value, "a range check"));
+    for (const RangeCheck& c : program_.range_checks)
+      NESTOR_RETURN_IF_ERROR(OverSymbols(c.value, "a range check"));
     for (const auto* list : {&program_.domains, &program_.assumptions}) {
       for (const Domain& domain : *list) NESTOR_RETURN_IF_ERROR(CheckDomain(domain));
     }
@@ -138,9 +150,11 @@ class Verifier {
   }
 
   absl::Status CheckDomain(const Domain& domain) {
-    if (domain.extents.size() > program_.domain_vars.size()) return Error("a domain has more extents than indices");
+    if (domain.extents.size() > program_.domain_vars.size())
+      return Error("a domain has more extents than indices");
     const auto vars = program_.domain_vars.begin();
-    for (IndexId extent : domain.extents) NESTOR_RETURN_IF_ERROR(OverSymbols(extent, "an extent of a domain"));
+    for (IndexId extent : domain.extents)
+      NESTOR_RETURN_IF_ERROR(OverSymbols(extent, "an extent of a domain"));
     vars_.insert(vars, vars + static_cast<int64_t>(domain.extents.size()));
     for (const IndexList* list : {&domain.places, &domain.values}) {
       for (IndexId e : *list) NESTOR_RETURN_IF_ERROR(Number(e, "a domain"));
@@ -233,7 +247,8 @@ class Verifier {
     for (IndexId e : access.place) NESTOR_RETURN_IF_ERROR(Indexing(e, "an index"));
     for (IndexId c : access.conditions) NESTOR_RETURN_IF_ERROR(Condition(c));
     if (access.masked) return absl::OkStatus();
-    if (!access.conditions.empty()) return Error("an unmasked access of ", access.tensor, " has conditions");
+    if (!access.conditions.empty())
+      return Error("an unmasked access of ", access.tensor, " has conditions");
     if (access.fill.valid()) return Error("an unmasked access of ", access.tensor, " has a fill");
     return absl::OkStatus();
   }
@@ -254,22 +269,27 @@ class Verifier {
   absl::Status Fill(const Access& access) const {
     if (!access.fill.valid()) return Error("a masked load of ", access.tensor, " has no fill");
     const DType type = program_[access.fill].type, read = ReadType(program_[access.tensor]);
-    if (type != read) return Error("the fill of ", access.tensor, " is ", type, ", the tensor ", read);
+    if (type != read)
+      return Error("the fill of ", access.tensor, " is ", type, ", the tensor ", read);
     const Value* value = &program_[access.fill];
     const auto* apply = absl::get_if<ApplyValue>(&value->node);
     if (apply != nullptr && apply->op == ScalarOp::kCast) value = &program_[apply->args[0]];
     const auto* index = absl::get_if<IndexValue>(&value->node);
-    const bool invariant = index != nullptr && !pool_.HasVar(index->index) && !pool_.HasLoad(index->index);
-    const bool plain = value == &program_[access.fill] && (absl::holds_alternative<ConstantValue>(value->node) ||
-                                                           absl::holds_alternative<ParamValue>(value->node));
+    const bool invariant =
+        index != nullptr && !pool_.HasVar(index->index) && !pool_.HasLoad(index->index);
+    const bool plain =
+        value == &program_[access.fill] && (absl::holds_alternative<ConstantValue>(value->node) ||
+                                            absl::holds_alternative<ParamValue>(value->node));
     if (plain || invariant) return absl::OkStatus();
-    return Error("the fill of ", access.tensor, " is no constant, $param or index of symbols: ", access.fill);
+    return Error("the fill of ", access.tensor,
+                 " is no constant, $param or index of symbols: ", access.fill);
   }
 
   absl::Status Store(const Access& access) {
     NESTOR_RETURN_IF_ERROR(Use(access.tensor, access.place.size()));
     NESTOR_RETURN_IF_ERROR(Places(access));
-    if (program_[access.tensor].storage == Storage::kInput) return Error("the input ", access.tensor, " is written");
+    if (program_[access.tensor].storage == Storage::kInput)
+      return Error("the input ", access.tensor, " is written");
     if (access.fill.valid()) return Error("a store to ", access.tensor, " has a fill");
     written_.insert(access.tensor);
     return absl::OkStatus();
@@ -281,9 +301,11 @@ class Verifier {
     absl::Status status;
     VisitValues(program_, root, [&](ValueId id, const Value& value) {
       if (!status.ok()) return;
-      const auto type = absl::visit([&](const auto& node) { return TypeOf(node, value.type); }, value.node);
+      const auto type =
+          absl::visit([&](const auto& node) { return TypeOf(node, value.type); }, value.node);
       if (!type.ok()) status = type.status();
-      else if (*type != value.type) status = Error(id, " has type ", value.type, ", expected ", *type);
+      else if (*type != value.type)
+        status = Error(id, " has type ", value.type, ", expected ", *type);
     });
     return status;
   }
@@ -293,7 +315,8 @@ class Verifier {
   absl::StatusOr<DType> TypeOf(const ParamValue& node, DType) const {
     const auto it = params_.find(node.name);
     if (it == params_.end()) return Error(node.name, " is no $param of the program");
-    if (IsInteger(it->second)) return Error("the integer $param ", node.name, " stands outside an index expression");
+    if (IsInteger(it->second))
+      return Error("the integer $param ", node.name, " stands outside an index expression");
     return it->second;
   }
 
@@ -335,7 +358,8 @@ class Verifier {
     }
     for (IndexId extent : tensor.shape) {
       if (tensor.is_register && pool_.ConstValue(extent).value_or(0) <= 0) {
-        return Error("a register tensor has the extent ", extent, ", which is no positive constant");
+        return Error("a register tensor has the extent ", extent,
+                     ", which is no positive constant");
       }
     }
     return Declare(declaration.tensor);
@@ -343,12 +367,14 @@ class Verifier {
 
   absl::Status Check(const Loop& loop) {
     const Item* const item = item_;
-    if (!looped_.insert(loop.var).second) return Error("the loop index is that of another loop, too");
+    if (!looped_.insert(loop.var).second)
+      return Error("the loop index is that of another loop, too");
     if (loop.step <= 0) return Error("the step ", loop.step, " is not positive");
     NESTOR_RETURN_IF_ERROR(Number(loop.begin, "a bound"));
     NESTOR_RETURN_IF_ERROR(Number(loop.end, "a bound"));
     vars_.insert(loop.var);
-    for (const loop::Prefetch& prefetch : loop.prefetches) NESTOR_RETURN_IF_ERROR(Prefetch(prefetch.access));
+    for (const loop::Prefetch& prefetch : loop.prefetches)
+      NESTOR_RETURN_IF_ERROR(Prefetch(prefetch.access));
     NESTOR_RETURN_IF_ERROR(Items(loop.body));
     vars_.erase(loop.var);
     item_ = item;
@@ -370,7 +396,8 @@ class Verifier {
     NESTOR_RETURN_IF_ERROR(Operator(statement));
     const bool pair = statement.op && IsArg(*statement.op);
     if (pair != statement.position.valid()) {
-      return Error(pair ? "the position of the value is missing" : "only argmax and argmin have a position");
+      return Error(pair ? "the position of the value is missing"
+                        : "only argmax and argmin have a position");
     }
     if (!pair || program_[statement.position].type == DType::kI64) return absl::OkStatus();
     return Error("the position is ", program_[statement.position].type, ", not i64");
@@ -379,7 +406,8 @@ class Verifier {
   absl::Status Needed(const Statement& statement) const {
     for (IndexId c : statement.needed_if) {
       NESTOR_RETURN_IF_ERROR(Condition(c));
-      if (pool_.HasLoad(c)) return Error("whether a statement is needed follows from ", c, ", which reads elements");
+      if (pool_.HasLoad(c))
+        return Error("whether a statement is needed follows from ", c, ", which reads elements");
     }
     return absl::OkStatus();
   }
@@ -392,7 +420,8 @@ class Verifier {
       return accumulator ? Error("the accumulator ", target, " is assigned to") : absl::OkStatus();
     }
     if (accumulator && tensor.op != *statement.op) {
-      return Error("the accumulator ", target, " is of ", Name(tensor.op), ", not ", Name(*statement.op));
+      return Error("the accumulator ", target, " is of ", Name(tensor.op), ", not ",
+                   Name(*statement.op));
     }
     if (!accumulator && IsArg(*statement.op)) {
       return Error(Name(*statement.op), " into ", target, ", which is no accumulator");
@@ -413,7 +442,8 @@ class Verifier {
 }  // namespace
 
 bool MayHaveElements(const Program& program, TensorId tensor) {
-  return absl::c_none_of(program[tensor].shape, [&](IndexId extent) { return program.pool.IsConst(extent, 0); });
+  return absl::c_none_of(program[tensor].shape,
+                         [&](IndexId extent) { return program.pool.IsConst(extent, 0); });
 }
 
 absl::Status Verify(const Program& program) {

@@ -17,7 +17,8 @@ class IdChecker {
     for (const auto* list : {&program_.inputs, &program_.outputs, &program_.temps}) {
       for (TensorId id : *list) NESTOR_RETURN_IF_ERROR(Tensor(id.value));
     }
-    for (const Equality& e : program_.equalities) NESTOR_RETURN_IF_ERROR(Indices({e.left, e.right}));
+    for (const Equality& e : program_.equalities)
+      NESTOR_RETURN_IF_ERROR(Indices({e.left, e.right}));
     for (const RangeCheck& c : program_.range_checks) NESTOR_RETURN_IF_ERROR(Index(c.value));
     for (int32_t var : program_.domain_vars) NESTOR_RETURN_IF_ERROR(Var(var));
     for (const auto* domains : {&program_.domains, &program_.assumptions}) {
@@ -64,7 +65,8 @@ class IdChecker {
   absl::Status Node(const Loop& loop) {
     NESTOR_RETURN_IF_ERROR(Var(loop.var));
     NESTOR_RETURN_IF_ERROR(Indices({loop.begin, loop.end}));
-    for (const Prefetch& prefetch : loop.prefetches) NESTOR_RETURN_IF_ERROR(Access(prefetch.access));
+    for (const Prefetch& prefetch : loop.prefetches)
+      NESTOR_RETURN_IF_ERROR(Access(prefetch.access));
     return Items(loop.body);
   }
   absl::Status Node(const Statement& statement) {
@@ -79,7 +81,8 @@ class IdChecker {
     NESTOR_RETURN_IF_ERROR(Tensor(access.tensor.value));
     NESTOR_RETURN_IF_ERROR(Indices(access.place));
     NESTOR_RETURN_IF_ERROR(Indices(access.conditions));
-    return access.fill.valid() ? Within(access.fill.value, program_.values.size(), "value") : absl::OkStatus();
+    return access.fill.valid() ? Within(access.fill.value, program_.values.size(), "value")
+                               : absl::OkStatus();
   }
 
   // The value and what it refers to, on a stack of this function's own.
@@ -97,8 +100,9 @@ class IdChecker {
       for (size_t i = first; i < pending.size(); ++i) {
         NESTOR_RETURN_IF_ERROR(Within(pending[i].value, program_.values.size(), "value"));
         if (pending[i].value < id.value) continue;
-        return absl::InvalidArgumentError(absl::StrCat("value number ", id.value, " refers to number ",
-                                                       pending[i].value, ", which does not come before it"));
+        return absl::InvalidArgumentError(absl::StrCat("value number ", id.value,
+                                                       " refers to number ", pending[i].value,
+                                                       ", which does not come before it"));
       }
     }
     return absl::OkStatus();
@@ -107,7 +111,9 @@ class IdChecker {
   // What a node refers to, appended to `out`.
   absl::Status Operands(const ConstantValue&, std::vector<ValueId>&) { return absl::OkStatus(); }
   absl::Status Operands(const ParamValue&, std::vector<ValueId>&) { return absl::OkStatus(); }
-  absl::Status Operands(const IndexValue& value, std::vector<ValueId>&) { return Index(value.index); }
+  absl::Status Operands(const IndexValue& value, std::vector<ValueId>&) {
+    return Index(value.index);
+  }
   absl::Status Operands(const LoadValue& value, std::vector<ValueId>& out) {
     if (value.access.fill.valid()) out.push_back(value.access.fill);
     return Access(value.access);

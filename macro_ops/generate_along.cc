@@ -43,8 +43,10 @@ std::vector<std::string> SplitList(absl::string_view text) {
 
 Signature SignatureOf(const MacroOp& macro) {
   std::string arguments, params, results;
-  NESTOR_CHECK(RE2::PartialMatch(macro.definition, R"(^op \w+\(([^;)]*)(?:;([^)]*))?\) -> \(([^)]*)\))", &arguments, &params, &results),
-               macro.definition);
+  NESTOR_CHECK(
+      RE2::PartialMatch(macro.definition, R"(^op \w+\(([^;)]*)(?:;([^)]*))?\) -> \(([^)]*)\))",
+                        &arguments, &params, &results),
+      macro.definition);
   return {SplitList(arguments), SplitList(params), SplitList(results)};
 }
 
@@ -61,13 +63,15 @@ struct Along {
   int rank, axis;
 
   // An argument whose last axis is meant: NAME: TYPE[..PACK, LAST].
-  static bool IsMoved(const std::string& argument, std::string* name, std::string* type, std::string* last) {
+  static bool IsMoved(const std::string& argument, std::string* name, std::string* type,
+                      std::string* last) {
     return RE2::FullMatch(argument, R"((\w+): (\w+)\[\.\.\w+, (.*)\])", name, type, last);
   }
 
   std::string Moved(absl::string_view to, absl::string_view from, bool to_end) const {
     const std::vector<std::string> indices = Names("i", rank), ends = MovedToEnd(indices, axis);
-    return absl::StrCat("  ", to, "[", List(to_end ? ends : indices), "] = ", from, "[", List(to_end ? indices : ends), "]\n");
+    return absl::StrCat("  ", to, "[", List(to_end ? ends : indices), "] = ", from, "[",
+                        List(to_end ? indices : ends), "]\n");
   }
 
   // The ranks of the results, where the arguments have `rank` axes.
@@ -79,7 +83,8 @@ struct Along {
     }
     NESTOR_ASSIGN_OR_RETURN(const Op op, MacroLibrary().Instantiate(macro.name, specs));
     std::vector<int> ranks;
-    for (const Result& result : op.results) ranks.push_back(static_cast<int>(op.graph.shape(result.node).size()));
+    for (const Result& result : op.results)
+      ranks.push_back(static_cast<int>(op.graph.shape(result.node).size()));
     return ranks;
   }
 
@@ -91,7 +96,8 @@ std::string Bound(const Signature& signature) {
   std::vector<std::string> bound;
   std::string name;
   for (const std::string& param : signature.params) {
-    if (RE2::PartialMatch(param, R"(^\$(\w+))", &name)) bound.push_back(absl::StrCat(name, "=$", name));
+    if (RE2::PartialMatch(param, R"(^\$(\w+))", &name))
+      bound.push_back(absl::StrCat(name, "=$", name));
   }
   return bound.empty() ? "" : absl::StrCat("; ", List(bound));
 }
@@ -103,22 +109,26 @@ absl::StatusOr<std::string> Along::Text() const {
   std::string before, after, name, type, last;
   for (const std::string& argument : signature.arguments) {
     const bool moves = IsMoved(argument, &name, &type, &last);
-    given.push_back(moves ? absl::StrCat(name, "_last") : std::string(argument.substr(0, argument.find(':'))));
+    given.push_back(moves ? absl::StrCat(name, "_last")
+                          : std::string(argument.substr(0, argument.find(':'))));
     std::vector<std::string> dims = Names("D", rank);
     dims[axis] = last;
     arguments.push_back(moves ? absl::StrCat(name, ": ", type, "[", List(dims), "]") : argument);
     if (moves) absl::StrAppend(&before, Moved(given.back(), name, true));
   }
-  if (before.empty()) return absl::InvalidArgumentError(absl::StrCat(macro.name, " has no argument [..N, C]"));
+  if (before.empty())
+    return absl::InvalidArgumentError(absl::StrCat(macro.name, " has no argument [..N, C]"));
   for (size_t i = 0; i < ranks.size(); ++i) {
     const bool moves = ranks[i] == rank;
     made.push_back(absl::StrCat(signature.results[i], moves ? "_last" : ""));
     if (moves) absl::StrAppend(&after, Moved(signature.results[i], made.back(), false));
   }
-  const std::string params = signature.params.empty() ? "" : absl::StrCat("; ", List(signature.params));
+  const std::string params =
+      signature.params.empty() ? "" : absl::StrCat("; ", List(signature.params));
   const std::string call = made.size() == 1 ? made[0] : absl::StrCat("(", List(made), ")");
-  return absl::StrCat("op ", macro.name, "_along(", List(arguments), params, ") -> (", List(signature.results), ") {\n", before,
-                      "  ", call, " = ", macro.name, "(", List(given), Bound(signature), ")\n", after, "}\n");
+  return absl::StrCat("op ", macro.name, "_along(", List(arguments), params, ") -> (",
+                      List(signature.results), ") {\n", before, "  ", call, " = ", macro.name, "(",
+                      List(given), Bound(signature), ")\n", after, "}\n");
 }
 
 }  // namespace
@@ -132,7 +142,8 @@ absl::StatusOr<std::string> GenerateAlong(Words words) {
     if (macro.name == words[0]) return Along{macro, rank, axis}.Text();
     known.push_back(macro.name);
   }
-  return absl::InvalidArgumentError(absl::StrCat("'", words[0], "' is no macro op", DidYouMean(words[0], known)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", words[0], "' is no macro op", DidYouMean(words[0], known)));
 }
 
 }  // namespace nestor

@@ -26,7 +26,8 @@ absl::Status CheckTerm(absl::string_view term) {
   if (term.size() > kMostGenerated) return absl::InvalidArgumentError("too many axes");
   for (char c : term) {
     if (c != kPack && !absl::ascii_isalpha(c)) {
-      return absl::InvalidArgumentError(absl::StrCat("'", absl::string_view(&c, 1), "' in '", term, "' is no letter"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", absl::string_view(&c, 1), "' in '", term, "' is no letter"));
     }
   }
   if (std::count(term.begin(), term.end(), kPack) > 1) {
@@ -52,7 +53,8 @@ absl::Status CheckResult(const Equation& equation) {
   const std::string all = absl::StrJoin(equation.operands, "");
   for (char c : equation.result) {
     const std::string shown = c == kPack ? "..." : std::string(1, c);
-    if (!absl::StrContains(all, c)) return absl::InvalidArgumentError(absl::StrCat("no operand has the result's '", shown, "'"));
+    if (!absl::StrContains(all, c))
+      return absl::InvalidArgumentError(absl::StrCat("no operand has the result's '", shown, "'"));
     if (std::count(equation.result.begin(), equation.result.end(), c) > 1) {
       return absl::InvalidArgumentError(absl::StrCat("the result has '", shown, "' twice"));
     }
@@ -66,7 +68,8 @@ absl::StatusOr<Equation> ReadEquation(absl::string_view text) {
   if (sides.size() > 2) return absl::InvalidArgumentError("more than one '->'");
   Equation equation;
   equation.operands = absl::StrSplit(sides[0], ',');
-  if (equation.operands.size() > kMostGenerated) return absl::InvalidArgumentError("too many operands");
+  if (equation.operands.size() > kMostGenerated)
+    return absl::InvalidArgumentError("too many operands");
   for (const std::string& term : equation.operands) NESTOR_RETURN_IF_ERROR(CheckTerm(term));
   equation.result = sides.size() == 2 ? sides[1] : ImpliedResult(equation.operands);
   NESTOR_RETURN_IF_ERROR(CheckTerm(equation.result));
@@ -75,7 +78,9 @@ absl::StatusOr<Equation> ReadEquation(absl::string_view text) {
 }
 
 std::string Index(char letter) { return letter == kPack ? "..n" : std::string(1, letter); }
-std::string Dimension(char letter) { return letter == kPack ? "..N" : absl::StrCat("N", std::string(1, letter)); }
+std::string Dimension(char letter) {
+  return letter == kPack ? "..N" : absl::StrCat("N", std::string(1, letter));
+}
 
 // The letters, each as `name` says.
 std::string Spelled(absl::string_view letters, std::string (*name)(char)) {
@@ -83,7 +88,9 @@ std::string Spelled(absl::string_view letters, std::string (*name)(char)) {
 }
 
 // "[i, j]"; nothing for a scalar.
-std::string Place(absl::string_view term) { return term.empty() ? "" : absl::StrCat("[", Spelled(term, Index), "]"); }
+std::string Place(absl::string_view term) {
+  return term.empty() ? "" : absl::StrCat("[", Spelled(term, Index), "]");
+}
 
 std::string SummedLetters(const Equation& equation) {
   std::string summed;
@@ -104,8 +111,10 @@ absl::StatusOr<std::string> GenerateEinsum(Words words) {
     factors.push_back(absl::StrCat("x", i, Place(term)));
   }
   const std::string product = absl::StrJoin(factors, " * "), summed = SummedLetters(equation);
-  const std::string value = summed.empty() ? product : absl::StrCat("sum[", Spelled(summed, Index), "](", product, ")");
-  return absl::StrCat("op einsum(", List(arguments), ") -> (out) {\n  out", Place(equation.result), " = ", value, "\n}\n");
+  const std::string value =
+      summed.empty() ? product : absl::StrCat("sum[", Spelled(summed, Index), "](", product, ")");
+  return absl::StrCat("op einsum(", List(arguments), ") -> (out) {\n  out", Place(equation.result),
+                      " = ", value, "\n}\n");
 }
 
 }  // namespace nestor

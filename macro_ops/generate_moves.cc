@@ -35,15 +35,18 @@ std::vector<std::string> Without(std::vector<std::string> names, int axis) {
 template <typename Dims>
 std::string Arguments(int count, const Dims& dims) {
   std::vector<std::string> arguments;
-  for (int k = 0; k < count; ++k) arguments.push_back(absl::StrCat("x", k, ": T[", List(dims(k)), "]"));
+  for (int k = 0; k < count; ++k)
+    arguments.push_back(absl::StrCat("x", k, ": T[", List(dims(k)), "]"));
   return List(arguments);
 }
 
-// The value of piece k where `is_in_front(k)` holds and no earlier one did; the last where none does.
+// The value of piece k where `is_in_front(k)` holds and no earlier one did; the last
+// where none does.
 template <typename IsInFront, typename Value>
 std::string FirstOf(int count, const IsInFront& is_in_front, const Value& value) {
   std::string text;
-  for (int k = 0; k + 1 < count; ++k) absl::StrAppend(&text, "where(", is_in_front(k), ", ", value(k), ", ");
+  for (int k = 0; k + 1 < count; ++k)
+    absl::StrAppend(&text, "where(", is_in_front(k), ", ", value(k), ", ");
   return absl::StrCat(text, value(count - 1), std::string(count - 1, ')'));
 }
 
@@ -68,29 +71,33 @@ absl::StatusOr<std::string> GeneratePermute(Words words) {
   std::vector<bool> seen(rank, false);
   for (int k = 0; k < rank; ++k) {
     NESTOR_ASSIGN_OR_RETURN(const int axis, AxisWord(words, k, rank));
-    if (seen[axis]) return absl::InvalidArgumentError(absl::StrCat("axis ", axis, " stands there twice"));
+    if (seen[axis])
+      return absl::InvalidArgumentError(absl::StrCat("axis ", axis, " stands there twice"));
     seen[axis] = true;
     permuted.push_back(indices[axis]);
   }
-  return absl::StrCat("op permute(x: T[", List(Names("N", rank)), "]) -> (y) {\n  y[", List(permuted), "] = x[",
-                      List(indices), "]\n}\n");
+  return absl::StrCat("op permute(x: T[", List(Names("N", rank)), "]) -> (y) {\n  y[",
+                      List(permuted), "] = x[", List(indices), "]\n}\n");
 }
 
 absl::StatusOr<std::string> GenerateReshape(Words words) {
   NESTOR_RETURN_IF_ERROR(ExpectWords(words, 2, "two ranks"));
   NESTOR_ASSIGN_OR_RETURN(const int from, IntegerWord(words, 0, 1, kMostGenerated));
   NESTOR_ASSIGN_OR_RETURN(const int to, IntegerWord(words, 1, 1, kMostGenerated));
-  const std::vector<std::string> dims = Names("N", from), indices = Names("i", to), sizes = Names("$n", to);
+  const std::vector<std::string> dims = Names("N", from), indices = Names("i", to),
+                                 sizes = Names("$n", to);
   std::string number = "i0";
   std::vector<std::string> place, ranges, params;
-  for (int k = 1; k < to; ++k) number = absl::StrCat(k == 1 ? number : absl::StrCat("(", number, ")"), "*$n", k, " + ", indices[k]);
+  for (int k = 1; k < to; ++k)
+    number =
+        absl::StrCat(k == 1 ? number : absl::StrCat("(", number, ")"), "*$n", k, " + ", indices[k]);
   for (int axis = 0; axis < from; ++axis) place.push_back(AxisOf(number, dims, axis));
   for (int k = 0; k < to; ++k) {
     ranges.push_back(absl::StrCat(indices[k], " < ", sizes[k]));
     params.push_back(absl::StrCat(sizes[k], " in [0, inf]"));
   }
-  return absl::StrCat("op reshape(x: T[", List(dims), "]; ", List(params), ") -> (y) {\n  y[", List(indices), "] = x[",
-                      List(place), "]\n    where ", List(ranges), "\n}\n");
+  return absl::StrCat("op reshape(x: T[", List(dims), "]; ", List(params), ") -> (y) {\n  y[",
+                      List(indices), "] = x[", List(place), "]\n    where ", List(ranges), "\n}\n");
 }
 
 absl::StatusOr<std::string> GenerateConcat(Words words) {
@@ -103,31 +110,37 @@ absl::StatusOr<std::string> GenerateConcat(Words words) {
   };
   const auto is_in_front = [&](int k) { return absl::StrCat(along, " < ", Before(k + 1)); };
   const auto dims_of = [&](int k) { return With(dims, pieces.axis, absl::StrCat("C", k)); };
-  return absl::StrCat("op concat(", Arguments(pieces.count, dims_of), ") -> (y) {\n  y[", List(indices), "] = ",
-                      FirstOf(pieces.count, is_in_front, value), "\n    where ", along, " < ", Before(pieces.count), "\n}\n");
+  return absl::StrCat("op concat(", Arguments(pieces.count, dims_of), ") -> (y) {\n  y[",
+                      List(indices), "] = ", FirstOf(pieces.count, is_in_front, value),
+                      "\n    where ", along, " < ", Before(pieces.count), "\n}\n");
 }
 
 absl::StatusOr<std::string> GenerateStack(Words words) {
   NESTOR_ASSIGN_OR_RETURN(const Pieces pieces, ReadPieces(words, true));
-  const std::vector<std::string> indices = Names("i", pieces.rank + 1), inner = Without(indices, pieces.axis);
+  const std::vector<std::string> indices = Names("i", pieces.rank + 1),
+                                 inner = Without(indices, pieces.axis);
   const std::string& along = indices[pieces.axis];
   const std::string place = inner.empty() ? "" : absl::StrCat("[", List(inner), "]");
   const auto value = [&](int k) { return absl::StrCat("x", k, place); };
   const auto is_in_front = [&](int k) { return absl::StrCat(along, " == ", k); };
   const auto dims_of = [&](int) { return Names("N", pieces.rank); };
-  return absl::StrCat("op stack(", Arguments(pieces.count, dims_of), ") -> (y) {\n  y[", List(indices), "] = ",
-                      FirstOf(pieces.count, is_in_front, value), "\n    where ", along, " < ", pieces.count, "\n}\n");
+  return absl::StrCat("op stack(", Arguments(pieces.count, dims_of), ") -> (y) {\n  y[",
+                      List(indices), "] = ", FirstOf(pieces.count, is_in_front, value),
+                      "\n    where ", along, " < ", pieces.count, "\n}\n");
 }
 
 absl::StatusOr<std::string> GenerateSplit(Words words) {
   NESTOR_ASSIGN_OR_RETURN(const Pieces pieces, ReadPieces(words, false));
   const std::vector<std::string> dims = Names("N", pieces.rank), indices = Names("i", pieces.rank);
-  const std::string length = absl::StrCat(dims[pieces.axis], " / ", pieces.count), &along = indices[pieces.axis];
-  std::string text = absl::StrCat("op split(x: T[", List(dims), "]) -> (", List(Names("y", pieces.count)), ") {\n");
+  const std::string length = absl::StrCat(dims[pieces.axis], " / ", pieces.count),
+                    &along = indices[pieces.axis];
+  std::string text = absl::StrCat("op split(x: T[", List(dims), "]) -> (",
+                                  List(Names("y", pieces.count)), ") {\n");
   for (int k = 0; k < pieces.count; ++k) {
     const std::string place = k == 0 ? along : absl::StrCat(k, " * (", length, ") + ", along);
-    absl::StrAppend(&text, "  y", k, "[", List(indices), "] = x[", List(With(indices, pieces.axis, place)), "] where ",
-                    along, " < ", length, "\n");
+    absl::StrAppend(&text, "  y", k, "[", List(indices), "] = x[",
+                    List(With(indices, pieces.axis, place)), "] where ", along, " < ", length,
+                    "\n");
   }
   return absl::StrCat(text, "}\n");
 }

@@ -55,8 +55,10 @@ class Resizer {
 
   std::string Text() const {
     std::string text = absl::StrCat("op resize(x: T[..N, ", List(Names("C", axes_)), "]; ",
-                                    absl::StrJoin(Names("$n", axes_), " in [1, inf], "), " in [1, inf]) -> (y) {\n");
-    for (int axis = 0; axis < axes_; ++axis) absl::StrAppend(&text, mode_ == "nearest" ? Nearest(axis) : Weighted(axis));
+                                    absl::StrJoin(Names("$n", axes_), " in [1, inf], "),
+                                    " in [1, inf]) -> (y) {\n");
+    for (int axis = 0; axis < axes_; ++axis)
+      absl::StrAppend(&text, mode_ == "nearest" ? Nearest(axis) : Weighted(axis));
     return absl::StrCat(text, "}\n");
   }
 
@@ -64,7 +66,8 @@ class Resizer {
   // The statement for an axis: `value` says what stands at each place.
   std::string Step(int axis, const std::string& value) const {
     const std::string to = axis + 1 == axes_ ? "y" : absl::StrCat("x", axis + 1);
-    return absl::StrCat("  ", to, "[..n, ", List(Names("i", axes_)), "] = ", value, "\n    where ", Numbered("i", axis), " < $n", axis, "\n");
+    return absl::StrCat("  ", to, "[..n, ", List(Names("i", axes_)), "] = ", value, "\n    where ",
+                        Numbered("i", axis), " < $n", axis, "\n");
   }
 
   // The element `index` of the axis, or the one at the edge.
@@ -75,13 +78,15 @@ class Resizer {
   }
 
   std::string Filled(const char* pattern, int axis) const {
-    return absl::Substitute(pattern, Numbered("i", axis), absl::StrCat("$n", axis), absl::StrCat("C", axis));
+    return absl::Substitute(pattern, Numbered("i", axis), absl::StrCat("$n", axis),
+                            absl::StrCat("C", axis));
   }
   std::string Numerator(int axis) const { return Filled(fraction_.numerator, axis); }
   std::string Denominator(int axis) const { return Filled(fraction_.denominator, axis); }
 
   std::string Nearest(int axis) const {
-    return Step(axis, Element(axis, absl::Substitute(rounding_.index, Numerator(axis), Denominator(axis))));
+    return Step(
+        axis, Element(axis, absl::Substitute(rounding_.index, Numerator(axis), Denominator(axis))));
   }
 
   // The sum over taps; w says how much each counts, by its distance d.
@@ -89,13 +94,18 @@ class Resizer {
     const bool cubic = mode_ == "cubic";
     const int before = cubic ? 1 : 0;
     const std::string i = Numbered("i", axis), d = absl::StrCat("d", axis, "[", i, ", k]");
-    const std::string weight = cubic ? absl::Substitute("where($0 <= 1, (1.25*$0 - 2.25)*square($0) + 1, "
-                                                        "((-0.75*$0 + 3.75)*$0 - 6)*$0 + 3)", d)
-                                     : absl::StrCat("1 - ", d);
+    const std::string weight =
+        cubic ? absl::Substitute("where($0 <= 1, (1.25*$0 - 2.25)*square($0) + 1, "
+                                 "((-0.75*$0 + 3.75)*$0 - 6)*$0 + 3)",
+                                 d)
+              : absl::StrCat("1 - ", d);
     const std::string floor = absl::StrCat(Numerator(axis), " / ", Denominator(axis));
-    return absl::StrCat("  ", d, " = abs(k - ", before, " - T(", Numerator(axis), " % ", Denominator(axis), ") / ", Denominator(axis),
-                        ") where ", i, " < $n", axis, ", k < ", cubic ? 4 : 2, "\n  w", axis, "[", i, ", k] = ", weight, "\n",
-                        Step(axis, absl::StrCat("sum[k](w", axis, "[", i, ", k] * ", Element(axis, absl::StrCat(floor, " + k - ", before)), ")")));
+    return absl::StrCat(
+        "  ", d, " = abs(k - ", before, " - T(", Numerator(axis), " % ", Denominator(axis), ") / ",
+        Denominator(axis), ") where ", i, " < $n", axis, ", k < ", cubic ? 4 : 2, "\n  w", axis,
+        "[", i, ", k] = ", weight, "\n",
+        Step(axis, absl::StrCat("sum[k](w", axis, "[", i, ", k] * ",
+                                Element(axis, absl::StrCat(floor, " + k - ", before)), ")")));
   }
 
   const std::string mode_;
@@ -107,15 +117,19 @@ class Resizer {
 }  // namespace
 
 absl::StatusOr<std::string> GenerateResize(Words words) {
-  if (words.size() != 3 && words.size() != 4) return ExpectWords(words, 3, "a mode, coordinates, a number of axes and perhaps a rounding");
+  if (words.size() != 3 && words.size() != 4)
+    return ExpectWords(words, 3, "a mode, coordinates, a number of axes and perhaps a rounding");
   const std::string& mode = words[0];
   if (mode != "nearest" && mode != "linear" && mode != "cubic") {
-    return absl::InvalidArgumentError(absl::StrCat("'", mode, "' is none of nearest, linear, cubic"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", mode, "' is none of nearest, linear, cubic"));
   }
-  if (words.size() == 4 && mode != "nearest") return absl::InvalidArgumentError(absl::StrCat(mode, " rounds nothing"));
+  if (words.size() == 4 && mode != "nearest")
+    return absl::InvalidArgumentError(absl::StrCat(mode, " rounds nothing"));
   NESTOR_ASSIGN_OR_RETURN(const Fraction* const fraction, Choice(kCoordinates, words[1]));
   NESTOR_ASSIGN_OR_RETURN(const int axes, IntegerWord(words, 2, 1, kMostGenerated));
-  NESTOR_ASSIGN_OR_RETURN(const Rounding* const rounding, Choice(kRoundings, words.size() == 4 ? words[3] : "round_prefer_floor"));
+  NESTOR_ASSIGN_OR_RETURN(const Rounding* const rounding,
+                          Choice(kRoundings, words.size() == 4 ? words[3] : "round_prefer_floor"));
   return Resizer(mode, *fraction, *rounding, axes).Text();
 }
 

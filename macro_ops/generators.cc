@@ -20,13 +20,15 @@ constexpr Generator kGenerators[] = {
      "A macro op of the last axis, such as softmax, topk, variance or pad, along another axis of tensors of that rank, "
      "like the argument dim of PyTorch; results that lack the axis stay without it",
      "along(softmax, 3, 1)", GenerateAlong},
-    {"concat", "concat(COUNT, RANK, AXIS)", "So many tensors behind one another along an axis, torch.cat",
-     "concat(3, 2, 0)", GenerateConcat},
+    {"concat", "concat(COUNT, RANK, AXIS)",
+     "So many tensors behind one another along an axis, torch.cat", "concat(3, 2, 0)",
+     GenerateConcat},
     {"einsum", "einsum(EQUATION)",
      "Sums of products over any axes, diagonals and .. included, torch.einsum; what ... stands for does not broadcast",
      "einsum(bij,bjk->bik)", GenerateEinsum},
-    {"permute", "permute(AXIS, ..)", "Axis k of the result is axis AXIS[k] of the argument, torch.permute",
-     "permute(2, 0, 1)", GeneratePermute},
+    {"permute", "permute(AXIS, ..)",
+     "Axis k of the result is axis AXIS[k] of the argument, torch.permute", "permute(2, 0, 1)",
+     GeneratePermute},
     {"reshape", "reshape(RANK, NEW_RANK)",
      "The same elements, row-major, in the shape [$n0, $n1, ..], torch.reshape; 0 where that has more elements",
      "reshape(3, 2)", GenerateReshape},
@@ -38,8 +40,8 @@ constexpr Generator kGenerators[] = {
     {"split", "split(COUNT, RANK, AXIS)",
      "So many parts of equal length along an axis, torch.chunk where COUNT divides; what is left over is left out",
      "split(2, 2, 1)", GenerateSplit},
-    {"stack", "stack(COUNT, RANK, AXIS)", "So many tensors along a new axis, torch.stack", "stack(3, 2, 0)",
-     GenerateStack},
+    {"stack", "stack(COUNT, RANK, AXIS)", "So many tensors along a new axis, torch.stack",
+     "stack(3, 2, 0)", GenerateStack},
 };
 
 const Generator* Find(absl::string_view name) {
@@ -52,7 +54,8 @@ const Generator* Find(absl::string_view name) {
 // The generator and what stands between its parentheses; null where it is no call.
 const Generator* ReadCall(absl::string_view call, std::string& inside) {
   std::string name;
-  const bool is_call = RE2::FullMatch(re2::StringPiece(call.data(), call.size()), R"(\s*(\w+)\s*\((.*)\)\s*)", &name, &inside);
+  const bool is_call = RE2::FullMatch(re2::StringPiece(call.data(), call.size()),
+                                      R"(\s*(\w+)\s*\((.*)\)\s*)", &name, &inside);
   return is_call ? Find(name) : nullptr;
 }
 
@@ -84,7 +87,8 @@ absl::StatusOr<std::string> Generate(absl::string_view call) {
 
 absl::Status ExpectWords(Words words, size_t count, absl::string_view usage) {
   if (words.size() == count) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("takes ", usage, ", and is given ", words.size(), " words"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("takes ", usage, ", and is given ", words.size(), " words"));
 }
 
 absl::StatusOr<int> IntegerWord(Words words, size_t number, int low, int high) {

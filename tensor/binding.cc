@@ -29,9 +29,9 @@ absl::Status CheckKnown(absl::string_view op, absl::string_view what, const Map&
   const absl::flat_hash_set<absl::string_view> found(known.begin(), known.end());
   for (const std::string& name : names) {
     if (found.contains(name)) continue;
-    return InvalidInput(
-        absl::StrCat("op ", op, ": no ", what, " is named '", name, "'", DidYouMean(name, known),
-                     known.empty() ? "" : absl::StrCat(" (there are ", absl::StrJoin(known, ", "), ")")));
+    return InvalidInput(absl::StrCat(
+        "op ", op, ": no ", what, " is named '", name, "'", DidYouMean(name, known),
+        known.empty() ? "" : absl::StrCat(" (there are ", absl::StrJoin(known, ", "), ")")));
   }
   return absl::OkStatus();
 }
@@ -46,7 +46,8 @@ class Binder {
     NESTOR_RETURN_IF_ERROR(BindParams());
     for (const auto& [name, value] : inputs_.dims) {
       if (value < 0) return Error(absl::StrCat("dimension ", name, " = ", value, " is negative"));
-      if (value > kMaxExtent) return Error(absl::StrCat("dimension ", name, " = ", value, " exceeds 2^48"));
+      if (value > kMaxExtent)
+        return Error(absl::StrCat("dimension ", name, " = ", value, " exceeds 2^48"));
       binding_.symbols[name] = value;
       places_[name] = absl::StrCat(name, "=", value, " as given");
     }
@@ -67,7 +68,8 @@ class Binder {
     for (const SignatureArgument& arg : signature_.args) {
       for (IndexId extent : *arg.shape) {
         VisitIndex(pool_, extent, [&](IndexId id, const IndexNode& node) {
-          if (node.kind == IndexKind::kSymbol && pool_.SymbolName(id)[0] != '$') names.push_back(pool_.SymbolName(id));
+          if (node.kind == IndexKind::kSymbol && pool_.SymbolName(id)[0] != '$')
+            names.push_back(pool_.SymbolName(id));
         });
       }
     }
@@ -102,27 +104,34 @@ class Binder {
 
   static Scalar AsFloat(const Scalar& given, DType type) {
     if (IsFloat(given.type)) return Scalar::Float(type, given.ToDouble());
-    return given.FitsInt64() ? Scalar::Integer(type, given.ToInt()) : Scalar::Of(type, uint64_t{given.bits});
+    return given.FitsInt64() ? Scalar::Integer(type, given.ToInt())
+                             : Scalar::Of(type, uint64_t{given.bits});
   }
 
-  absl::StatusOr<absl::optional<Scalar>> Convert(const ParamInfo& param, const Scalar& given) const {
+  absl::StatusOr<absl::optional<Scalar>> Convert(const ParamInfo& param,
+                                                 const Scalar& given) const {
     // An integer $param is an index value, which is an i64.
     const bool fits = !IsInteger(param.type) || given.FitsInt64();
     if (given.type == param.type && fits) return absl::optional<Scalar>(given);
     const bool from_integer = IsInteger(given.type);
-    if (IsFloat(param.type) && given.type != DType::kBool) return absl::optional<Scalar>(AsFloat(given, param.type));
+    if (IsFloat(param.type) && given.type != DType::kBool)
+      return absl::optional<Scalar>(AsFloat(given, param.type));
     if (IsInteger(param.type) && from_integer && fits) {
       const Scalar narrow = Scalar::Integer(param.type, given.ToInt());
-      if (narrow.FitsInt64() && narrow.ToInt() == given.ToInt()) return absl::optional<Scalar>(narrow);
+      if (narrow.FitsInt64() && narrow.ToInt() == given.ToInt())
+        return absl::optional<Scalar>(narrow);
     }
-    return Error(absl::StrCat(param.name, " is ", Name(param.type), ", ", LiteralText(given), " does not fit"));
+    return Error(absl::StrCat(param.name, " is ", Name(param.type), ", ", LiteralText(given),
+                              " does not fit"));
   }
 
   absl::Status CheckParamRange(const ParamInfo& param, const Scalar& value) const {
-    const bool below = param.low && (IsInteger(param.type) ? value.ToInt() < param.low->ToInt()
-                                                           : !(value.ToDouble() >= param.low->ToDouble()));
-    const bool above = param.high && (IsInteger(param.type) ? value.ToInt() > param.high->ToInt()
-                                                            : !(value.ToDouble() <= param.high->ToDouble()));
+    const bool below =
+        param.low && (IsInteger(param.type) ? value.ToInt() < param.low->ToInt()
+                                            : !(value.ToDouble() >= param.low->ToDouble()));
+    const bool above =
+        param.high && (IsInteger(param.type) ? value.ToInt() > param.high->ToInt()
+                                             : !(value.ToDouble() <= param.high->ToDouble()));
     if (!below && !above) return absl::OkStatus();
     return Error(absl::StrCat(param.name, " = ", LiteralText(value), " is outside [",
                               param.low ? LiteralText(*param.low) : "-inf", ", ",
@@ -132,16 +141,18 @@ class Binder {
   absl::Status BindTensors() {
     for (const SignatureArgument& arg : signature_.args) {
       const auto it = inputs_.tensors.find(arg.name);
-      if (it == inputs_.tensors.end()) return Error(absl::StrCat("argument ", arg.name, " is missing"));
+      if (it == inputs_.tensors.end())
+        return Error(absl::StrCat("argument ", arg.name, " is missing"));
       const TensorView& view = it->second;
       const absl::Status sound = CheckView(view);
       if (!sound.ok()) return Error(absl::StrCat("argument ", arg.name, ": ", sound.message()));
       if (view.type != arg.type && !arg.shape_only) {
-        return Error(absl::StrCat("argument ", arg.name, " is ", Name(arg.type), ", is given ", Name(view.type)));
+        return Error(absl::StrCat("argument ", arg.name, " is ", Name(arg.type), ", is given ",
+                                  Name(view.type)));
       }
       if (view.shape.size() != arg.shape->size()) {
-        return Error(absl::StrCat("argument ", arg.name, " has ", arg.shape->size(), " dimensions, is given ",
-                                  ShapeText(view.shape)));
+        return Error(absl::StrCat("argument ", arg.name, " has ", arg.shape->size(),
+                                  " dimensions, is given ", ShapeText(view.shape)));
       }
       NESTOR_RETURN_IF_ERROR(BindAxes(arg, view));
     }
@@ -153,11 +164,13 @@ class Binder {
       const IndexId extent = (*arg.shape)[axis];
       if (pool_[extent].kind != IndexKind::kSymbol || pool_.SymbolName(extent)[0] == '$') continue;
       const std::string& name = pool_.SymbolName(extent);
-      const std::string place = absl::StrCat("axis ", axis, " of ", arg.name, " (", name, ") is ", view.shape[axis]);
+      const std::string place =
+          absl::StrCat("axis ", axis, " of ", arg.name, " (", name, ") is ", view.shape[axis]);
       if (view.shape[axis] > kMaxExtent) return Error(absl::StrCat(place, ", which exceeds 2^48"));
       const auto [it, inserted] = binding_.symbols.emplace(name, view.shape[axis]);
       if (inserted) places_[name] = place;
-      else if (it->second != view.shape[axis]) return Error(absl::StrCat(place, ", but ", places_[name]));
+      else if (it->second != view.shape[axis])
+        return Error(absl::StrCat(place, ", but ", places_[name]));
     }
     return absl::OkStatus();
   }
@@ -166,7 +179,8 @@ class Binder {
     for (const SignatureArgument& arg : signature_.args) {
       const Dims& given = inputs_.tensors.at(arg.name).shape;
       const std::string what = absl::StrCat("op ", signature_.name, ": argument ", arg.name);
-      NESTOR_ASSIGN_OR_RETURN(const Dims expected, EvaluateShape(pool_, *arg.shape, binding_, what));
+      NESTOR_ASSIGN_OR_RETURN(const Dims expected,
+                              EvaluateShape(pool_, *arg.shape, binding_, what));
       for (size_t axis = 0; axis < given.size(); ++axis) {
         if (given[axis] == expected[axis]) continue;
         return Error(absl::StrCat("axis ", axis, " of ", arg.name, " is ", given[axis], ", but ",
@@ -177,19 +191,23 @@ class Binder {
   }
 
   absl::optional<int64_t> Evaluate(IndexId id) const {
-    return EvaluateIndex(pool_, id, [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
-      if (node.kind != IndexKind::kSymbol) return absl::nullopt;
-      const auto it = binding_.symbols.find(pool_.SymbolNameAt(node.value));
-      if (it == binding_.symbols.end()) return absl::nullopt;
-      return it->second;
-    });
+    return EvaluateIndex(
+        pool_, id,
+        [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+          if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+          const auto it = binding_.symbols.find(pool_.SymbolNameAt(node.value));
+          if (it == binding_.symbols.end()) return absl::nullopt;
+          return it->second;
+        });
   }
 
   absl::Status CheckEqualities() const {
     for (const Equality& e : *signature_.equalities) {
       const auto left = Evaluate(e.left), right = Evaluate(e.right);
       if (left && right && *left == *right) continue;
-      const auto shown = [](absl::optional<int64_t> v) { return v ? absl::StrCat(*v) : std::string("undefined"); };
+      const auto shown = [](absl::optional<int64_t> v) {
+        return v ? absl::StrCat(*v) : std::string("undefined");
+      };
       return Error(absl::StrCat(e.message, ": ", shown(left), " against ", shown(right)));
     }
     return absl::OkStatus();
@@ -242,7 +260,8 @@ std::vector<std::string> UnboundDimensions(const Signature& signature, const Run
   for (const SignatureArgument& arg : signature.args) {
     if (!inputs.tensors.contains(arg.name)) continue;
     for (IndexId extent : *arg.shape) {
-      if ((*signature.pool)[extent].kind == IndexKind::kSymbol) bound[signature.pool->SymbolName(extent)] = true;
+      if ((*signature.pool)[extent].kind == IndexKind::kSymbol)
+        bound[signature.pool->SymbolName(extent)] = true;
     }
   }
   std::vector<std::string> unbound;
@@ -260,26 +279,30 @@ std::vector<std::string> UnboundDimensions(const Signature& signature, const Run
   return unbound;
 }
 
-absl::StatusOr<Dims> EvaluateShape(const IndexPool& pool, const Shape& shape, const Binding& binding,
-                                   absl::string_view what) {
+absl::StatusOr<Dims> EvaluateShape(const IndexPool& pool, const Shape& shape,
+                                   const Binding& binding, absl::string_view what) {
   Dims dims;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     std::string unknown;
     const auto extent = EvaluateIndex(
-        pool, shape[axis], [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+        pool, shape[axis],
+        [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
           if (node.kind != IndexKind::kSymbol) return absl::nullopt;
           const auto it = binding.symbols.find(pool.SymbolNameAt(node.value));
           if (it != binding.symbols.end()) return it->second;
           unknown = pool.SymbolNameAt(node.value);
           return absl::nullopt;
         });
-    const std::string place = absl::StrCat(what, ": axis ", axis, " (", SymbolicText(pool, shape[axis]), ")");
+    const std::string place =
+        absl::StrCat(what, ": axis ", axis, " (", SymbolicText(pool, shape[axis]), ")");
     if (!unknown.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat(place, ": the dimension ", unknown, " is not known: give ", unknown, "=.."));
     }
-    if (!extent) return absl::InvalidArgumentError(absl::StrCat(place, " divides by zero or overflows"));
-    if (*extent < 0) return absl::InvalidArgumentError(absl::StrCat(place, " is negative: ", *extent));
+    if (!extent)
+      return absl::InvalidArgumentError(absl::StrCat(place, " divides by zero or overflows"));
+    if (*extent < 0)
+      return absl::InvalidArgumentError(absl::StrCat(place, " is negative: ", *extent));
     dims.push_back(*extent);
   }
   return dims;

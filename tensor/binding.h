@@ -18,8 +18,9 @@ namespace nestor {
 // What one run is given. Views must stay valid while it runs.
 struct RunInputs {
   absl::flat_hash_map<std::string, TensorView> tensors;  // by argument name
-  absl::flat_hash_map<std::string, Scalar> params;       // "$k" -> value; integers fit any integer type
-  absl::flat_hash_map<std::string, int64_t> dims;        // "N" -> extent
+  // "$k" -> value; integers fit any integer type.
+  absl::flat_hash_map<std::string, Scalar> params;
+  absl::flat_hash_map<std::string, int64_t> dims;  // "N" -> extent
 };
 
 // The part of an op or a program that binding reads.
@@ -61,8 +62,8 @@ std::vector<std::string> UnboundDimensions(const Signature& signature, const Run
 
 // The value of a shape's extents; a division by zero, overflow, a negative extent
 // or an unknown dimension is a Status that names `what`.
-absl::StatusOr<Dims> EvaluateShape(const IndexPool& pool, const Shape& shape, const Binding& binding,
-                                   absl::string_view what);
+absl::StatusOr<Dims> EvaluateShape(const IndexPool& pool, const Shape& shape,
+                                   const Binding& binding, absl::string_view what);
 
 }  // namespace nestor
 

@@ -90,7 +90,8 @@ absl::StatusOr<std::string> ReadTextToEnd(int fd, absl::string_view name, absl::
     if (got == 0) return text;
     text.append(buffer, got);
     if (text.size() > kMostTextBytes) {
-      return absl::InvalidArgumentError(absl::StrCat(name, " is longer than 16 MiB: it is no ", kind));
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " is longer than 16 MiB: it is no ", kind));
     }
   }
 }
@@ -106,7 +107,8 @@ absl::Status WriteWholeFile(const std::string& path, absl::Span<const absl::stri
   if (::stat(path.c_str(), &info) != 0) return Replace(path, absl::nullopt, pieces);
   if (!S_ISREG(info.st_mode)) return WriteInPlace(path, pieces);
   // Through symbolic links: the file is replaced, not the link to it.
-  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                         &std::free);
   return Replace(real ? real.get() : path, info.st_mode & 0777, pieces);
 }
 

@@ -129,7 +129,8 @@ absl::StatusOr<NpyHeader> ReadHeader(Source& source) {
   if (!absl::StartsWith(start, kNpyMagic.substr(0, start.size()))) {
     return Malformed("not a .npy file (no \\x93NUMPY at its start)");
   }
-  if (start.size() < kNpyMagic.size() + 2) return Truncated("the magic and version", kNpyMagic.size() + 2, got);
+  if (start.size() < kNpyMagic.size() + 2)
+    return Truncated("the magic and version", kNpyMagic.size() + 2, got);
   const int major = static_cast<uint8_t>(start[kNpyMagic.size()]);
   const int minor = static_cast<uint8_t>(start[kNpyMagic.size() + 1]);
   if (major < 1 || major > 3 || minor != 0) {

@@ -28,7 +28,7 @@ std::string Excerpt(absl::string_view text) {
 constexpr absl::string_view kTwoBytes = "V2";
 
 std::string CodeOf(DType type) {
-  const char* const kind = type == DType::kBool                        ? "b"
+  const char* const kind = type == DType::kBool                       ? "b"
                            : type == DType::kBF16 || IsUnsigned(type) ? "u"
                            : IsSigned(type)                           ? "i"
                                                                       : "f";
@@ -46,21 +46,24 @@ std::string KnownCodes() {
 }
 
 // The type of the elements where they are of the type that they have in numpy.
-absl::StatusOr<DType> OwnType(absl::string_view code, absl::string_view descr, absl::optional<DType> expected) {
+absl::StatusOr<DType> OwnType(absl::string_view code, absl::string_view descr,
+                              absl::optional<DType> expected) {
   for (DType type : AllTypes()) {
     if (type == DType::kBF16 || code != CodeOf(type)) continue;
     if (!expected) return type;
     return Malformed("holds ", Name(type), " where ", Name(*expected), " is expected");
   }
   if (code != kTwoBytes) {
-    return absl::UnimplementedError(absl::StrCat("elements of type '", Excerpt(descr), "' are not supported, only ",
-                                                 KnownCodes()));
+    return absl::UnimplementedError(absl::StrCat("elements of type '", Excerpt(descr),
+                                                 "' are not supported, only ", KnownCodes()));
   }
   return Malformed("elements of type '", descr, "' are read only where bf16 is expected",
                    expected ? absl::StrCat(", here ", Name(*expected), " is") : "");
 }
 
-std::string DescrOf(DType type) { return absl::StrCat(ByteSize(type) == 1 ? "|" : "<", CodeOf(type)); }
+std::string DescrOf(DType type) {
+  return absl::StrCat(ByteSize(type) == 1 ? "|" : "<", CodeOf(type));
+}
 
 // ---- Header ----
 
@@ -199,13 +202,15 @@ absl::StatusOr<NpyElement> NpyElementOf(absl::string_view descr, absl::optional<
   return NpyElement{*expected, order == '>' && ByteSize(*expected) > 1};
 }
 
-absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view text) { return HeaderParser(text).Parse(); }
+absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view text) {
+  return HeaderParser(text).Parse();
+}
 
 // With kMaxNpyRank axes the header is far below the 64 KiB of version 1.0.
 std::string NpyHeaderBytes(const TensorView& view) {
-  std::string header = absl::StrCat("{'descr': '", DescrOf(view.type),
-                                    "', 'fortran_order': False, 'shape': ", ShapeTuple(view.shape),
-                                    ", }");
+  std::string header =
+      absl::StrCat("{'descr': '", DescrOf(view.type),
+                   "', 'fortran_order': False, 'shape': ", ShapeTuple(view.shape), ", }");
   const size_t before = kNpyMagic.size() + 4;
   header.append(63 - (before + header.size()) % 64, ' ');
   header += '\n';

@@ -28,7 +28,8 @@ struct NpyHeader {
   Dims shape;
 };
 
-// The dictionary. InvalidArgument or Unimplemented, with the place, where it is not one of the format.
+// The dictionary. InvalidArgument or Unimplemented, with the place, where it is not one
+// of the format.
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view text);
 
 // Everything before the elements, which start at a multiple of 64 bytes.

@@ -127,15 +127,15 @@ TEST(Write, WhatNumpyReads) {
 
 TEST(RoundTrip, EveryTypeShapeAndVersion) {
   for (const DType type : AllTypes()) {
-    for (const Dims& shape : {Dims{}, Dims{0}, Dims{5}, Dims{2, 3}, Dims{2, 0, 3}, Dims{2, 1, 4},
-                              Dims(64, 1)}) {
+    for (const Dims& shape :
+         {Dims{}, Dims{0}, Dims{5}, Dims{2, 3}, Dims{2, 0, 3}, Dims{2, 1, 4}, Dims(64, 1)}) {
       std::vector<double> values(*NumElements(shape));
       for (size_t i = 0; i < values.size(); ++i) values[i] = i % 3;
       const Tensor tensor = Tensor::Of(type, shape, values);
       const std::string bytes = *WriteNpyToString(tensor);
       EXPECT_EQ((bytes.size() - tensor.num_bytes()) % 64, 0u);
-      const absl::string_view header = absl::string_view(bytes).substr(
-          10, bytes.size() - tensor.num_bytes() - 10);
+      const absl::string_view header =
+          absl::string_view(bytes).substr(10, bytes.size() - tensor.num_bytes() - 10);
       const absl::string_view data = absl::string_view(bytes).substr(10 + header.size());
       for (const std::string& file : {bytes, Npy(2, header, data), Npy(3, header, data)}) {
         const absl::StatusOr<Tensor> back = ReadNpyFromString(file, type);
@@ -283,10 +283,31 @@ TEST(Read, Refusals) {
 TEST(Read, MutatedFiles) {
   std::mt19937 random(20240607);
   const auto below = [&](size_t n) { return random() % n; };
-  const std::string tokens[] = {"(",  ")",   ",",     "'",          "L",    "-1",   "0",
-                                "{",  "}",   "True",  "2147483648", "<f8",  ">i8",  "'shape'",
-                                "|O", "<u2", "False", "4294967296", "\0",   "\xff", "'descr': ",
-                                "[",  ":",   "99999999999999999999999", "9223372036854775807"};
+  const std::string tokens[] = {"(",
+                                ")",
+                                ",",
+                                "'",
+                                "L",
+                                "-1",
+                                "0",
+                                "{",
+                                "}",
+                                "True",
+                                "2147483648",
+                                "<f8",
+                                ">i8",
+                                "'shape'",
+                                "|O",
+                                "<u2",
+                                "False",
+                                "4294967296",
+                                "\0",
+                                "\xff",
+                                "'descr': ",
+                                "[",
+                                ":",
+                                "99999999999999999999999",
+                                "9223372036854775807"};
   const std::string seeds[] = {
       Npy(1, Header("<f4", "(2, 3)"), std::string(24, '\1')),
       Npy(2, Header(">i8", "(3, 1)", true), std::string(24, '\2')),
@@ -305,7 +326,9 @@ TEST(Read, MutatedFiles) {
         case 2: bytes.replace(at, token.size(), token); break;
         case 3: bytes.erase(at, 1 + below(8)); break;
         case 4: bytes.insert(at, bytes.substr(below(bytes.size() + 1), below(16))); break;
-        case 5: if (at < bytes.size()) bytes[at] = static_cast<char>(random()); break;
+        case 5:
+          if (at < bytes.size()) bytes[at] = static_cast<char>(random());
+          break;
       }
     }
     const absl::optional<DType> expected =

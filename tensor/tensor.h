@@ -34,12 +34,12 @@ using Dims = absl::InlinedVector<int64_t, 6>;
 // The element type that T stores: DTypeOf<float>() is f32.
 template <class T>
 constexpr DType DTypeOf() {
-#define ELEMENT(Enumerator, Type, ...)                                    \
+#define ELEMENT(Enumerator, Type, ...)                                \
   if constexpr (std::is_same_v<T, Type>) return DType::k##Enumerator; \
   else
 #include "uops/element_types.inc"
 #undef ELEMENT
-    static_assert(!std::is_same_v<T, T>, "not an element type");
+  static_assert(!std::is_same_v<T, T>, "not an element type");
 }
 
 // ---- Shapes ----

@@ -25,7 +25,7 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 TEST(Shape, NumElements) {
   const struct {
     Dims shape;
-    int64_t elements;   // -1: an error that says
+    int64_t elements;  // -1: an error that says
     const char* error;
   } kCases[] = {
       {{}, 1, ""},
@@ -118,10 +118,18 @@ TEST(View, IsContiguous) {
     Dims shape, strides;
     bool contiguous;
   } kCases[] = {
-      {{}, {}, true},         {{3}, {1}, true},           {{3}, {2}, false},
-      {{3}, {-1}, false},     {{2, 3}, {3, 1}, true},     {{2, 3}, {1, 2}, false},
-      {{1, 3}, {77, 1}, true}, {{2, 1}, {1, 0}, true},    {{2, 3}, {0, 1}, false},
-      {{0, 3}, {9, 9}, true}, {{2, 3, 4}, {12, 4, 1}, true}, {{2, 3, 4}, {24, 4, 1}, false},
+      {{}, {}, true},
+      {{3}, {1}, true},
+      {{3}, {2}, false},
+      {{3}, {-1}, false},
+      {{2, 3}, {3, 1}, true},
+      {{2, 3}, {1, 2}, false},
+      {{1, 3}, {77, 1}, true},
+      {{2, 1}, {1, 0}, true},
+      {{2, 3}, {0, 1}, false},
+      {{0, 3}, {9, 9}, true},
+      {{2, 3, 4}, {12, 4, 1}, true},
+      {{2, 3, 4}, {24, 4, 1}, false},
   };
   for (const auto& c : kCases) {
     EXPECT_EQ(IsContiguous({DType::kF32, c.shape, c.strides, nullptr}), c.contiguous)
@@ -264,33 +272,29 @@ TEST(ToString, Small) {
   EXPECT_EQ(ToString(Tensor::Of<float>({2, 0}, {})), "[]");
   EXPECT_EQ(ToString(Tensor::Of<int32_t>({3}, {1, -20, 3})), "[  1, -20,   3]");
   EXPECT_EQ(ToString(Tensor::Of<bool>({2}, {true, false})), "[ true, false]");
-  EXPECT_EQ(ToString(Tensor::Of<float>({2, 2}, {1, 2.5f, kNaN, -kInf})),
-            "[[ 1.0,  2.5],\n"
-            " [ nan, -inf]]");
-  EXPECT_EQ(ToString(Tensor::Of(DType::kF16, {2, 1, 2}, {1, 2, 3, 4})),
-            "[[[1.0, 2.0]],\n"
-            "\n"
-            " [[3.0, 4.0]]]");
+  EXPECT_EQ(ToString(Tensor::Of<float>({2, 2}, {1, 2.5f, kNaN, -kInf})), "[[ 1.0,  2.5],\n"
+                                                                         " [ nan, -inf]]");
+  EXPECT_EQ(ToString(Tensor::Of(DType::kF16, {2, 1, 2}, {1, 2, 3, 4})), "[[[1.0, 2.0]],\n"
+                                                                        "\n"
+                                                                        " [[3.0, 4.0]]]");
 }
 
 TEST(ToString, WrapsAndSummarises) {
   Tensor row = *Tensor::Create(DType::kU8, {10});
   for (int i = 0; i < 10; ++i) row.values<uint8_t>()[i] = i;
-  EXPECT_EQ(ToString(row, {.threshold = 10, .line_width = 16}),
-            "[0, 1, 2, 3, 4,\n"
-            " 5, 6, 7, 8, 9]");
+  EXPECT_EQ(ToString(row, {.threshold = 10, .line_width = 16}), "[0, 1, 2, 3, 4,\n"
+                                                                " 5, 6, 7, 8, 9]");
   EXPECT_EQ(ToString(row, {.threshold = 9}), "[0, 1, 2, ..., 7, 8, 9]");
   EXPECT_EQ(ToString(row, {.threshold = 3}), "[0, ..., 9]");
   EXPECT_EQ(ToString(row, {.threshold = 1}), "[0, ...]");
 
   // A broadcast view of 10^12 elements prints at once.
   const TensorView huge = {DType::kU8, {1000000, 1000000}, {0, 0}, row.data()};
-  EXPECT_EQ(ToString(huge, {.threshold = 20}),
-            "[[0, 0, ..., 0, 0],\n"
-            " [0, 0, ..., 0, 0],\n"
-            " ...,\n"
-            " [0, 0, ..., 0, 0],\n"
-            " [0, 0, ..., 0, 0]]");
+  EXPECT_EQ(ToString(huge, {.threshold = 20}), "[[0, 0, ..., 0, 0],\n"
+                                               " [0, 0, ..., 0, 0],\n"
+                                               " ...,\n"
+                                               " [0, 0, ..., 0, 0],\n"
+                                               " [0, 0, ..., 0, 0]]");
   // So does one with many axes too short to cut in the middle.
   const TensorView deep = {DType::kU8, Dims(40, 2), Dims(40, 0), row.data()};
   EXPECT_THAT(ToString(deep), HasSubstr("[0, ...]"));

@@ -29,10 +29,16 @@ void* Counted(size_t bytes, size_t alignment) {
 
 void* operator new(size_t bytes) { return Counted(bytes, 1); }
 void* operator new[](size_t bytes) { return Counted(bytes, 1); }
-void* operator new(size_t bytes, std::align_val_t alignment) { return Counted(bytes, static_cast<size_t>(alignment)); }
-void* operator new[](size_t bytes, std::align_val_t alignment) { return Counted(bytes, static_cast<size_t>(alignment)); }
+void* operator new(size_t bytes, std::align_val_t alignment) {
+  return Counted(bytes, static_cast<size_t>(alignment));
+}
+void* operator new[](size_t bytes, std::align_val_t alignment) {
+  return Counted(bytes, static_cast<size_t>(alignment));
+}
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return CountedOrNull(bytes, 1); }
-void* operator new[](size_t bytes, const std::nothrow_t&) noexcept { return CountedOrNull(bytes, 1); }
+void* operator new[](size_t bytes, const std::nothrow_t&) noexcept {
+  return CountedOrNull(bytes, 1);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }

@@ -18,7 +18,8 @@ struct Found {
 };
 
 constexpr Found kFound[] = {
-    {"partial results of three vectors were combined by halves", "op f(x: f32[M, N]) -> (y) { y[i] = prod[j](x[i, j]) }"},
+    {"partial results of three vectors were combined by halves",
+     "op f(x: f32[M, N]) -> (y) { y[i] = prod[j](x[i, j]) }"},
     {"a tile with rows of its own had no vectors",
      "op f(a: f32[M, K], b: f32[K, N]) -> (c) { c[i, j] = sum[k](a[i, k] * b[k, j]) }"},
     {"a copy of what a product reads had another length in each iteration of a batch loop",
@@ -106,7 +107,8 @@ TEST(CheckFindings, StayMendedOfRandomPrograms) {
     options.trials = 1;
     options.shrinking = absl::ZeroDuration();
     const SelfCheckReport report = SelfCheck(DrawTrialOp, options);
-    for (const SelfCheckFinding& finding : report.findings) ADD_FAILURE() << seed << ": " << finding.what;
+    for (const SelfCheckFinding& finding : report.findings)
+      ADD_FAILURE() << seed << ": " << finding.what;
   }
 }
 

@@ -30,8 +30,8 @@ std::vector<std::string> PublicHeaders() {
 
 // What the compiler says up to its first error.
 std::string Errors(absl::string_view standard, const std::string& header) {
-  const std::string command =
-      absl::StrCat("g++ -std=", standard, " -Wfatal-errors -fsyntax-only -I. -x c++ ", header, " 2>&1");
+  const std::string command = absl::StrCat(
+      "g++ -std=", standard, " -Wfatal-errors -fsyntax-only -I. -x c++ ", header, " 2>&1");
   FILE* pipe = popen(command.c_str(), "r");
   std::string text;
   char buffer[4096];

@@ -26,7 +26,8 @@ absl::optional<Op> Itself(const Op& op) { return op; }
 
 // The op with other float types: f64 has no bounds.
 absl::optional<Op> WithTypes(const Op& op, const char* f64, const char* f32) {
-  const absl::StatusOr<Op> parsed = ParseOp(absl::StrReplaceAll(PrintOp(op), {{"f64", f64}, {"f32", f32}}));
+  const absl::StatusOr<Op> parsed =
+      ParseOp(absl::StrReplaceAll(PrintOp(op), {{"f64", f64}, {"f32", f32}}));
   if (!parsed.ok()) return absl::nullopt;
   return *parsed;
 }
@@ -45,7 +46,8 @@ absl::optional<Op> GradientInF32(const Op& op) {
   return gradient ? InF32(*gradient) : absl::nullopt;
 }
 
-Finding BoundsFinding(const Op& op, uint64_t seed, const InputOptions& options, Counts& counts, BoundCounts& bounds) {
+Finding BoundsFinding(const Op& op, uint64_t seed, const InputOptions& options, Counts& counts,
+                      BoundCounts& bounds) {
   ++counts.programs;
   absl::StatusOr<FastJudge> judge = FastJudge::Create(op);
   if (absl::IsUnimplemented(judge.status())) return absl::nullopt;
@@ -53,12 +55,14 @@ Finding BoundsFinding(const Op& op, uint64_t seed, const InputOptions& options, 
   for (uint64_t draw = 0; draw < 4; ++draw) {
     const RandomInputsResult made = RandomInputs(op, 4 * seed + draw, options);
     const std::string violation = BoundsViolation(op, made.inputs, *judge, bounds);
-    if (!violation.empty()) return absl::StrCat(violation, "\n", PrintOp(op), "\n", InputsText(made.inputs));
+    if (!violation.empty())
+      return absl::StrCat(violation, "\n", PrintOp(op), "\n", InputsText(made.inputs));
   }
   return absl::nullopt;
 }
 
-void TestBounds(absl::string_view what, int64_t count, const GeneratorOptions& base, Derived derived) {
+void TestBounds(absl::string_view what, int64_t count, const GeneratorOptions& base,
+                Derived derived) {
   BoundCounts bounds;
   InputOptions inputs;
   inputs.moderate = base.smooth;

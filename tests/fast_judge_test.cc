@@ -56,9 +56,16 @@ const std::vector<Case>& Cases() {
       {"causal_attention", {{"q", {2, 8, 16}}, {"k", {2, 8, 16}}, {"v", {2, 8, 16}}}},
       {"cross_entropy", {{"logits", {20, 50}}, {"labels", {20}, 50}}},
       {"embedding", {{"table", {20, 50}}, {"ids", {30}, 20}}},
-      {"sgd", {{"p", {500}}, {"g", {500}}, {"m", {500}}}, {{"$lr", 0.1}, {"$momentum", 0.9}, {"$weight_decay", 0.01}}},
-      {"adam", {{"p", {500}}, {"g", {500}}, {"m", {500}}, {"v", {500}, 1}}, {{"$step", 7}, {"$beta2", 0.875}}},
-      {"rms_norm", {{"x", {10, 100}}}, {}, "y[i, j] = x[i, j] * rsqrt(sum[k](square(x[i, k])) / C + 1e-5)"},
+      {"sgd",
+       {{"p", {500}}, {"g", {500}}, {"m", {500}}},
+       {{"$lr", 0.1}, {"$momentum", 0.9}, {"$weight_decay", 0.01}}},
+      {"adam",
+       {{"p", {500}}, {"g", {500}}, {"m", {500}}, {"v", {500}, 1}},
+       {{"$step", 7}, {"$beta2", 0.875}}},
+      {"rms_norm",
+       {{"x", {10, 100}}},
+       {},
+       "y[i, j] = x[i, j] * rsqrt(sum[k](square(x[i, k])) / C + 1e-5)"},
       {"gelu", {{"x", {10, 100}}}, {}, "y[i, j] = gelu(x[i, j])"},
       {"silu", {{"x", {10, 100}}}, {}, "y[i, j] = silu(x[i, j])"},
       {"sigmoid", {{"x", {10, 100}}}, {}, "y[i, j] = sigmoid(x[i, j])"},
@@ -66,14 +73,25 @@ const std::vector<Case>& Cases() {
       {"relu", {{"x", {10, 100}}}, {}, "y[i, j] = relu(x[i, j])"},
       {"softplus", {{"x", {10, 100}}}, {}, "y[i, j] = softplus(x[i, j])"},
       {"sines", {{"x", {10, 100}}}, {}, "y[i, j] = sin(x[i, j]) * cos(x[i, j] + 1.0)"},
-      {"variance", {{"x", {10, 100}}}, {}, "m[i] = sum[k](x[i, k]) / C; y[i] = sum[k](square(x[i, k] - m[i])) / C"},
+      {"variance",
+       {{"x", {10, 100}}},
+       {},
+       "m[i] = sum[k](x[i, k]) / C; y[i] = sum[k](square(x[i, k] - m[i])) / C"},
       {"prod", {{"x", {30, 20}}}, {}, "y[i] = prod[k](x[i, k])"},
       {"cumsum", {{"x", {10, 30}}}},
       {"linear_scan", {{"a", {10, 30}}, {"x", {10, 30}}}},
       {"logcumsumexp", {{"x", {10, 30}}}},
-      {"rnn", {{"x", {5, 2, 6}}, {"h0", {2, 8}}, {"wx", {8, 6}}, {"wh", {8, 8}}, {"bx", {8}}, {"bh", {8}}}},
+      {"rnn",
+       {{"x", {5, 2, 6}},
+        {"h0", {2, 8}},
+        {"wx", {8, 6}},
+        {"wh", {8, 8}},
+        {"bx", {8}},
+        {"bh", {8}}}},
       // What a discrete step sees in the next step, and a choice of that.
-      {"spikes", {{"x", {10, 30}}}, {},
+      {"spikes",
+       {{"x", {10, 30}}},
+       {},
        "for t < C { v[i, t] = where(v[i, t - 1] > 1.0, 0.0, v[i, t - 1]) * 0.75 + x[i, t] / (x[i, 0] + 3.0) }; y[i, t] = v[i, t]"},
       {"powers", {{"x", {10, 100}, 3}}, {}, "y[i, j] = pow(x[i, j], 1.5) + log(x[i, j] + 0.5)"},
       {"max", {{"x", {50, 20}}}, {}, "y[i] = max[k](x[i, k])"},
@@ -91,7 +109,8 @@ absl::StatusOr<Op> OpOf(const Case& c, DType type) {
     for (const ast::Argument& arg : syntax.args) {
       for (const CaseArgument& a : c.args) {
         if (arg.name != a.name) continue;
-        specs[a.name] = {TypeByName(arg.type.text).value_or(type), static_cast<int>(a.shape.size())};
+        specs[a.name] = {TypeByName(arg.type.text).value_or(type),
+                         static_cast<int>(a.shape.size())};
       }
     }
     return LibraryOp(c.name, specs);
@@ -103,7 +122,8 @@ absl::StatusOr<Op> OpOf(const Case& c, DType type) {
 // ---- Values
 
 enum class Values { kModerate, kIntegers, kLarge, kSmall, kSpecial };
-constexpr Values kAllValues[] = {Values::kModerate, Values::kIntegers, Values::kLarge, Values::kSmall, Values::kSpecial};
+constexpr Values kAllValues[] = {Values::kModerate, Values::kIntegers, Values::kLarge,
+                                 Values::kSmall, Values::kSpecial};
 
 double DrawFloat(DType type, Values values, Random& random) {
   const double unit = static_cast<double>(random.Bits() >> 11) * 0x1p-53, even = 4 * unit - 2;
@@ -111,20 +131,25 @@ double DrawFloat(DType type, Values values, Random& random) {
   switch (values) {
     case Values::kModerate: return even;
     case Values::kIntegers: return static_cast<double>(random.Between(-3, 3));
-    case Values::kLarge: return even * std::ldexp(1.0, static_cast<int>(random.Between(1, format.max_exponent)));
-    case Values::kSmall: return even * std::ldexp(1.0, format.min_exponent + static_cast<int>(random.Between(-4, 12)));
+    case Values::kLarge:
+      return even * std::ldexp(1.0, static_cast<int>(random.Between(1, format.max_exponent)));
+    case Values::kSmall:
+      return even * std::ldexp(1.0, format.min_exponent + static_cast<int>(random.Between(-4, 12)));
     case Values::kSpecial: break;
   }
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (random.Chance(90)) return random.Chance(50) ? even : static_cast<double>(random.Between(-2, 2));
-  return random.Pick({0.0, -0.0, 1.0, -1.0, kInfinity, -kInfinity, std::nan(""), static_cast<double>(format.Largest()),
+  if (random.Chance(90))
+    return random.Chance(50) ? even : static_cast<double>(random.Between(-2, 2));
+  return random.Pick({0.0, -0.0, 1.0, -1.0, kInfinity, -kInfinity, std::nan(""),
+                      static_cast<double>(format.Largest()),
                       static_cast<double>(format.LeastSubnormal()), 88.0, -104.0, 700.0});
 }
 
 Tensor DrawTensor(DType type, const Dims& shape, int64_t bound, Values values, Random& random) {
   std::vector<double> elements(*NumElements(shape));
   for (double& x : elements) {
-    x = IsFloat(type) ? DrawFloat(type, values, random) : static_cast<double>(random.Below(std::max<int64_t>(bound, 1)));
+    x = IsFloat(type) ? DrawFloat(type, values, random)
+                      : static_cast<double>(random.Below(std::max<int64_t>(bound, 1)));
     if (IsFloat(type) && bound > 0) x = std::fabs(x);
   }
   return Tensor::Of(type, shape, elements);
@@ -153,15 +178,16 @@ void GiveParams(const Op& op, const Case& c, Trial& trial) {
 Trial Draw(const Op& op, const Case& c, Values values, Random& random) {
   Trial trial;
   for (const CaseArgument& arg : c.args) {
-    trial.Give(arg.name, DrawTensor(op.FindArgument(arg.name)->type, arg.shape, arg.bound, values, random));
+    trial.Give(arg.name,
+               DrawTensor(op.FindArgument(arg.name)->type, arg.shape, arg.bound, values, random));
   }
   GiveParams(op, c, trial);
   return trial;
 }
 
 // The gradient's arguments: what the op has, and adjoints.
-Trial DrawForGradient(const Op& op, const Op& gradient, const Trial& forward, const std::vector<Tensor>& results,
-                      Values values, Random& random) {
+Trial DrawForGradient(const Op& op, const Op& gradient, const Trial& forward,
+                      const std::vector<Tensor>& results, Values values, Random& random) {
   Trial trial;
   for (const Argument& arg : gradient.args) {
     for (size_t i = 0; i < results.size(); ++i) {
@@ -174,7 +200,8 @@ Trial DrawForGradient(const Op& op, const Op& gradient, const Trial& forward, co
     const auto it = forward.tensors.find(arg.name);
     if (it != forward.tensors.end()) trial.Give(arg.name, it->second);
   }
-  for (const ParamInfo& param : gradient.params) trial.inputs.params[param.name] = forward.inputs.params.at(param.name);
+  for (const ParamInfo& param : gradient.params)
+    trial.inputs.params[param.name] = forward.inputs.params.at(param.name);
   return trial;
 }
 
@@ -196,7 +223,8 @@ std::vector<Subject> SubjectsOf(const Case& c, DType type) {
   const Op op = *OpOf(c, type);
   std::vector<Subject> subjects = {{c.name, op, op, false}};
   const auto gradient = Gradient(op);
-  if (gradient.ok()) subjects.push_back({absl::StrCat(c.name, "'s gradient"), op, gradient->op, true});
+  if (gradient.ok())
+    subjects.push_back({absl::StrCat(c.name, "'s gradient"), op, gradient->op, true});
   return subjects;
 }
 
@@ -207,7 +235,8 @@ void TestBounds(const Case& c, const Subject& subject, Random& random, BoundCoun
   ASSERT_TRUE(judge.ok()) << judge.status();
   for (Values values : kAllValues) {
     const Trial trial = subject.DrawTrial(c, values, random);
-    EXPECT_EQ(BoundsViolation(subject.op, trial.inputs, *judge, counts), "") << "values " << static_cast<int>(values);
+    EXPECT_EQ(BoundsViolation(subject.op, trial.inputs, *judge, counts), "")
+        << "values " << static_cast<int>(values);
   }
 }
 
@@ -243,14 +272,16 @@ std::vector<Tensor> InDouble(const Op& op, DType type, const Trial& trial) {
   for (const auto& [name, tensor] : trial.tensors) {
     std::vector<double> elements;
     Dims index(tensor.shape().size(), 0);
-    for (int64_t i = 0; i < tensor.num_elements(); ++i, NextIndex(tensor.shape(), absl::MakeSpan(index))) {
+    for (int64_t i = 0; i < tensor.num_elements();
+         ++i, NextIndex(tensor.shape(), absl::MakeSpan(index))) {
       elements.push_back(At(tensor, index).ToDouble());
     }
     given.Give(name, Tensor::Of(wide->FindArgument(name)->type, tensor.shape(), elements));
   }
   std::vector<Tensor> results = *Run(*wide, given.inputs);
   for (Tensor& result : results) {
-    if (result.type() == DType::kF64) result = Tensor::Of(type, result.shape(), result.values<double>());
+    if (result.type() == DType::kF64)
+      result = Tensor::Of(type, result.shape(), result.values<double>());
   }
   return results;
 }
@@ -260,8 +291,8 @@ struct Share {
 };
 
 // Of `got`, what the judge and the oracle accept. Nothing is accepted by the judge alone.
-void Count(const std::vector<Tensor>& got, FastJudge& judge, const std::vector<ReferenceTensor>& want,
-           const RunInputs& inputs, Share& share) {
+void Count(const std::vector<Tensor>& got, FastJudge& judge,
+           const std::vector<ReferenceTensor>& want, const RunInputs& inputs, Share& share) {
   const std::vector<TensorView> views(got.begin(), got.end());
   const absl::StatusOr<FastVerdict> verdict = judge.Judge(inputs, views);
   ASSERT_TRUE(verdict.ok()) << verdict.status();
@@ -285,8 +316,9 @@ std::string PercentText(int64_t part, int64_t whole) {
 
 TEST(FastJudge, AcceptsMostRightResults) {
   Random random(7);
-  std::cerr << "percent of the elements that the oracle accepts, accepted by the fast judge: of fast code, of strict "
-               "code, of f64\n";
+  std::cerr
+      << "percent of the elements that the oracle accepts, accepted by the fast judge: of fast code, of strict "
+         "code, of f64\n";
   for (const Case& c : Cases()) {
     for (DType type : kTypes) {
       for (const Subject& subject : SubjectsOf(c, type)) {
@@ -309,8 +341,9 @@ TEST(FastJudge, AcceptsMostRightResults) {
         EXPECT_EQ(exact.slow, exact.all);
         EXPECT_GT(fast.fast, 0.97 * fast.all);
         EXPECT_GT(exact.fast, 0.97 * exact.all);
-        std::cerr << absl::StrFormat("%-30s %-5s %s %s %s\n", subject.name, Name(type), PercentText(fast.fast, fast.slow),
-                                     PercentText(exact.fast, exact.slow), PercentText(wide.fast, wide.slow));
+        std::cerr << absl::StrFormat(
+            "%-30s %-5s %s %s %s\n", subject.name, Name(type), PercentText(fast.fast, fast.slow),
+            PercentText(exact.fast, exact.slow), PercentText(wide.fast, wide.slow));
       }
     }
   }
@@ -324,19 +357,22 @@ double Microseconds(int calls, absl::FunctionRef<void()> run) {
   for (int i = 0; i < calls; ++i) {
     const auto start = std::chrono::steady_clock::now();
     run();
-    best = std::min(best, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+    best = std::min(
+        best, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+                  .count());
   }
   return best;
 }
 
 TEST(FastJudge, IsFast) {
   Random random(3);
-  const std::vector<Case> cases = {{"softmax", {{"x", {10, 100}}}},
-                                   {"layer_norm", {{"x", {10, 100}}, {"scale", {100}}, {"bias", {100}}}},
-                                   {"matmul", {{"a", {10, 50}}, {"b", {50, 10}}}},
-                                   {"matmul", {{"a", {32, 32}}, {"b", {32, 32}}}},
-                                   {"attention", {{"q", {2, 16, 16}}, {"k", {2, 16, 16}}, {"v", {2, 16, 16}}}},
-                                   {"conv2d", {{"x", {1, 8, 16, 16}}, {"w", {8, 8, 3, 3}}}, {{"$pad", 1}}}};
+  const std::vector<Case> cases = {
+      {"softmax", {{"x", {10, 100}}}},
+      {"layer_norm", {{"x", {10, 100}}, {"scale", {100}}, {"bias", {100}}}},
+      {"matmul", {{"a", {10, 50}}, {"b", {50, 10}}}},
+      {"matmul", {{"a", {32, 32}}, {"b", {32, 32}}}},
+      {"attention", {{"q", {2, 16, 16}}, {"k", {2, 16, 16}}, {"v", {2, 16, 16}}}},
+      {"conv2d", {{"x", {1, 8, 16, 16}}, {"w", {8, 8, 3, 3}}}, {{"$pad", 1}}}};
   for (const Case& c : cases) {
     const Op op = *OpOf(c, DType::kF32);
     const Trial trial = Draw(op, c, Values::kModerate, random);
@@ -344,10 +380,12 @@ TEST(FastJudge, IsFast) {
     const std::vector<Tensor> got = *nestor::Run(op, trial.inputs);
     const std::vector<TensorView> views(got.begin(), got.end());
     const loop::Program program = Lower(op);
-    const double fast = Microseconds(30, [&] { EXPECT_TRUE(judge.Judge(trial.inputs, views)->AllAccepted()); });
-    const double slow = Microseconds(3, [&] { EXPECT_TRUE(InterpretReference(program, trial.inputs).ok()); });
-    std::cerr << absl::StrFormat("%-12s %s: %.1f us, the oracle %.0f us, %.0f times as long\n", c.name,
-                                 ShapeText(c.args[0].shape), fast, slow, slow / fast);
+    const double fast =
+        Microseconds(30, [&] { EXPECT_TRUE(judge.Judge(trial.inputs, views)->AllAccepted()); });
+    const double slow =
+        Microseconds(3, [&] { EXPECT_TRUE(InterpretReference(program, trial.inputs).ok()); });
+    std::cerr << absl::StrFormat("%-12s %s: %.1f us, the oracle %.0f us, %.0f times as long\n",
+                                 c.name, ShapeText(c.args[0].shape), fast, slow, slow / fast);
     EXPECT_GT(slow, 10 * fast);
   }
 }

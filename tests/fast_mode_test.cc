@@ -30,7 +30,8 @@ namespace {
 constexpr DType kFloats[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16};
 
 Op ParseFor(absl::string_view text, DType type) {
-  const auto op = Parse(absl::StrReplaceAll(text, {{"T[", absl::StrCat(Name(type), "[")}, {"T(", absl::StrCat(Name(type), "(")}}));
+  const auto op = Parse(absl::StrReplaceAll(
+      text, {{"T[", absl::StrCat(Name(type), "[")}, {"T(", absl::StrCat(Name(type), "(")}}));
   NESTOR_CHECK(op.ok(), op.status().ToString());
   return *op;
 }
@@ -88,7 +89,8 @@ constexpr Quotients kQuotients[] = {
     {"op f(a: T[N], b: T[]) -> (y) { t[i] = a[i] / b; u[i] = max(t[i], -t[i]); y[i] = floor(u[i]) }"},
     // The same quotient where it decides and where it does not.
     {"op f(a: T[N], b: T[]) -> (y, z) { z[i] = a[i] / b; y[i] = floor(z[i]) }", false},
-    {"op f(a: T[N], b: T[]) -> (y, z) { t[i] = exp(-(a[i] / b)); y[i] = t[i] < 0.5; z[i] = t[i] * b }", false},
+    {"op f(a: T[N], b: T[]) -> (y, z) { t[i] = exp(-(a[i] / b)); y[i] = t[i] < 0.5; z[i] = t[i] * b }",
+     false},
     {"op f(a: T[N], b: T[]) -> (y) { y[i] = a[i] / b - floor(a[i] / b) }", false},
     {"op f(a: T[N], b: T[]) -> (y) { s = sum[k](a[k] / b); y[i] = floor(a[i] / s) }", false},
 };
@@ -106,7 +108,8 @@ Scalar DrawDividend(DType type, const Scalar& divisor, std::mt19937_64& random) 
     default: break;
   }
   const Scalar tie = Scalar::Float(type, multiple * b);
-  const int64_t step = random() % 2 == 0 || tie.ToDouble() == 0 ? 0 : static_cast<int64_t>(random() % 3) - 1;
+  const int64_t step =
+      random() % 2 == 0 || tie.ToDouble() == 0 ? 0 : static_cast<int64_t>(random() % 3) - 1;
   return Scalar{type, tie.bits + static_cast<Bits>(step)}.Canonical();
 }
 
@@ -128,22 +131,28 @@ Drawn DrawQuotients(const Op& op, DType type, int seed) {
   for (const Argument& arg : op.args) {
     if (arg.name == "a") drawn.Add("a", TensorOf(type, {kLength}, dividends));
     else if (arg.name == "b") drawn.Add("b", TensorOf(type, {}, {divisor}));
-    else if (arg.name == "c") drawn.Add("c", TensorOf(type, {static_cast<int64_t>(divisors.size())}, divisors));
-    else drawn.Add(arg.name, TensorOf(type, {kLength}, std::vector<Scalar>(kLength, Scalar::Float(type, 1))));
+    else if (arg.name == "c")
+      drawn.Add("c", TensorOf(type, {static_cast<int64_t>(divisors.size())}, divisors));
+    else
+      drawn.Add(arg.name,
+                TensorOf(type, {kLength}, std::vector<Scalar>(kLength, Scalar::Float(type, 1))));
   }
   return drawn;
 }
 
-Finding CheckExact(const CompiledVariants& compiled, const RunInputs& inputs, const std::vector<ReferenceTensor>& bounds) {
+Finding CheckExact(const CompiledVariants& compiled, const RunInputs& inputs,
+                   const std::vector<ReferenceTensor>& bounds) {
   for (const ReferenceTensor& result : bounds) {
     for (const Enclosure& e : result.elements) {
-      if (!OnlyMember(result.type, e)) return absl::StrCat("the reference leaves open: ", ToString(e));
+      if (!OnlyMember(result.type, e))
+        return absl::StrCat("the reference leaves open: ", ToString(e));
     }
   }
   const Results want = Run(compiled.unfused(), inputs);
   Counts counts;
   for (const CompiledVariants::Variant& variant : compiled.variants()) {
-    const Finding finding = Compare(want, RunJit(*variant.executable, inputs), Describe(variant.options, {}), counts);
+    const Finding finding =
+        Compare(want, RunJit(*variant.executable, inputs), Describe(variant.options, {}), counts);
     if (finding) return finding;
   }
   return absl::nullopt;
@@ -192,7 +201,8 @@ constexpr const char* kOverflowing[] = {
 // small.
 Scalar DrawNearOverflow(DType type, int kind, int64_t i, std::mt19937_64& random) {
   const double largest = static_cast<double>(FormatOf(type).Largest()), root = std::sqrt(largest);
-  const double sign = random() % 2 == 0 ? 1 : -1, unit = 0.5 + static_cast<double>(random() % 512) / 1024;
+  const double sign = random() % 2 == 0 ? 1 : -1,
+               unit = 0.5 + static_cast<double>(random() % 512) / 1024;
   const bool even = i % 2 == 0;
   if (kind == 0) return Scalar::Float(type, (even ? 1 : -1) * (0.6 + unit / 10) * largest);
   if (kind == 3) return Scalar::Float(type, even ? unit * largest : 1 / (unit * largest));
@@ -210,7 +220,8 @@ Tensor DrawTerms(DType type, int seed) {
   constexpr int64_t kLengths[] = {3, 8, 16, 33, 67};
   const Dims shape = {3, kLengths[seed % 5]};
   std::vector<Scalar> values;
-  for (int64_t i = 0; i < 3 * shape[1]; ++i) values.push_back(DrawNearOverflow(type, seed / 5 % 5, i, random));
+  for (int64_t i = 0; i < 3 * shape[1]; ++i)
+    values.push_back(DrawNearOverflow(type, seed / 5 % 5, i, random));
   return TensorOf(type, shape, values);
 }
 
@@ -234,7 +245,8 @@ Finding CheckOverflow(const CompiledVariants& compiled, DType type, int& overflo
     const Finding finding = compiled.Check(drawn.inputs, runs, /*bounded=*/true, counts);
     if (finding) return absl::StrCat(*finding, "\nseed ", seed, "\n", InputsText(drawn.inputs));
     const Results want = Run(compiled.unfused(), drawn.inputs);
-    for (const auto& variant : compiled.variants()) overflows += CountOverflows(want, RunJit(*variant.executable, drawn.inputs));
+    for (const auto& variant : compiled.variants())
+      overflows += CountOverflows(want, RunJit(*variant.executable, drawn.inputs));
   }
   return absl::nullopt;
 }

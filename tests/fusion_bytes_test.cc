@@ -62,8 +62,12 @@ TEST(FusionBytes, InputsAndOutputsOnce) {
   const Sizes matrix = {{"N", 4096}, {"M", 1024}};
   const Sizes rows = {{"N0", 4096}, {"C", 1024}};
   const std::vector<Case> cases = {
-      {"chain", false, "op f(x: f32[N, M], y: f32[N, M]) -> (z) { a[i, j] = sigmoid(x[i, j] * y[i, j] + x[i, j]); z[i, j] = a[i, j] * y[i, j] }", matrix},
-      {"chain, gradient", true, "op f(x: f32[N, M], y: f32[N, M]) -> (z) { a[i, j] = sigmoid(x[i, j] * y[i, j] + x[i, j]); z[i, j] = a[i, j] * y[i, j] }", matrix},
+      {"chain", false,
+       "op f(x: f32[N, M], y: f32[N, M]) -> (z) { a[i, j] = sigmoid(x[i, j] * y[i, j] + x[i, j]); z[i, j] = a[i, j] * y[i, j] }",
+       matrix},
+      {"chain, gradient", true,
+       "op f(x: f32[N, M], y: f32[N, M]) -> (z) { a[i, j] = sigmoid(x[i, j] * y[i, j] + x[i, j]); z[i, j] = a[i, j] * y[i, j] }",
+       matrix},
       {"gelu", false, "op f(x: f32[N, M]) -> (y) { y[i, j] = gelu(x[i, j]) }", matrix},
       {"gelu, gradient", true, "op f(x: f32[N, M]) -> (y) { y[i, j] = gelu(x[i, j]) }", matrix},
       {"gelu_by_tanh", false, kGeluTanh, matrix},
@@ -77,10 +81,12 @@ TEST(FusionBytes, InputsAndOutputsOnce) {
   for (const Case& c : cases) {
     const auto op = Build(c);
     ASSERT_TRUE(op.ok()) << c.name << op.status();
-    const Statistics unfused = StatisticsAt(Lower(*op), c.sizes), fused = StatisticsAt(Fused(*op), c.sizes);
+    const Statistics unfused = StatisticsAt(Lower(*op), c.sizes),
+                     fused = StatisticsAt(Fused(*op), c.sizes);
     const double once = static_cast<double>(fused.input_bytes + fused.output_bytes);
-    std::cout << absl::StrFormat("%-22s %7.1f MiB unfused, %6.1f fused, inputs and outputs %6.1f\n", c.name,
-                                 unfused.walked.Total() / kMiB, fused.walked.Total() / kMiB, once / kMiB);
+    std::cout << absl::StrFormat("%-22s %7.1f MiB unfused, %6.1f fused, inputs and outputs %6.1f\n",
+                                 c.name, unfused.walked.Total() / kMiB, fused.walked.Total() / kMiB,
+                                 once / kMiB);
     // What the rows' totals (a scale, a sum of columns) are walked again for is less
     // than a thousandth.
     EXPECT_LE(fused.walked.Total(), once * 1.001) << c.name;
@@ -113,8 +119,10 @@ TEST(FusionBytes, ContractionsStoreNothingOfHigherRank) {
       ASSERT_TRUE(op.ok()) << name << op.status();
       const loop::Program program = Fused(*op);
       size_t given = 0;
-      for (loop::TensorId input : program.inputs) given = std::max(given, program[input].shape.size());
-      for (loop::TensorId temp : program.temps) EXPECT_LE(program[temp].shape.size(), given) << name;
+      for (loop::TensorId input : program.inputs)
+        given = std::max(given, program[input].shape.size());
+      for (loop::TensorId temp : program.temps)
+        EXPECT_LE(program[temp].shape.size(), given) << name;
       EXPECT_TRUE(program.temps.empty()) << name << ": " << ToText(program);
     }
   }
@@ -129,7 +137,8 @@ Statistics MemoryOfCode(const Op& op, const Sizes& sizes) {
   const auto sized = loop::SizedProgram::Create((*executable)->program(), sizes);
   EXPECT_TRUE(sized.ok()) << sized.status();
   if (!sized.ok()) return statistics;
-  EXPECT_EQ(loop::MeasureMemory(*sized, (*executable)->kernel().plan(), statistics), absl::OkStatus());
+  EXPECT_EQ(loop::MeasureMemory(*sized, (*executable)->kernel().plan(), statistics),
+            absl::OkStatus());
   return statistics;
 }
 
@@ -145,10 +154,13 @@ TEST(FusionBytes, ArenaOfResNet50) {
   } kPrograms[] = {{"forward", ResNet50()}, {"gradient", ResNetGradient({3, 4, 6, 3})}};
   for (const auto& [name, op] : kPrograms) {
     const Statistics code = MemoryOfCode(op, sizes);
-    std::cout << absl::StrFormat("ResNet-50 %s, N = 8: arena %.1f MiB, lower bound %.1f MiB, %.1f KiB for each thread, temporaries side by side %.1f MiB\n",
-                                 name, code.arena_bytes / kMiB, code.arena_lower_bound / kMiB,
-                                 code.private_bytes / 1024.0, code.temp_bytes / kMiB);
-    EXPECT_LE(static_cast<double>(code.arena_bytes), 1.1 * static_cast<double>(code.arena_lower_bound)) << name;
+    std::cout << absl::StrFormat(
+        "ResNet-50 %s, N = 8: arena %.1f MiB, lower bound %.1f MiB, %.1f KiB for each thread, temporaries side by side %.1f MiB\n",
+        name, code.arena_bytes / kMiB, code.arena_lower_bound / kMiB, code.private_bytes / 1024.0,
+        code.temp_bytes / kMiB);
+    EXPECT_LE(static_cast<double>(code.arena_bytes),
+              1.1 * static_cast<double>(code.arena_lower_bound))
+        << name;
   }
 }
 

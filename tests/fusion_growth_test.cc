@@ -27,12 +27,14 @@ std::string Name(int k, int n) { return k == 0 ? "x" : k == n ? "y" : absl::StrC
 template <class Statement>
 std::string Chain(absl::string_view arguments, int n, Statement statement) {
   std::string text = absl::StrCat("op f(", arguments, ") -> (y) {\n");
-  for (int k = 1; k <= n; ++k) absl::StrAppend(&text, "  ", statement(Name(k - 1, n), Name(k, n)), "\n");
+  for (int k = 1; k <= n; ++k)
+    absl::StrAppend(&text, "  ", statement(Name(k - 1, n), Name(k, n)), "\n");
   return text + "}\n";
 }
 
 std::string Elementwise(int n) {
-  return Chain("x: f32[N]", n, [](auto x, auto y) { return absl::StrCat(y, "[i] = ", x, "[i] * 1.5 + x[i]"); });
+  return Chain("x: f32[N]", n,
+               [](auto x, auto y) { return absl::StrCat(y, "[i] = ", x, "[i] * 1.5 + x[i]"); });
 }
 
 std::string Stencil(int n) {
@@ -42,7 +44,8 @@ std::string Stencil(int n) {
 }
 
 std::string Softmax(int n) {
-  return Chain("x: f32[N, C]", n, [](auto x, auto y) { return absl::StrCat(y, " = softmax(", x, ")"); });
+  return Chain("x: f32[N, C]", n,
+               [](auto x, auto y) { return absl::StrCat(y, " = softmax(", x, ")"); });
 }
 
 std::string Matmul(int n) {
@@ -57,7 +60,8 @@ std::string Outputs(int n) {
     names.push_back(absl::StrCat("y", k));
     lines.push_back(absl::StrCat("y", k, "[i] = x[i] * ", k, ".5"));
   }
-  return absl::StrCat("op f(x: f32[N]) -> (", absl::StrJoin(names, ", "), ") {\n", absl::StrJoin(lines, "\n"), "\n}\n");
+  return absl::StrCat("op f(x: f32[N]) -> (", absl::StrJoin(names, ", "), ") {\n",
+                      absl::StrJoin(lines, "\n"), "\n}\n");
 }
 
 std::string OneSum(int n) {
@@ -72,8 +76,9 @@ constexpr struct {
   int n;
   bool in_one_loop;  // all statements could share a loop
 } kKinds[] = {
-    {"elementwise", Elementwise, 1000, true}, {"stencil", Stencil, 200, false},  {"softmax", Softmax, 200, true},
-    {"matmul", Matmul, 400, true},            {"outputs", Outputs, 1200, true}, {"one sum", OneSum, 1000, true},
+    {"elementwise", Elementwise, 1000, true}, {"stencil", Stencil, 200, false},
+    {"softmax", Softmax, 200, true},          {"matmul", Matmul, 400, true},
+    {"outputs", Outputs, 1200, true},         {"one sum", OneSum, 1000, true},
 };
 
 struct Work {
@@ -95,7 +100,8 @@ TEST(FusionGrowth, OfStepsIsNoWorseThanNLogN) {
   for (const auto& kind : kKinds) {
     const Work once = FusionOf(kind.text(kind.n)), twice = FusionOf(kind.text(2 * kind.n));
     EXPECT_LT(static_cast<double>(twice.steps) / static_cast<double>(once.steps), 2.3) << kind.name;
-    EXPECT_LT(static_cast<double>(twice.values) / static_cast<double>(once.values), 2.1) << kind.name;
+    EXPECT_LT(static_cast<double>(twice.values) / static_cast<double>(once.values), 2.1)
+        << kind.name;
     RecordProperty(kind.name, absl::StrCat(once.steps, " ", twice.steps));
   }
 }
@@ -111,10 +117,13 @@ Merged MergedLoopsOf(const loop::Program& program) {
     for (const loop::Item& item : block.body) {
       const int64_t size = loop::SizeOf(program, item);
       int statements = 0;
-      loop::VisitItems({item}, [&](const loop::Item& inner) { statements += inner.As<loop::Statement>() != nullptr; });
+      loop::VisitItems({item}, [&](const loop::Item& inner) {
+        statements += inner.As<loop::Statement>() != nullptr;
+      });
       ++merged.loops;
       merged.all += size;
-      if (statements > 1) merged.largest = std::max(merged.largest, size);  // one alone may be larger
+      // One alone may be larger.
+      if (statements > 1) merged.largest = std::max(merged.largest, size);
     }
   }
   return merged;
@@ -128,7 +137,8 @@ TEST(FusionGrowth, LoopsStayWithinTheBound) {
   for (const bool substitutes : {true, false}) {
     fusion::Pipeline pipeline = fusion::Pipeline::Default();
     if (!substitutes) {
-      for (const char* name : {"substitute", "substitute_2"}) EXPECT_EQ(pipeline.Disable(name), absl::OkStatus());
+      for (const char* name : {"substitute", "substitute_2"})
+        EXPECT_EQ(pipeline.Disable(name), absl::OkStatus());
     }
     for (const auto& kind : kKinds) {
       loop::Program program = Lower(*Parse(kind.text(2 * kind.n)));
@@ -138,7 +148,8 @@ TEST(FusionGrowth, LoopsStayWithinTheBound) {
         const Merged merged = MergedLoopsOf(now);
         EXPECT_LE(merged.largest, kMost) << kind.name << ", " << report.pass.name;
         const int64_t enough = 2 * merged.all / kMost + 1;
-        EXPECT_TRUE(!kind.in_one_loop || merged.loops <= enough) << kind.name << ": " << merged.loops;
+        EXPECT_TRUE(!kind.in_one_loop || merged.loops <= enough)
+            << kind.name << ": " << merged.loops;
       };
       EXPECT_EQ(pipeline.Run(program, options), absl::OkStatus());
     }
@@ -154,8 +165,8 @@ TEST(FusionGrowth, BeyondTheBoundsPassesKeepTheirPromises) {
     ASSERT_TRUE(op.ok()) << op.status();
     Counts counts;
     const loop::Program lowered = Lower(*op);
-    const Finding finding =
-        CheckPasses(fusion::Pipeline::Default(), lowered, lowered, RandomInputs(*op, 1).inputs, counts, bounded);
+    const Finding finding = CheckPasses(fusion::Pipeline::Default(), lowered, lowered,
+                                        RandomInputs(*op, 1).inputs, counts, bounded);
     EXPECT_FALSE(finding.has_value()) << kind.name << ": " << *finding;
     EXPECT_EQ(counts.refused, 0) << kind.name;
   }

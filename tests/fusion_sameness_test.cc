@@ -23,7 +23,8 @@ using loop::Program;
 
 int bounded_checks = 0;
 
-Finding CheckProgram(const Pipeline& pipeline, const Program& program, const RunInputs& inputs, Counts& counts) {
+Finding CheckProgram(const Pipeline& pipeline, const Program& program, const RunInputs& inputs,
+                     Counts& counts) {
   return CheckPasses(pipeline, program, program, inputs, counts, bounded_checks);
 }
 
@@ -54,7 +55,8 @@ Finding CheckMergedAxes(const Op& op, uint64_t seed, Counts& counts) {
   for (const loop::TensorId input : program.inputs) {
     TensorView& view = inputs.tensors.at(program[input].name);
     if (view.shape.size() == program[input].shape.size()) continue;
-    const absl::StatusOr<Dims> shape = EvaluateShape(program.pool, program[input].shape, *binding, "input");
+    const absl::StatusOr<Dims> shape =
+        EvaluateShape(program.pool, program[input].shape, *binding, "input");
     if (!shape.ok()) return shape.status().ToString();
     compact.push_back(Tensor::FromView(view).value());
     view = ViewOf(view.type, compact.back().view().data, *shape);
@@ -62,11 +64,13 @@ Finding CheckMergedAxes(const Op& op, uint64_t seed, Counts& counts) {
   Results got = Run(program, inputs);
   if (got.ok() && want.ok()) {
     for (size_t i = 0; i < got->size(); ++i) {
-      const TensorView result = ViewOf((*want)[i].type(), (*got)[i].view().data, (*want)[i].shape());
+      const TensorView result =
+          ViewOf((*want)[i].type(), (*got)[i].view().data, (*want)[i].shape());
       (*got)[i] = Tensor::FromView(result).value();
     }
   }
-  if (Finding finding = Compare(want, got, "merged", counts)) return absl::StrCat(*finding, "\n", loop::ToText(program));
+  if (Finding finding = Compare(want, got, "merged", counts))
+    return absl::StrCat(*finding, "\n", loop::ToText(program));
   return absl::nullopt;
 }
 

@@ -39,8 +39,8 @@ Timing Measure(const std::string& what, const Op& op) {
   }
   std::sort(times.begin(), times.end());
   timing.milliseconds = times[times.size() / 2];
-  std::cout << absl::StrFormat("%s: %d blocks to %d in %.1f ms\n", what, timing.unfused, timing.fused,
-                               timing.milliseconds);
+  std::cout << absl::StrFormat("%s: %d blocks to %d in %.1f ms\n", what, timing.unfused,
+                               timing.fused, timing.milliseconds);
   return timing;
 }
 
@@ -51,17 +51,21 @@ TEST(FusionTime, OfResNet50) {
   EXPECT_LT(Measure("gradient", ResNetGradient({3, 4, 6, 3})).milliseconds, 400);
 }
 
-std::string Series(const std::vector<Timing>& timings, const std::string& color, double scale_x, double scale_y) {
+std::string Series(const std::vector<Timing>& timings, const std::string& color, double scale_x,
+                   double scale_y) {
   std::string points, marks;
   for (const Timing& t : timings) {
-    const double x = 60 + scale_x * static_cast<double>(t.unfused), y = 330 - scale_y * t.milliseconds;
+    const double x = 60 + scale_x * static_cast<double>(t.unfused),
+                 y = 330 - scale_y * t.milliseconds;
     absl::StrAppendFormat(&points, "%.1f,%.1f ", x, y);
     absl::StrAppendFormat(&marks, "<circle cx='%.1f' cy='%.1f' r='3' fill='%s'/>\n", x, y, color);
   }
-  return absl::StrCat("<polyline fill='none' stroke='", color, "' points='", points, "'/>\n", marks);
+  return absl::StrCat("<polyline fill='none' stroke='", color, "' points='", points, "'/>\n",
+                      marks);
 }
 
-void WriteChart(const std::string& path, const std::vector<Timing>& forward, const std::vector<Timing>& gradient) {
+void WriteChart(const std::string& path, const std::vector<Timing>& forward,
+                const std::vector<Timing>& gradient) {
   double blocks = 0, milliseconds = 0;
   for (const auto* timings : {&forward, &gradient}) {
     for (const Timing& t : *timings) {
@@ -71,20 +75,23 @@ void WriteChart(const std::string& path, const std::vector<Timing>& forward, con
   }
   const double scale_x = 500 / blocks, scale_y = 300 / milliseconds;
   std::ofstream file(path);
-  file << "<svg xmlns='http://www.w3.org/2000/svg' width='600' height='380' font-family='sans-serif' font-size='12'>\n"
-       << "<rect width='600' height='380' fill='white'/>\n"
-       << "<path d='M60,30 V330 H560' fill='none' stroke='black'/>\n"
-       << absl::StrFormat("<text x='560' y='350' text-anchor='end'>%.0f blocks before fusion</text>\n", blocks)
-       << absl::StrFormat("<text x='66' y='34'>%.0f ms</text>\n", milliseconds)
-       << "<text x='80' y='60' fill='steelblue'>forward</text><text x='80' y='78' fill='firebrick'>gradient</text>\n"
-       << Series(forward, "steelblue", scale_x, scale_y) << Series(gradient, "firebrick", scale_x, scale_y)
-       << "</svg>\n";
+  file
+      << "<svg xmlns='http://www.w3.org/2000/svg' width='600' height='380' font-family='sans-serif' font-size='12'>\n"
+      << "<rect width='600' height='380' fill='white'/>\n"
+      << "<path d='M60,30 V330 H560' fill='none' stroke='black'/>\n"
+      << absl::StrFormat(
+             "<text x='560' y='350' text-anchor='end'>%.0f blocks before fusion</text>\n", blocks)
+      << absl::StrFormat("<text x='66' y='34'>%.0f ms</text>\n", milliseconds)
+      << "<text x='80' y='60' fill='steelblue'>forward</text><text x='80' y='78' fill='firebrick'>gradient</text>\n"
+      << Series(forward, "steelblue", scale_x, scale_y)
+      << Series(gradient, "firebrick", scale_x, scale_y) << "</svg>\n";
   EXPECT_TRUE(file.good()) << path;
 }
 
 // From the smallest to the largest at most the square of the growth.
 void ExpectAtMostQuadratic(const std::vector<Timing>& timings) {
-  const double size = static_cast<double>(timings.back().unfused) / static_cast<double>(timings.front().unfused);
+  const double size =
+      static_cast<double>(timings.back().unfused) / static_cast<double>(timings.front().unfused);
   EXPECT_LT(timings.back().milliseconds / timings.front().milliseconds, size * size);
 }
 
@@ -92,10 +99,12 @@ TEST(FusionTime, GrowsAtMostQuadratically) {
   const char* chart = std::getenv("NESTOR_CHART");
   std::vector<Timing> forward, gradient;
   for (int n = 1; n <= (chart != nullptr ? 16 : 4); n *= 2) {
-    forward.push_back(Measure(absl::StrCat(4 * n, " bottlenecks, forward"), ResNet(Stages(n), false)));
+    forward.push_back(
+        Measure(absl::StrCat(4 * n, " bottlenecks, forward"), ResNet(Stages(n), false)));
   }
   for (int n = 1; n <= (chart != nullptr ? 8 : 2); n *= 2) {
-    gradient.push_back(Measure(absl::StrCat(4 * n, " bottlenecks, gradient"), ResNetGradient(Stages(n))));
+    gradient.push_back(
+        Measure(absl::StrCat(4 * n, " bottlenecks, gradient"), ResNetGradient(Stages(n))));
   }
   ExpectAtMostQuadratic(forward);
   ExpectAtMostQuadratic(gradient);

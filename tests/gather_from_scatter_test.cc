@@ -44,7 +44,8 @@ bool HasScatter(const loop::Program& program) {
   for (const loop::Block& block : program.blocks) {
     VisitItems(block.body, [&](const loop::Item& item) {
       const auto* statement = item.As<loop::Statement>();
-      found |= statement && statement->op && program[statement->target.tensor].storage != loop::Storage::kAccumulator;
+      found |= statement && statement->op &&
+               program[statement->target.tensor].storage != loop::Storage::kAccumulator;
     });
   }
   return found;
@@ -56,7 +57,8 @@ struct Outcome {
   bool ran = false;
 };
 
-void ExpectEqual(const absl::StatusOr<std::vector<Tensor>>& want, const absl::StatusOr<std::vector<Tensor>>& got) {
+void ExpectEqual(const absl::StatusOr<std::vector<Tensor>>& want,
+                 const absl::StatusOr<std::vector<Tensor>>& got) {
   EXPECT_EQ(want.ok(), got.ok()) << want.status() << "\n" << got.status();
   for (size_t i = 0; want.ok() && got.ok() && i < want->size(); ++i) {
     const auto difference = FirstDifference((*got)[i], (*want)[i]);
@@ -72,12 +74,15 @@ Outcome ExpectSameBits(const loop::Program& before, const RunInputs& inputs) {
   EXPECT_TRUE(changed.ok()) << changed.status();
   loop::Program split = after;
   EXPECT_TRUE(loop::SplitLoops(split).ok());
-  SCOPED_TRACE(absl::StrCat("before:\n", ToText(before), "after:\n", ToText(after), "split:\n", ToText(split)));
+  SCOPED_TRACE(absl::StrCat("before:\n", ToText(before), "after:\n", ToText(after), "split:\n",
+                            ToText(split)));
   EXPECT_EQ(*changed, ToText(before) != ToText(after));
   EXPECT_TRUE(Verify(after).ok()) << Verify(after);
   EXPECT_TRUE(Verify(split).ok()) << Verify(split);
-  const auto want = Interpret(before, inputs), got = Interpret(after, inputs), last = Interpret(split, inputs);
-  if (want.ok() && (IsFeared(got.status()) || IsFeared(last.status()))) return {*changed, HasScatter(after), false};
+  const auto want = Interpret(before, inputs), got = Interpret(after, inputs),
+             last = Interpret(split, inputs);
+  if (want.ok() && (IsFeared(got.status()) || IsFeared(last.status())))
+    return {*changed, HasScatter(after), false};
   ExpectEqual(want, got);
   ExpectEqual(want, last);
   return {*changed, HasScatter(after), want.ok() && got.ok()};
@@ -91,7 +96,9 @@ Tensor Draw(DType type, const Dims& shape, Random& random) {
   std::vector<double> values(*NumElements(shape));
   for (double& value : values) {
     if (!IsFloat(type)) value = type == DType::kBool ? random.Below(2) : random.Between(-1, 3);
-    else value = random.Chance(10) ? (random.Chance(50) ? -0.0 : 0.0) : random.Between(-4000, 4000) / 977.0;
+    else
+      value = random.Chance(10) ? (random.Chance(50) ? -0.0 : 0.0)
+                                : random.Between(-4000, 4000) / 977.0;
   }
   return Tensor::Of(type, shape, values);
 }
@@ -124,8 +131,9 @@ Outcome CheckGradient(const Sized& c, DType type) {
   RunInputs inputs;
   for (const auto& [name, value] : c.params) {
     const DType param_type = op->FindParam(name)->type;
-    inputs.params[name] = IsFloat(param_type) ? Scalar::Float(param_type, static_cast<double>(value))
-                                              : Scalar::Integer(param_type, value);
+    inputs.params[name] = IsFloat(param_type)
+                              ? Scalar::Float(param_type, static_cast<double>(value))
+                              : Scalar::Integer(param_type, value);
   }
   for (const auto& [name, value] : values) inputs.tensors[name] = value.view();
   const auto results = Interpret(Lower(*op), inputs);
@@ -136,7 +144,8 @@ Outcome CheckGradient(const Sized& c, DType type) {
     values[absl::StrCat("g_", op->results[i].name)] = Draw(result.type(), result.shape(), random);
   }
   inputs.tensors.clear();
-  for (const Argument& arg : gradient->op.args) inputs.tensors[arg.name] = values.at(arg.name).view();
+  for (const Argument& arg : gradient->op.args)
+    inputs.tensors[arg.name] = values.at(arg.name).view();
   const RunInputs all = inputs;
   inputs.params.clear();
   for (const ParamInfo& param : gradient->op.params) {
@@ -150,12 +159,18 @@ TEST(GatherFromScatter, GradientsOfWindowsGather) {
       {"conv2d", {{"x", {2, 3, 5, 6}}, {"w", {4, 3, 3, 3}}}, {{"$pad", 1}}},
       {"conv2d", {{"x", {1, 2, 7, 6}}, {"w", {2, 2, 3, 2}}}, {{"$stride", 2}}},
       {"conv2d", {{"x", {1, 2, 9, 8}}, {"w", {2, 2, 4, 5}}}, {{"$stride", 3}, {"$pad", 2}}},
-      {"conv2d", {{"x", {2, 4, 7, 6}}, {"w", {6, 2, 3, 3}}}, {{"$stride", 2}, {"$pad", 1}, {"$groups", 2}}},
+      {"conv2d",
+       {{"x", {2, 4, 7, 6}}, {"w", {6, 2, 3, 3}}},
+       {{"$stride", 2}, {"$pad", 1}, {"$groups", 2}}},
       {"conv2d", {{"x", {1, 6, 5, 5}}, {"w", {6, 2, 2, 2}}}, {{"$groups", 3}, {"$pad", 3}}},
       {"conv2d", {{"x", {1, 4, 5, 5}}, {"w", {4, 1, 3, 3}}}, {{"$groups", 4}, {"$dilation", 2}}},
       {"conv2d", {{"x", {1, 1, 8, 9}}, {"w", {2, 1, 3, 2}}}, {{"$stride", 3}, {"$dilation", 2}}},
-      {"conv2d", {{"x", {1, 2, 9, 9}}, {"w", {2, 2, 3, 3}}}, {{"$stride", 2}, {"$dilation", 2}, {"$pad", 1}}},
-      {"conv2d", {{"x", {1, 2, 9, 9}}, {"w", {2, 2, 2, 3}}}, {{"$stride", 2}, {"$dilation", 4}, {"$pad", 2}}},
+      {"conv2d",
+       {{"x", {1, 2, 9, 9}}, {"w", {2, 2, 3, 3}}},
+       {{"$stride", 2}, {"$dilation", 2}, {"$pad", 1}}},
+      {"conv2d",
+       {{"x", {1, 2, 9, 9}}, {"w", {2, 2, 2, 3}}},
+       {{"$stride", 2}, {"$dilation", 4}, {"$pad", 2}}},
       {"conv2d", {{"x", {1, 3, 1, 1}}, {"w", {3, 1, 1, 1}}}, {{"$groups", 3}}},
       {"conv2d", {{"x", {0, 2, 4, 4}}, {"w", {2, 2, 2, 2}}}},
       {"conv2d", {{"x", {1, 2, 3, 3}}, {"w", {0, 2, 2, 2}}}},
@@ -186,10 +201,12 @@ TEST(GatherFromScatter, GradientsOfMacroOps) {
     if (!Gradient(*MacroLibrary().Instantiate(op.name, {})).ok()) continue;
     for (const Sample& sample : op.samples) {
       Sized c{op.name.c_str(), {}};
-      for (const SampleArgument& arg : sample.args) c.shapes[arg.name] = Dims(arg.shape.begin(), arg.shape.end());
+      for (const SampleArgument& arg : sample.args)
+        c.shapes[arg.name] = Dims(arg.shape.begin(), arg.shape.end());
       for (const auto& [name, literal] : sample.params) {
         double value;
-        if (absl::SimpleAtod(literal, &value)) c.params.push_back({name, static_cast<int64_t>(value)});
+        if (absl::SimpleAtod(literal, &value))
+          c.params.push_back({name, static_cast<int64_t>(value)});
       }
       CheckGradient(c, DType::kF32);
     }
@@ -287,7 +304,8 @@ class RandomScatter {
     std::string reset, resets, walk, walks;
     std::vector<std::string> extents, at, place;
     for (int axis = 0; axis < rank; ++axis) {
-      extents.push_back(random_.Pick<const char*>({"N", "M", "7", "N*$s + R", "N*M", "M*R", "N + 1"}));
+      extents.push_back(
+          random_.Pick<const char*>({"N", "M", "7", "N*$s + R", "N*M", "M*R", "N + 1"}));
       at.push_back(absl::StrCat("a", axis));
       absl::StrAppend(&resets, "for ", at.back(), " in [0, ", extents.back(), ") { ");
     }
@@ -296,15 +314,22 @@ class RandomScatter {
     for (int axis = 0; axis < rank; ++axis) place.push_back(Place(loops));
     const std::string target = absl::StrCat("y[", absl::StrJoin(at, ", "), "]");
     const std::string condition =
-        random_.Chance(20) ? absl::StrCat(" if ", Sum(loops), random_.Pick({" < ", " != "}), Sum(loops)) : "";
-    const auto [op, identity] = random_.Pick<std::pair<const char*, const char*>>(
-        {{"+=", "0.0"}, {"+=", "0.0"}, {"+=", "0.0"}, {"*=", "1.0"}, {"max=", "-inf"}, {"min=", "inf"}});
+        random_.Chance(20)
+            ? absl::StrCat(" if ", Sum(loops), random_.Pick({" < ", " != "}), Sum(loops))
+            : "";
+    const auto [op, identity] =
+        random_.Pick<std::pair<const char*, const char*>>({{"+=", "0.0"},
+                                                           {"+=", "0.0"},
+                                                           {"+=", "0.0"},
+                                                           {"*=", "1.0"},
+                                                           {"max=", "-inf"},
+                                                           {"min=", "inf"}});
     return absl::StrCat(
         "program r(x: f32[97], n: shape f32[N, M, R], l: i64[5]; $s: i64 in [1, 3], $d: i64 in [1, 3], $u: i64) "
-        "-> (y: f32[", absl::StrJoin(extents, ", "), "]) {\n",
-        resets, target, " = ", identity, std::string(rank, '}'), "\n",
-        walks, "drop y[", absl::StrJoin(place, ", "), "]", condition, " ", op, " ", Value(loops),
-        std::string(loops, '}'), "\n}\n");
+        "-> (y: f32[",
+        absl::StrJoin(extents, ", "), "]) {\n", resets, target, " = ", identity,
+        std::string(rank, '}'), "\n", walks, "drop y[", absl::StrJoin(place, ", "), "]", condition,
+        " ", op, " ", Value(loops), std::string(loops, '}'), "\n}\n");
   }
 
  private:
@@ -313,11 +338,14 @@ class RandomScatter {
   // Of loop v, outside of which are v others.
   std::string Bounds(int v) {
     if (v > 0 && random_.Chance(15)) {
-      return absl::StrCat(random_.Pick({"[", "[-1 + "}), Var(v), random_.Pick({", N)", ", M + 2)"}));
+      return absl::StrCat(random_.Pick({"[", "[-1 + "}), Var(v),
+                          random_.Pick({", N)", ", M + 2)"}));
     }
     if (v > 0 && random_.Chance(10)) return absl::StrCat("[0, min(N, ", Var(v), " + 2))");
-    return absl::StrCat(random_.Pick<const char*>({"[0, ", "[0, ", "[0, ", "[1, ", "[-2, "}),
-                        random_.Pick<const char*>({"N", "M", "R", "3", "5", "$d", "(N - R)/$s + 1", "N*M", "M"}), ")");
+    return absl::StrCat(
+        random_.Pick<const char*>({"[0, ", "[0, ", "[0, ", "[1, ", "[-2, "}),
+        random_.Pick<const char*>({"N", "M", "R", "3", "5", "$d", "(N - R)/$s + 1", "N*M", "M"}),
+        ")");
   }
 
   std::string Term(int loops) {
@@ -339,7 +367,8 @@ class RandomScatter {
     const char* divisor = random_.Pick<const char*>({"M", "3", "$s", "(N/$d)"});
     if (random_.Chance(12)) return absl::StrCat("(", Sum(loops), ")/", divisor);
     if (random_.Chance(8)) return absl::StrCat("(", Sum(loops), ")%", divisor);
-    if (random_.Chance(10)) return absl::StrCat(Sum(loops), " + (", Var(loops), ")/", divisor, "*M");
+    if (random_.Chance(10))
+      return absl::StrCat(Sum(loops), " + (", Var(loops), ")/", divisor, "*M");
     return Sum(loops);
   }
 
@@ -364,7 +393,8 @@ TEST(GatherFromScatter, RandomScatters) {
     ASSERT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
     Random random(seed);
     const Tensor x = Draw(DType::kF32, {97}, random), l = Draw(DType::kI64, {5}, random);
-    const Tensor n = *Tensor::Create(DType::kF32, {random.Between(0, 4), random.Between(0, 4), random.Between(0, 3)});
+    const Tensor n = *Tensor::Create(
+        DType::kF32, {random.Between(0, 4), random.Between(0, 4), random.Between(0, 3)});
     RunInputs inputs;
     inputs.tensors = {{"x", x.view()}, {"n", n.view()}, {"l", l.view()}};
     inputs.params = {{"$s", Scalar::I64(random.Between(1, 3))},
@@ -375,7 +405,8 @@ TEST(GatherFromScatter, RandomScatters) {
     gathered += outcome.changed;
     ran += outcome.changed && outcome.ran;
   }
-  std::cerr << "random scatters: " << gathered << " of " << count << " gather, " << ran << " of these ran\n";
+  std::cerr << "random scatters: " << gathered << " of " << count << " gather, " << ran
+            << " of these ran\n";
   EXPECT_GE(ran, count / 8);
 }
 

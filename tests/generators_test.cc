@@ -31,7 +31,9 @@ struct Outcome {
 };
 
 NaiveTensor Draw(const Place& shape, DType type, std::mt19937_64& random) {
-  return naive::Generate(shape, [&](const Place&) { return static_cast<double>(random() % 5) - (IsFloat(type) ? 2 : 0); });
+  return naive::Generate(shape, [&](const Place&) {
+    return static_cast<double>(random() % 5) - (IsFloat(type) ? 2 : 0);
+  });
 }
 
 // The op of a call, on drawn arguments of these shapes, type variables being f64.
@@ -50,7 +52,8 @@ Outcome RunCall(const std::string& call, const Shapes& shapes, const Numbers& pa
   const ast::Op& syntax = module->Syntax(name);
   EXPECT_EQ(syntax.args.size(), shapes.size()) << *text;
   for (size_t i = 0; i < shapes.size(); ++i) {
-    specs[syntax.args[i].name] = {TypeByName(syntax.args[i].type.text).value_or(DType::kF64), static_cast<int>(shapes[i].size())};
+    specs[syntax.args[i].name] = {TypeByName(syntax.args[i].type.text).value_or(DType::kF64),
+                                  static_cast<int>(shapes[i].size())};
   }
   const absl::StatusOr<Op> op = module->Instantiate(name, specs);
   EXPECT_TRUE(op.ok()) << op.status() << *text;
@@ -63,14 +66,17 @@ Outcome RunCall(const std::string& call, const Shapes& shapes, const Numbers& pa
     tensors.push_back(Tensor::Of(op->args[i].type, shapes[i], run.args[i].data));
   }
   for (size_t i = 0; i < shapes.size(); ++i) inputs.tensors[op->args[i].name] = tensors[i].view();
-  for (const auto& [param, value] : params) inputs.params[param] = Scalar::Integer(DType::kI64, value);
+  for (const auto& [param, value] : params)
+    inputs.params[param] = Scalar::Integer(DType::kI64, value);
   const auto results = nestor::Run(*op, inputs);
   EXPECT_TRUE(results.ok()) << results.status() << *text;
   if (!results.ok()) return run;
   for (const Tensor& result : *results) {
     NaiveTensor values{{result.shape().begin(), result.shape().end()}, {}};
     for (int64_t i = 0; i < result.num_elements(); ++i) {
-      values.data.push_back(Load(result.type(), static_cast<const char*>(result.data()) + i * ByteSize(result.type())).ToDouble());
+      values.data.push_back(
+          Load(result.type(), static_cast<const char*>(result.data()) + i * ByteSize(result.type()))
+              .ToDouble());
     }
     run.results.push_back(values);
   }
@@ -78,10 +84,12 @@ Outcome RunCall(const std::string& call, const Shapes& shapes, const Numbers& pa
   return run;
 }
 
-void ExpectSame(const NaiveTensor& got, const NaiveTensor& want, const std::string& call, double tolerance = 0) {
+void ExpectSame(const NaiveTensor& got, const NaiveTensor& want, const std::string& call,
+                double tolerance = 0) {
   ASSERT_EQ(got.shape, want.shape) << call;
   for (size_t i = 0; i < want.data.size(); ++i) {
-    EXPECT_LE(std::fabs(got.data[i] - want.data[i]), tolerance) << call << " at " << i << ": " << got.data[i] << ", want " << want.data[i];
+    EXPECT_LE(std::fabs(got.data[i] - want.data[i]), tolerance)
+        << call << " at " << i << ": " << got.data[i] << ", want " << want.data[i];
   }
 }
 
@@ -90,15 +98,22 @@ TEST(Generators, ExamplesParse) {
     const absl::StatusOr<std::string> text = Generate(generator.example);
     ASSERT_TRUE(text.ok()) << generator.name << text.status();
     EXPECT_TRUE(Parse(*text).ok()) << *text << Parse(*text).status();
-    EXPECT_TRUE(absl::StartsWith(generator.usage, absl::StrCat(generator.name, "("))) << generator.usage;
+    EXPECT_TRUE(absl::StartsWith(generator.usage, absl::StrCat(generator.name, "(")))
+        << generator.usage;
   }
 }
 
 // Numbered indices must not be read as types, as i8 would be.
 TEST(Generators, EveryRankParses) {
-  constexpr const char* kCalls[] = {"concat(2, $0, -1)",   "split(2, $0, 0)", "stack(2, $0, -1)", "permute($1)",
-                                    "along(softmax, $0, 0)", "reshape(1, $0)",  "reshape($0, 1)",
-                                    "resize(nearest, half_pixel, $0)", "resize(linear, half_pixel, $0)"};
+  constexpr const char* kCalls[] = {"concat(2, $0, -1)",
+                                    "split(2, $0, 0)",
+                                    "stack(2, $0, -1)",
+                                    "permute($1)",
+                                    "along(softmax, $0, 0)",
+                                    "reshape(1, $0)",
+                                    "reshape($0, 1)",
+                                    "resize(nearest, half_pixel, $0)",
+                                    "resize(linear, half_pixel, $0)"};
   std::string axes;
   for (int rank = 1; rank <= 64; ++rank) {
     absl::StrAppend(&axes, rank == 1 ? "" : ", ", rank - 1);
@@ -158,11 +173,14 @@ TEST(Generators, Permute) {
       const Outcome run = RunCall(call, {naive::First(extents, rank)});
       Place shape;
       for (int64_t axis : axes) shape.push_back(extents[axis]);
-      ExpectSame(run.results[0], naive::Generate(shape, [&](const Place& p) {
-                   Place source(rank);
-                   for (size_t k = 0; k < rank; ++k) source[axes[k]] = p[k];
-                   return At(run.args[0], source);
-                 }), call);
+      ExpectSame(run.results[0],
+                 naive::Generate(shape,
+                                 [&](const Place& p) {
+                                   Place source(rank);
+                                   for (size_t k = 0; k < rank; ++k) source[axes[k]] = p[k];
+                                   return At(run.args[0], source);
+                                 }),
+                 call);
     } while (std::next_permutation(axes.begin(), axes.end()));
   }
 }
@@ -191,28 +209,37 @@ TEST(Generators, ConcatStackAndSplit) {
         const Outcome stacked = RunCall("stack" + words, shapes);
         Place shape = shapes[0];
         shape.insert(shape.begin() + at + (axis < 0), count);
-        ExpectSame(stacked.results[0], naive::Generate(shape, [&](const Place& p) {
-                     Place inner = p;
-                     inner.erase(inner.begin() + at + (axis < 0));
-                     return At(stacked.args[p[at + (axis < 0)]], inner);
-                   }), "stack" + words);
+        ExpectSame(stacked.results[0],
+                   naive::Generate(shape,
+                                   [&](const Place& p) {
+                                     Place inner = p;
+                                     inner.erase(inner.begin() + at + (axis < 0));
+                                     return At(stacked.args[p[at + (axis < 0)]], inner);
+                                   }),
+                   "stack" + words);
         for (int k = 0; k < count; ++k) shapes[k][at] = k + 1;
         const Outcome joined = RunCall("concat" + words, shapes);
         shape = shapes[0];
         shape[at] = count * (count + 1) / 2;
-        ExpectSame(joined.results[0], naive::Generate(shape, [&](Place p) {
-                     int k = 0;
-                     for (; p[at] >= k + 1; ++k) p[at] -= k + 1;
-                     return At(joined.args[k], p);
-                   }), "concat" + words);
+        ExpectSame(joined.results[0],
+                   naive::Generate(shape,
+                                   [&](Place p) {
+                                     int k = 0;
+                                     for (; p[at] >= k + 1; ++k) p[at] -= k + 1;
+                                     return At(joined.args[k], p);
+                                   }),
+                   "concat" + words);
         shape[at] = 2 * count + 1;  // one is left over
         const Outcome parts = RunCall("split" + words, {shape});
         shape[at] = shape[at] / count;
         for (int k = 0; k < count; ++k) {
-          ExpectSame(parts.results[k], naive::Generate(shape, [&](Place p) {
-                       p[at] += k * shape[at];
-                       return At(parts.args[0], p);
-                     }), "split" + words);
+          ExpectSame(parts.results[k],
+                     naive::Generate(shape,
+                                     [&](Place p) {
+                                       p[at] += k * shape[at];
+                                       return At(parts.args[0], p);
+                                     }),
+                     "split" + words);
         }
       }
     }
@@ -229,7 +256,8 @@ NaiveTensor ToEnd(const NaiveTensor& x, size_t axis, bool back = false) {
     return p;
   };
   const size_t from = back ? rank - 1 : axis, to = back ? axis : rank - 1;
-  return naive::Generate(moved(x.shape, from, to), [&](const Place& p) { return At(x, moved(p, to, from)); });
+  return naive::Generate(moved(x.shape, from, to),
+                         [&](const Place& p) { return At(x, moved(p, to, from)); });
 }
 
 // The op's own reference on what is moved to the end.
@@ -238,9 +266,17 @@ TEST(Generators, Along) {
     const char* op;
     Numbers params;
     size_t moved;  // how many of the arguments
-  } kCases[] = {{"softmax", {}, 1},    {"reduce_sum", {}, 1}, {"sort", {}, 1},   {"topk", {{"$k", 2}}, 1},
-                {"variance", {{"$correction", 0}}, 1},        {"flip", {}, 1},   {"pad", {{"$before", 1}, {"$after", 2}}, 1},
-                {"dot", {}, 2},        {"gather", {}, 2},     {"diff", {}, 1},   {"masked_softmax", {}, 2}};
+  } kCases[] = {{"softmax", {}, 1},
+                {"reduce_sum", {}, 1},
+                {"sort", {}, 1},
+                {"topk", {{"$k", 2}}, 1},
+                {"variance", {{"$correction", 0}}, 1},
+                {"flip", {}, 1},
+                {"pad", {{"$before", 1}, {"$after", 2}}, 1},
+                {"dot", {}, 2},
+                {"gather", {}, 2},
+                {"diff", {}, 1},
+                {"masked_softmax", {}, 2}};
   for (const auto& c : kCases) {
     for (int axis : {0, 1, 2, -1}) {
       const size_t at = axis < 0 ? axis + 3 : axis;
@@ -249,13 +285,16 @@ TEST(Generators, Along) {
       NaiveTensors inputs;
       NaiveParams params = {{"value", 0}};
       const ast::Op& syntax = MacroLibrary().Syntax(c.op);
-      for (size_t i = 0; i < run.args.size(); ++i) inputs[syntax.args[i].name] = ToEnd(run.args[i], at);
-      for (const auto& [name, value] : c.params) params[name.substr(1)] = static_cast<double>(value);
+      for (size_t i = 0; i < run.args.size(); ++i)
+        inputs[syntax.args[i].name] = ToEnd(run.args[i], at);
+      for (const auto& [name, value] : c.params)
+        params[name.substr(1)] = static_cast<double>(value);
       const NaiveTensors want = NaiveOps().at(c.op)({inputs, params});
       ASSERT_EQ(run.results.size(), want.size()) << call;
       for (size_t i = 0; i < want.size(); ++i) {
         const NaiveTensor& result = want.at(syntax.results[i].name);
-        ExpectSame(run.results[i], result.shape.size() == 3 ? ToEnd(result, at, true) : result, call, kRoundings);
+        ExpectSame(run.results[i], result.shape.size() == 3 ? ToEnd(result, at, true) : result,
+                   call, kRoundings);
       }
     }
   }
@@ -263,14 +302,21 @@ TEST(Generators, Along) {
 
 // Every mode, coordinates and rounding; to more elements, to fewer, to one and from one.
 TEST(Generators, Resize) {
-  for (const std::string coordinates : {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn"}) {
-    for (const std::string mode : {"linear", "cubic", "nearest, floor", "nearest, ceil", "nearest, round_prefer_floor", "nearest, round_prefer_ceil"}) {
-      const std::string kind = mode.substr(0, mode.find(',')), rounding = kind == "nearest" ? mode.substr(9) : "";
-      for (const auto& [from, to] : std::vector<std::pair<Place, Place>>{{{3, 5}, {7, 2}}, {{4, 1}, {1, 3}}, {{2, 2}, {4, 6}}}) {
-        const std::string call = absl::StrCat("resize(", kind, ", ", coordinates, ", 2", rounding.empty() ? "" : ", ", rounding, ")");
-        const Outcome run = RunCall(call, {{2, from[0], from[1]}}, {{"$n0", to[0]}, {"$n1", to[1]}});
+  for (const std::string coordinates : {"half_pixel", "pytorch_half_pixel", "align_corners",
+                                        "asymmetric", "tf_half_pixel_for_nn"}) {
+    for (const std::string mode : {"linear", "cubic", "nearest, floor", "nearest, ceil",
+                                   "nearest, round_prefer_floor", "nearest, round_prefer_ceil"}) {
+      const std::string kind = mode.substr(0, mode.find(',')),
+                        rounding = kind == "nearest" ? mode.substr(9) : "";
+      for (const auto& [from, to] : std::vector<std::pair<Place, Place>>{
+               {{3, 5}, {7, 2}}, {{4, 1}, {1, 3}}, {{2, 2}, {4, 6}}}) {
+        const std::string call = absl::StrCat("resize(", kind, ", ", coordinates, ", 2",
+                                              rounding.empty() ? "" : ", ", rounding, ")");
+        const Outcome run =
+            RunCall(call, {{2, from[0], from[1]}}, {{"$n0", to[0]}, {"$n1", to[1]}});
         const NaiveTensor tall = naive::Resized(run.args[0], 1, to[0], kind, coordinates, rounding);
-        ExpectSame(run.results[0], naive::Resized(tall, 2, to[1], kind, coordinates, rounding), call, kRoundings);
+        ExpectSame(run.results[0], naive::Resized(tall, 2, to[1], kind, coordinates, rounding),
+                   call, kRoundings);
       }
     }
   }
@@ -286,8 +332,10 @@ TEST(Generators, Errors) {
       {"permute(0, 0)", "axis 0 stands there twice"},
       {"permute(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, "
        "30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, "
-       "59, 60, 61, 62, 63, 64)", "too many axes"},
-      {"einsum(iiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiii)", "too many axes"},
+       "59, 60, 61, 62, 63, 64)",
+       "too many axes"},
+      {"einsum(iiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiii)",
+       "too many axes"},
       {"permute(0, 2)", "'2' is not a number of -2..1"},
       {"permute()", "'' is not a number"},
       {"concat(0, 1, 0)", "'0' is not a number of 1.."},
@@ -304,9 +352,11 @@ TEST(Generators, Errors) {
   for (const auto& [call, message] : kCases) {
     const absl::StatusOr<std::string> text = Generate(call);
     ASSERT_FALSE(text.ok()) << call << *text;
-    EXPECT_TRUE(absl::StrContains(text.status().message(), message)) << call << ": " << text.status();
+    EXPECT_TRUE(absl::StrContains(text.status().message(), message))
+        << call << ": " << text.status();
   }
-  for (const char* no_call : {"einsum", "softmax(2)", "op einsum(x: f32[N]) -> (y) {}", "(3)", ""}) EXPECT_FALSE(IsGeneratorCall(no_call)) << no_call;
+  for (const char* no_call : {"einsum", "softmax(2)", "op einsum(x: f32[N]) -> (y) {}", "(3)", ""})
+    EXPECT_FALSE(IsGeneratorCall(no_call)) << no_call;
 }
 
 }  // namespace

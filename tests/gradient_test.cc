@@ -72,7 +72,8 @@ class Function {
     RunInputs inputs;
     for (const Argument& arg : op_.args) {
       const auto value = values.find(arg.name);
-      if (value == values.end()) return absl::InternalError(absl::StrCat("no value for ", arg.name));
+      if (value == values.end())
+        return absl::InternalError(absl::StrCat("no value for ", arg.name));
       inputs.tensors[arg.name] = value->second.view();
     }
     for (const ParamInfo& param : op_.params) {
@@ -82,7 +83,8 @@ class Function {
     absl::StatusOr<std::vector<Tensor>> results = Interpret(program_, inputs);
     if (!results.ok()) return results.status();
     Values named;
-    for (size_t i = 0; i < op_.results.size(); ++i) named[op_.results[i].name] = std::move((*results)[i]);
+    for (size_t i = 0; i < op_.results.size(); ++i)
+      named[op_.results[i].name] = std::move((*results)[i]);
     return named;
   }
 
@@ -94,13 +96,15 @@ class Function {
 
 // What the gradient op promises whatever it computes: it prints in the notation and reads back, and
 // its signature is that of its report.
-void ExpectWellFormed(const Op& op, const GradientRequest& request, const GradientResult& gradient) {
+void ExpectWellFormed(const Op& op, const GradientRequest& request,
+                      const GradientResult& gradient) {
   const std::string text = PrintOp(gradient.op);
   const absl::StatusOr<Op> parsed = ParseOp(text);
   ASSERT_TRUE(parsed.ok()) << parsed.status() << "\n" << text;
   EXPECT_TRUE(SameOp(*parsed, gradient.op)) << text << "\nreads back as\n" << PrintOp(*parsed);
   EXPECT_EQ(gradient.results.size(), request.wrt.size());
-  for (const std::string& name : gradient.results) EXPECT_NE(gradient.op.FindResult(name), nullptr) << name;
+  for (const std::string& name : gradient.results)
+    EXPECT_NE(gradient.op.FindResult(name), nullptr) << name;
   for (const std::string& name : gradient.mask) {
     EXPECT_TRUE(op.FindArgument(name) || op.FindResult(name)) << name;
     EXPECT_NE(gradient.op.FindArgument(name), nullptr) << name << "\n" << text;
@@ -114,7 +118,8 @@ void ExpectWellFormed(const Op& op, const GradientRequest& request, const Gradie
 // An op with its gradient op by `wrt` for adjoints of all float results.
 class Differentiable {
  public:
-  static absl::StatusOr<Differentiable> Make(const Function& function, GradientRequest request = {}) {
+  static absl::StatusOr<Differentiable> Make(const Function& function,
+                                             GradientRequest request = {}) {
     if (request.wrt.empty()) request.wrt = FloatArguments(function.op());
     if (request.of.empty()) request.of = FloatResults(function.op());
     absl::StatusOr<GradientResult> gradient = Gradient(function.op(), request);
@@ -141,8 +146,9 @@ class Differentiable {
     for (size_t i = 0; i < of().size(); ++i) {
       const auto adjoint = adjoints.find(of()[i]);
       const Tensor& result = results->at(of()[i]);
-      args[AdjointName(i)] =
-          adjoint != adjoints.end() ? adjoint->second : *Tensor::Create(result.type(), result.shape());
+      args[AdjointName(i)] = adjoint != adjoints.end()
+                                 ? adjoint->second
+                                 : *Tensor::Create(result.type(), result.shape());
     }
     return args;
   }
@@ -154,15 +160,14 @@ class Differentiable {
     absl::StatusOr<Values> results = gradient_(*args);
     if (!results.ok()) return results.status();
     Values gradients;
-    for (size_t i = 0; i < wrt().size(); ++i) gradients[wrt()[i]] = std::move(results->at(report_.results[i]));
+    for (size_t i = 0; i < wrt().size(); ++i)
+      gradients[wrt()[i]] = std::move(results->at(report_.results[i]));
     return gradients;
   }
 
  private:
   Differentiable(const Function& function, GradientRequest request, GradientResult report)
-      : function_(function),
-        request_(std::move(request)),
-        report_(std::move(report)),
+      : function_(function), request_(std::move(request)), report_(std::move(report)),
         gradient_(report_.op, function.params()) {}
 
   Function function_;
@@ -173,7 +178,8 @@ class Differentiable {
 
 void AddTo(Tensor& sum, const Tensor& term) {
   ASSERT_EQ(ShapeText(sum.shape()), ShapeText(term.shape()));
-  for (int64_t i = 0; i < sum.num_elements(); ++i) sum.values<double>()[i] += term.values<double>()[i];
+  for (int64_t i = 0; i < sum.num_elements(); ++i)
+    sum.values<double>()[i] += term.values<double>()[i];
 }
 
 // The total derivative of <directions, gradient> by every argument and, under the names of the
@@ -186,11 +192,13 @@ class SecondOrder {
     return SecondOrder(first, *std::move(second));
   }
 
-  absl::StatusOr<Values> operator()(const Values& values, const Values& adjoints, const Values& directions) const {
+  absl::StatusOr<Values> operator()(const Values& values, const Values& adjoints,
+                                    const Values& directions) const {
     absl::StatusOr<Values> args = first_.GradientArguments(values, adjoints);
     if (!args.ok()) return args.status();
     Values outer;  // by the name of the gradient op's result
-    for (size_t i = 0; i < first_.wrt().size(); ++i) outer[first_.report().results[i]] = directions.at(first_.wrt()[i]);
+    for (size_t i = 0; i < first_.wrt().size(); ++i)
+      outer[first_.report().results[i]] = directions.at(first_.wrt()[i]);
     absl::StatusOr<Values> partial = second_(*args, outer);
     if (!partial.ok()) return partial.status();
     Values through;  // adjoints of the op's results
@@ -214,7 +222,8 @@ class SecondOrder {
   const Differentiable& second() const { return second_; }
 
  private:
-  SecondOrder(const Differentiable& first, Differentiable second) : first_(first), second_(std::move(second)) {}
+  SecondOrder(const Differentiable& first, Differentiable second)
+      : first_(first), second_(std::move(second)) {}
   const Differentiable first_;
   const Differentiable second_;
 };
@@ -240,7 +249,8 @@ Objective Weigh(const Values& weights, const Values& values) {
 
 double Largest(const Tensor& tensor) {
   double largest = 0;
-  for (double x : tensor.values<double>()) largest = x == x ? std::max(largest, std::fabs(x)) : largest;
+  for (double x : tensor.values<double>())
+    largest = x == x ? std::max(largest, std::fabs(x)) : largest;
   return largest;
 }
 
@@ -248,7 +258,8 @@ double Largest(const Tensor& tensor) {
 // or, of more than `most`, at every n-th. The tolerance is one part in a million of the argument's
 // largest derivative (h^4 = 1e-12 times a fifth derivative), and the objective's rounding over h.
 void ExpectDifferences(const Values& values, const Values& gradient,
-                       const std::function<absl::StatusOr<Objective>(const Values&)>& objective, int64_t most = 40) {
+                       const std::function<absl::StatusOr<Objective>(const Values&)>& objective,
+                       int64_t most = 40) {
   const absl::StatusOr<Objective> here = objective(values);
   ASSERT_TRUE(here.ok()) << here.status();
   for (const auto& [name, derivative] : gradient) {
@@ -269,11 +280,12 @@ void ExpectDifferences(const Values& values, const Values& gradient,
         element = center;
         return there.ok() ? there->value : std::nan("");
       };
-      const double wide = (at(kStep) - at(-kStep)) / (2 * kStep), narrow = (at(kStep / 2) - at(-kStep / 2)) / kStep;
+      const double wide = (at(kStep) - at(-kStep)) / (2 * kStep),
+                   narrow = (at(kStep / 2) - at(-kStep / 2)) / kStep;
       const double difference = (4 * narrow - wide) / 3, got = derivative.values<double>()[i];
       EXPECT_TRUE(std::fabs(got - difference) <= tolerance)
-          << "the gradient by " << name << "[" << i << "] (at " << center << ") is " << got << ", differences give "
-          << difference << " within " << tolerance;
+          << "the gradient by " << name << "[" << i << "] (at " << center << ") is " << got
+          << ", differences give " << difference << " within " << tolerance;
     }
   }
 }
@@ -291,7 +303,8 @@ void CheckBothOrders(const Function& function, const Values& values, Random& ran
   const absl::StatusOr<Differentiable> first = Differentiable::Make(function);
   ASSERT_TRUE(first.ok()) << first.status();
   Values adjoints;
-  for (const std::string& name : first->of()) adjoints[name] = RandomTensor(results->at(name).shape(), random);
+  for (const std::string& name : first->of())
+    adjoints[name] = RandomTensor(results->at(name).shape(), random);
   const absl::StatusOr<Values> gradient = (*first)(values, adjoints);
   ASSERT_TRUE(gradient.ok()) << gradient.status() << "\n" << PrintOp(first->report().op);
   {
@@ -305,18 +318,21 @@ void CheckBothOrders(const Function& function, const Values& values, Random& ran
   const absl::StatusOr<SecondOrder> second = SecondOrder::Make(*first);
   ASSERT_TRUE(second.ok()) << second.status() << "\n" << PrintOp(first->report().op);
   Values directions;
-  for (const auto& [name, tensor] : *gradient) directions[name] = RandomTensor(tensor.shape(), random);
+  for (const auto& [name, tensor] : *gradient)
+    directions[name] = RandomTensor(tensor.shape(), random);
   const absl::StatusOr<Values> total = (*second)(values, adjoints, directions);
   ASSERT_TRUE(total.ok()) << total.status() << "\n" << PrintOp(second->second().report().op);
   SCOPED_TRACE(absl::StrCat("second order:\n", PrintOp(second->second().report().op)));
   // The adjoints are variables as well, under the names that the gradient op has for them.
   Values both = values;
-  for (size_t i = 0; i < first->of().size(); ++i) both[first->AdjointName(i)] = adjoints.at(first->of()[i]);
+  for (size_t i = 0; i < first->of().size(); ++i)
+    both[first->AdjointName(i)] = adjoints.at(first->of()[i]);
   ExpectDifferences(
       both, *total,
       [&](const Values& at) -> absl::StatusOr<Objective> {
         Values moved_adjoints;
-        for (size_t i = 0; i < first->of().size(); ++i) moved_adjoints[first->of()[i]] = at.at(first->AdjointName(i));
+        for (size_t i = 0; i < first->of().size(); ++i)
+          moved_adjoints[first->of()[i]] = at.at(first->AdjointName(i));
         const absl::StatusOr<Values> y = (*first)(at, moved_adjoints);
         if (!y.ok()) return y.status();
         return Weigh(directions, *y);
@@ -326,9 +342,9 @@ void CheckBothOrders(const Function& function, const Values& values, Random& ran
 
 // ---- Macro ops ----
 
-// Values in shuffled order on a grid, one for each argument and not symmetric, so that no two values
-// or magnitudes are within the reach of the differences: max and its like are smooth there. Integers
-// within their bound.
+// Values in shuffled order on a grid, one for each argument and not symmetric, so that no two
+// values or magnitudes are within the reach of the differences: max and its like are smooth there.
+// Integers within their bound.
 Tensor DrawArgument(DType type, const SampleArgument& arg, int number, Random& random) {
   std::vector<double> values(*NumElements(arg.shape));
   const double count = static_cast<double>(values.size());
@@ -347,8 +363,8 @@ struct Case {
   Values values;
   absl::flat_hash_map<std::string, Scalar> params;
 };
-absl::StatusOr<Case> MakeCase(const Module& module, const std::string& name, const Sample& sample, DType variable,
-                              Random& random) {
+absl::StatusOr<Case> MakeCase(const Module& module, const std::string& name, const Sample& sample,
+                              DType variable, Random& random) {
   Case c;
   ArgumentSpecs specs;
   for (const SampleArgument& arg : sample.args) {
@@ -380,8 +396,10 @@ void CheckSample(const Module& module, const std::string& name, const Sample& sa
 
 std::string SampleText(const std::string& name, const Sample& sample) {
   std::string text = name;
-  for (const SampleArgument& arg : sample.args) absl::StrAppend(&text, " ", arg.name, "=", ShapeText(arg.shape));
-  for (const auto& [param, literal] : sample.params) absl::StrAppend(&text, " ", param, "=", literal);
+  for (const SampleArgument& arg : sample.args)
+    absl::StrAppend(&text, " ", arg.name, "=", ShapeText(arg.shape));
+  for (const auto& [param, literal] : sample.params)
+    absl::StrAppend(&text, " ", param, "=", literal);
   return text;
 }
 
@@ -413,7 +431,8 @@ Tensor Converted(const Tensor& tensor, DType type) {
 
 // The roundings that a value of the op's results may have gone through, to first order: the lengths
 // of its reductions, and 4 for each elementwise node.
-double CountSteps(const Op& op, const Values& values, const absl::flat_hash_map<std::string, Scalar>& params) {
+double CountSteps(const Op& op, const Values& values,
+                  const absl::flat_hash_map<std::string, Scalar>& params) {
   RunInputs inputs;
   inputs.params = params;
   for (const Argument& arg : op.args) inputs.tensors[arg.name] = values.at(arg.name).view();
@@ -425,7 +444,8 @@ double CountSteps(const Op& op, const Values& values, const absl::flat_hash_map<
     steps += live[i] && op.graph.As<Map>(NodeId{i}) != nullptr ? 4 : 0;
     const Reduce* reduce = op.graph.As<Reduce>(NodeId{i});
     if (!live[i] || reduce == nullptr || !binding.ok()) continue;
-    const Dims extents = *EvaluateShape(op.graph.pool(), op.graph.shape(reduce->x), *binding, "a reduction");
+    const Dims extents =
+        *EvaluateShape(op.graph.pool(), op.graph.shape(reduce->x), *binding, "a reduction");
     double length = 1;
     for (size_t axis = extents.size() - reduce->count; axis < extents.size(); ++axis)
       length *= static_cast<double>(extents[axis]);
@@ -439,7 +459,8 @@ double CountSteps(const Op& op, const Values& values, const absl::flat_hash_map<
 void CheckNarrow(const MacroOp& macro, const Sample& sample, DType type) {
   Random random(3), again(3);
   const absl::StatusOr<Case> narrow = MakeCase(MacroLibrary(), macro.name, sample, type, random);
-  const absl::StatusOr<Case> wide = MakeCase(MacroLibrary(), macro.name, sample, DType::kF64, again);
+  const absl::StatusOr<Case> wide =
+      MakeCase(MacroLibrary(), macro.name, sample, DType::kF64, again);
   ASSERT_TRUE(narrow.ok()) << narrow.status();
   ASSERT_TRUE(wide.ok()) << wide.status();
   // The same $params, defaults included: as the narrow type rounds them.
@@ -448,13 +469,16 @@ void CheckNarrow(const MacroOp& macro, const Sample& sample, DType type) {
     if (param.value) wide_params.emplace(param.name, *param.value);
   }
   for (auto& [name, value] : wide_params) {
-    if (IsFloat(value.type)) value = Scalar::Float(wide->op.FindParam(name)->type, value.ToDouble());
+    if (IsFloat(value.type))
+      value = Scalar::Float(wide->op.FindParam(name)->type, value.ToDouble());
   }
   Values wide_values;
-  for (const auto& [name, value] : narrow->values) wide_values[name] = Converted(value, DType::kF64);
+  for (const auto& [name, value] : narrow->values)
+    wide_values[name] = Converted(value, DType::kF64);
   const auto narrow_gradient = Differentiable::Make(Function(narrow->op, narrow->params));
   const auto wide_gradient = Differentiable::Make(Function(wide->op, wide_params));
-  ASSERT_TRUE(narrow_gradient.ok() && wide_gradient.ok()) << narrow_gradient.status() << wide_gradient.status();
+  ASSERT_TRUE(narrow_gradient.ok() && wide_gradient.ok())
+      << narrow_gradient.status() << wide_gradient.status();
   const absl::StatusOr<Values> results = wide_gradient->function()(wide_values);
   ASSERT_TRUE(results.ok()) << results.status();
   Values adjoints, wide_adjoints;
@@ -469,7 +493,8 @@ void CheckNarrow(const MacroOp& macro, const Sample& sample, DType type) {
   double largest = 1;
   for (const auto& [name, tensor] : *want) largest = std::max(largest, Largest(tensor));
   const double eps = type == DType::kF32 ? 0x1p-23 : type == DType::kF16 ? 0x1p-10 : 0x1p-7;
-  const double tolerance = CountSteps(narrow_gradient->report().op, *args, narrow->params) * eps * largest;
+  const double tolerance =
+      CountSteps(narrow_gradient->report().op, *args, narrow->params) * eps * largest;
   for (const auto& [name, tensor] : *want) {
     EXPECT_EQ(got->at(name).type(), type) << name;
     const Tensor close = Converted(got->at(name), DType::kF64);
@@ -479,7 +504,8 @@ void CheckNarrow(const MacroOp& macro, const Sample& sample, DType type) {
       // (adam's default $beta2 is 1 in bf16, and its step 0 / 0 in any type.)
       const bool both_nan = std::isnan(x) && std::isnan(y);
       EXPECT_TRUE(both_nan || std::fabs(x - y) <= tolerance)
-          << "the gradient by " << name << "[" << i << "] is " << x << ", in f64 " << y << ", within " << tolerance;
+          << "the gradient by " << name << "[" << i << "] is " << x << ", in f64 " << y
+          << ", within " << tolerance;
     }
   }
 }
@@ -504,10 +530,12 @@ constexpr double kPoints[] = {0.31, 0.73, 1.47, 2.63, 3.19, -0.37, -0.83, -1.29,
 TEST(Gradient, OfScalarOps) {
   for (const ScalarOpRow& row : AllScalarOps()) {
     const auto result = ResultTypeOf(row.op, DType::kF64, DType::kF64);
-    if (!result || !IsFloat(*result) || row.result == ResultType::kTarget) continue;  // casts are in the table below
+    // Casts are in the table below.
+    if (!result || !IsFloat(*result) || row.result == ResultType::kTarget) continue;
     SCOPED_TRACE(row.name);
     const bool choice = row.result == ResultType::kChoice;
-    const char* const kSignatures[] = {"a: f64[]", "a: f64[], b: f64[]", "a: f64[], b: f64[], c: f64[]"};
+    const char* const kSignatures[] = {"a: f64[]", "a: f64[], b: f64[]",
+                                       "a: f64[], b: f64[], c: f64[]"};
     const char* const kCalls[] = {"(a)", "(a, b)", "(a, b, c)"};
     const std::string text =
         absl::StrCat("op f(", choice ? "a: bool[], b: f64[], c: f64[]" : kSignatures[row.arity - 1],
@@ -525,13 +553,15 @@ TEST(Gradient, OfScalarOps) {
         size_t pick = random() % std::size(kPoints);
         while (!used.insert(pick).second) pick = random() % std::size(kPoints);
         const double x = row.arity == 1 ? kPoints[number % std::size(kPoints)] : kPoints[pick];
-        values[arg.name] = Tensor::Of(arg.type, {}, {arg.type == DType::kBool ? static_cast<double>(number % 2) : x});
+        values[arg.name] = Tensor::Of(
+            arg.type, {}, {arg.type == DType::kBool ? static_cast<double>(number % 2) : x});
         absl::StrAppend(&point, arg.name, " = ", x, " ");
       }
       const absl::StatusOr<Values> y = function(values);
       ASSERT_TRUE(y.ok()) << y.status();
       if (!std::isfinite(y->at("y").values<double>()[0])) continue;
-      if (absl::string_view(row.name) == "pow" && values["a"].values<double>()[0] < 0) continue;  // not smooth in b
+      // Not smooth in b.
+      if (absl::string_view(row.name) == "pow" && values["a"].values<double>()[0] < 0) continue;
       SCOPED_TRACE(point);
       CheckBothOrders(function, values, random);
       if (++checked >= 12 || (row.arity == 1 && number + 1 == std::size(kPoints))) break;
@@ -1714,7 +1744,8 @@ struct Trap {
 
 Tensor ParseTensor(const std::string& text) {
   std::string type_name, dims, values;
-  EXPECT_TRUE(RE2::FullMatch(text, R"((\w+)\[([^\]]*)\]\s*(.*))", &type_name, &dims, &values)) << text;
+  EXPECT_TRUE(RE2::FullMatch(text, R"((\w+)\[([^\]]*)\]\s*(.*))", &type_name, &dims, &values))
+      << text;
   const DType type = TypeByName(type_name).value_or(DType::kF64);
   std::vector<int64_t> shape;
   for (absl::string_view dim : absl::StrSplit(dims, ',', absl::SkipWhitespace())) {
@@ -1752,7 +1783,8 @@ void ParseDirective(const std::string& line, Trap& trap) {
     (word == "d" ? trap.expected : trap.expected_second)[name] = ParseTensor(rest);
   } else if (RE2::FullMatch(line, R"((\$\w+) = (\S+))", &name, &rest)) {
     int64_t integer;
-    trap.params[name] = absl::SimpleAtoi(rest, &integer) ? Scalar::I64(integer) : *ParseLiteral(rest, DType::kF64);
+    trap.params[name] =
+        absl::SimpleAtoi(rest, &integer) ? Scalar::I64(integer) : *ParseLiteral(rest, DType::kF64);
   } else if (RE2::FullMatch(line, R"((\w+) = (.*))", &name, &rest)) {
     trap.values[name] = ParseTensor(rest);
   } else if (RE2::FullMatch(line, R"((\w+)\s*(.*))", &word, &rest)) {
@@ -1800,7 +1832,8 @@ void ExpectNear(const std::string& what, const Tensor& got, const Tensor& want) 
     const double x = element(got), y = element(want);
     const bool both_nan = std::isnan(x) && std::isnan(y);
     EXPECT_TRUE(both_nan || x == y || std::fabs(x - y) <= 4 * ulp * std::fabs(y))
-        << what << "[" << i << "] is " << x << ", want " << y << "\n" << ToString(got);
+        << what << "[" << i << "] is " << x << ", want " << y << "\n"
+        << ToString(got);
   }
 }
 
@@ -1815,19 +1848,24 @@ void ExpectReports(const Trap& trap, const GradientResult& report) {
       {"takes", takes}, {"shapes", report.shapes}, {"results", report.results}};
   for (const auto& [what, want] : trap.reports) {
     const std::vector<std::string>& names = got.at(what);
-    EXPECT_EQ(std::set<std::string>(names.begin(), names.end()), std::set<std::string>(want.begin(), want.end()))
+    EXPECT_EQ(std::set<std::string>(names.begin(), names.end()),
+              std::set<std::string>(want.begin(), want.end()))
         << what;
   }
-  for (const std::string& piece : trap.lacks) EXPECT_FALSE(absl::StrContains(PrintOp(report.op), piece)) << piece;
+  for (const std::string& piece : trap.lacks)
+    EXPECT_FALSE(absl::StrContains(PrintOp(report.op), piece)) << piece;
 }
 
 // No partial derivative of the second-order gradient is NaN either.
-void ExpectThirdOrderIsNumber(const SecondOrder& second, const Differentiable& first, const Values& values,
-                              const Values& adjoints, const Values& directions) {
-  const absl::StatusOr<Differentiable> third = Differentiable::Make(second.second().gradient_function());
+void ExpectThirdOrderIsNumber(const SecondOrder& second, const Differentiable& first,
+                              const Values& values, const Values& adjoints,
+                              const Values& directions) {
+  const absl::StatusOr<Differentiable> third =
+      Differentiable::Make(second.second().gradient_function());
   ASSERT_TRUE(third.ok()) << third.status();
   Values outer;
-  for (size_t i = 0; i < first.wrt().size(); ++i) outer[first.report().results[i]] = directions.at(first.wrt()[i]);
+  for (size_t i = 0; i < first.wrt().size(); ++i)
+    outer[first.report().results[i]] = directions.at(first.wrt()[i]);
   const absl::StatusOr<Values> first_args = first.GradientArguments(values, adjoints);
   ASSERT_TRUE(first_args.ok()) << first_args.status();
   const absl::StatusOr<Values> args = second.second().GradientArguments(*first_args, outer);
@@ -1888,7 +1926,8 @@ void RunTrap(const Trap& trap) {
   for (const auto& [name, tensor] : *gradient) directions[name] = Ones(tensor);
   const absl::StatusOr<Values> total = (*second)(trap.values, adjoints, directions);
   ASSERT_TRUE(total.ok()) << total.status();
-  for (const auto& [name, want] : trap.expected_second) ExpectNear("dd " + name, total->at(name), want);
+  for (const auto& [name, want] : trap.expected_second)
+    ExpectNear("dd " + name, total->at(name), want);
   ExpectThirdOrderIsNumber(*second, *first, trap.values, adjoints, directions);
 }
 
@@ -1905,7 +1944,8 @@ std::vector<Program> LoadPrograms() {
       for (absl::string_view view : absl::StrSplit(line, ' ')) {
         const std::string word(view);
         std::string name, dims, bound;
-        EXPECT_TRUE(RE2::FullMatch(word, R"((\w+)=\[([\d,]*)\](?:<(\d+))?)", &name, &dims, &bound)) << word;
+        EXPECT_TRUE(RE2::FullMatch(word, R"((\w+)=\[([\d,]*)\](?:<(\d+))?)", &name, &dims, &bound))
+            << word;
         SampleArgument arg{name, {}, absl::nullopt};
         for (absl::string_view dim : absl::StrSplit(dims, ',', absl::SkipEmpty())) {
           arg.shape.emplace_back();
@@ -1953,8 +1993,8 @@ Op Parsed(const char* text) {
 // A wrong factor shows whose gradient it is.
 TEST(Gradient, OfAnOpWithItsOwn) {
   Op square = Parsed("op square_it(x: f64[N]) -> (y) { y[i] = x[i] * x[i] }");
-  square.gradient = std::make_shared<const Op>(
-      Parsed("op square_it_grad(g_y: f64[N], x: f64[N]) -> (g_x) { g_x[i] = 7.0 * g_y[i] * x[i] }"));
+  square.gradient = std::make_shared<const Op>(Parsed(
+      "op square_it_grad(g_y: f64[N], x: f64[N]) -> (g_x) { g_x[i] = 7.0 * g_y[i] * x[i] }"));
   const Op twice = Parsed("op twice(y: f64[N]) -> (z) { z[i] = 2.0 * y[i] }");
   const std::vector<std::string> results = {"z"};
   const Op ops[] = {square, twice};
@@ -1964,8 +2004,8 @@ TEST(Gradient, OfAnOpWithItsOwn) {
     SCOPED_TRACE(op.name);
     const absl::StatusOr<Differentiable> first = Differentiable::Make(Function(op, {}));
     ASSERT_TRUE(first.ok()) << first.status();
-    const absl::StatusOr<Values> gradient =
-        (*first)({{"x", Tensor::Of<double>({1}, {3})}}, {{first->of()[0], Tensor::Of<double>({1}, {1})}});
+    const absl::StatusOr<Values> gradient = (*first)(
+        {{"x", Tensor::Of<double>({1}, {3})}}, {{first->of()[0], Tensor::Of<double>({1}, {1})}});
     ASSERT_TRUE(gradient.ok()) << gradient.status();
     EXPECT_EQ(gradient->at("x").values<double>()[0], want) << PrintOp(first->report().op);
   }
@@ -1974,8 +2014,8 @@ TEST(Gradient, OfAnOpWithItsOwn) {
 // The adjoint of what two results share reaches the op's own gradient once.
 TEST(Gradient, OfAnOpWithItsOwnOfWhichTwoResultsAreOneValue) {
   Op pair = Parsed("op pair(x: f64[N]) -> (y, z) {\n  y[i] = 2.0 * x[i]\n  z[i] = y[i]\n}");
-  pair.gradient = std::make_shared<const Op>(
-      Parsed("op pair_grad(g_y: f64[N], g_z: f64[N]) -> (g_x) { g_x[i] = 2.0 * g_y[i] + 2.0 * g_z[i] }"));
+  pair.gradient = std::make_shared<const Op>(Parsed(
+      "op pair_grad(g_y: f64[N], g_z: f64[N]) -> (g_x) { g_x[i] = 2.0 * g_y[i] + 2.0 * g_z[i] }"));
   const absl::StatusOr<Op> caller = Combine("caller", {pair});
   ASSERT_TRUE(caller.ok()) << caller.status();
   const absl::StatusOr<Differentiable> first = Differentiable::Make(Function(*caller, {}));
@@ -1989,7 +2029,8 @@ TEST(Gradient, OfAnOpWithItsOwnOfWhichTwoResultsAreOneValue) {
 
 // What it hands on has the argument's name, and is another node.
 TEST(Gradient, OfAnOpWithItsOwnThatHandsAnArgumentOn) {
-  Op op = Parsed("op f(i: f64[N], x: f64[N]) -> (y, i) { y[j] = where(bool(i[j]), x[j], x[j] * 2.0) }");
+  Op op =
+      Parsed("op f(i: f64[N], x: f64[N]) -> (y, i) { y[j] = where(bool(i[j]), x[j], x[j] * 2.0) }");
   op.gradient = std::make_shared<const Op>(Gradient(op)->op);
   const absl::StatusOr<Op> caller = Combine("caller", {op});
   ASSERT_TRUE(caller.ok()) << caller.status();

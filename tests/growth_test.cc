@@ -56,13 +56,17 @@ std::vector<Cost> CostsFrom(int n, const Stages& stages) {
 }
 
 // `but`: a stage that is not held here.
-void ExpectLinear(const std::string& what, int n, const Stages& stages, const std::string& but = "") {
+void ExpectLinear(const std::string& what, int n, const Stages& stages,
+                  const std::string& but = "") {
   const std::vector<Cost> once = CostsFrom(n, stages), twice = CostsFrom(2 * n, stages);
-  const auto ratio = [](int64_t a, int64_t b) { return static_cast<double>(b) / static_cast<double>(a); };
+  const auto ratio = [](int64_t a, int64_t b) {
+    return static_cast<double>(b) / static_cast<double>(a);
+  };
   for (size_t i = 0; i < once.size(); ++i) {
     if (once[i].stage == but) continue;
     const std::string place = absl::StrCat(what, ", ", once[i].stage);
-    EXPECT_LE(ratio(once[i].allocations, twice[i].allocations), kMostGrowth) << place << ", allocations";
+    EXPECT_LE(ratio(once[i].allocations, twice[i].allocations), kMostGrowth)
+        << place << ", allocations";
     // RE2 has a bitmap of the rest of the text for each token, up to some length.
     if (once[i].stage == "parse") continue;
     EXPECT_LE(ratio(once[i].bytes, twice[i].bytes), kMostGrowth) << place << ", bytes";
@@ -99,7 +103,8 @@ TEST_P(Growth, OfManyLoopsIsLinear) {
 // What can share a loop does, a statement each: of many statements in one loop.
 TEST_P(Growth, OfLongLoopsIsLinear) {
   const GrowthOptions merged = Without("substitute");
-  ExpectLinear(kind().name, 60, [&](int n) { return StagesToResults(kind().text(n), merged); }, "fusion");
+  ExpectLinear(
+      kind().name, 60, [&](int n) { return StagesToResults(kind().text(n), merged); }, "fusion");
 }
 
 // More statements could share a loop than merging puts into one.
@@ -124,7 +129,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Growth, testing::Range(0, static_cast<int>(Growt
 // ---- Limits
 
 TEST(Limits, OfBlocksIsAStatus) {
-  const absl::StatusOr<Op> op = Parse(GrowthKinds()[0].text(static_cast<int>(jit::kMostBlocks) / 2 + 1));
+  const absl::StatusOr<Op> op =
+      Parse(GrowthKinds()[0].text(static_cast<int>(jit::kMostBlocks) / 2 + 1));
   ASSERT_EQ(op.status(), absl::OkStatus());
   const absl::Status status = Compile(*op).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);

@@ -27,12 +27,15 @@ int CheckKernels(const std::string& what, const Op& op, uint64_t seed) {
   int calls = 0;
   for (const CompiledVariants::Variant& variant : compiled->variants()) {
     JitRunOptions run;
-    const auto check = [&](jit::Kernel::Function function, const int64_t* table, int64_t begin, int64_t end,
-                           char* private_memory) -> int64_t {
+    const auto check = [&](jit::Kernel::Function function, const int64_t* table, int64_t begin,
+                           int64_t end, char* private_memory) -> int64_t {
       ++calls;
-      const auto kernel = reinterpret_cast<jit::KernelFunction>(reinterpret_cast<uintptr_t>(function));
-      const auto result = jit::CallCheckingAbi(kernel, table, begin, end, reinterpret_cast<int64_t>(private_memory));
-      EXPECT_TRUE(result.ok()) << what << ", " << Describe(variant.options, run) << ": " << result.status();
+      const auto kernel =
+          reinterpret_cast<jit::KernelFunction>(reinterpret_cast<uintptr_t>(function));
+      const auto result = jit::CallCheckingAbi(kernel, table, begin, end,
+                                               reinterpret_cast<int64_t>(private_memory));
+      EXPECT_TRUE(result.ok()) << what << ", " << Describe(variant.options, run) << ": "
+                               << result.status();
       return result.value_or(0);
     };
     const jit::Kernel::Caller caller = check;

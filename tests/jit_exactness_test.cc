@@ -70,7 +70,8 @@ Finding CheckExtremes(const Op& op, uint64_t seed, Counts& counts) {
   InputOptions options;
   options.extremes = true;
   const RandomInputsResult made = RandomInputs(op, seed, options);
-  return CheckCompiled(Lower(op), made.inputs, OptionsOf(seed), {kRuns[0]}, /*bounded=*/false, counts);
+  return CheckCompiled(Lower(op), made.inputs, OptionsOf(seed), {kRuns[0]}, /*bounded=*/false,
+                       counts);
 }
 
 TEST(JitExactness, RandomExtremes) {
@@ -88,7 +89,8 @@ TEST(JitExactness, RandomGradients) {
 }
 
 // The op and its gradient, on small inputs and on large ones.
-void TestMacroOp(const std::string& name, const Property& property, uint64_t first, uint64_t seeds, Counts& counts) {
+void TestMacroOp(const std::string& name, const Property& property, uint64_t first, uint64_t seeds,
+                 Counts& counts) {
   const Op op = LibraryOp(name).value();
   const auto gradient = Gradient(op);
   for (uint64_t seed = first; seed < first + seeds; ++seed) {

@@ -50,12 +50,16 @@ std::vector<Instruction> Decode(absl::Span<const uint8_t> code) {
   std::vector<Instruction> instructions;
   for (size_t offset = 0; offset < code.size();) {
     ZydisDisassembledInstruction decoded;
-    const bool good = ZYAN_SUCCESS(ZydisDisassembleIntel(ZYDIS_MACHINE_MODE_LONG_64, offset, code.data() + offset,
-                                                         code.size() - offset, &decoded));
+    const bool good = ZYAN_SUCCESS(ZydisDisassembleIntel(
+        ZYDIS_MACHINE_MODE_LONG_64, offset, code.data() + offset, code.size() - offset, &decoded));
     NESTOR_CHECK(good, absl::StrCat("no instruction at ", offset));
-    Instruction instruction{static_cast<int64_t>(offset), -1, ZydisMnemonicGetString(decoded.info.mnemonic)};
-    const bool jumps = decoded.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && decoded.operands[0].imm.is_relative;
-    if (jumps) instruction.target = instruction.offset + decoded.info.length + decoded.operands[0].imm.value.s;
+    Instruction instruction{static_cast<int64_t>(offset), -1,
+                            ZydisMnemonicGetString(decoded.info.mnemonic)};
+    const bool jumps = decoded.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+                       decoded.operands[0].imm.is_relative;
+    if (jumps)
+      instruction.target =
+          instruction.offset + decoded.info.length + decoded.operands[0].imm.value.s;
     instructions.push_back(std::move(instruction));
     offset += decoded.info.length;
   }
@@ -66,7 +70,9 @@ std::vector<Instruction> Decode(absl::Span<const uint8_t> code) {
 std::vector<std::vector<Instruction>> LoopsOf(absl::Span<const uint8_t> code) {
   std::vector<std::vector<Instruction>> loops;
   const std::vector<Instruction> instructions = Decode(code);
-  const auto jumps_back = [](const Instruction& i) { return i.target >= 0 && i.target <= i.offset; };
+  const auto jumps_back = [](const Instruction& i) {
+    return i.target >= 0 && i.target <= i.offset;
+  };
   for (size_t i = 0; i < instructions.size(); ++i) {
     if (!jumps_back(instructions[i])) continue;
     size_t first = i;
@@ -103,7 +109,8 @@ std::unique_ptr<const jit::Kernel> KernelOf(const Op& op, Isa isa, bool strided)
   for (const std::vector<loop::TensorId>& arguments : {program.inputs, program.outputs}) {
     for (const loop::TensorId id : arguments) {
       const size_t rank = program[id].shape.size();
-      options.layouts.push_back(strided ? jit::Layout(rank, jit::AxisLayout::kAny) : jit::CompactLayout(rank));
+      options.layouts.push_back(strided ? jit::Layout(rank, jit::AxisLayout::kAny)
+                                        : jit::CompactLayout(rank));
     }
   }
   auto kernel = jit::Kernel::Compile(std::move(program), options);
@@ -113,20 +120,24 @@ std::unique_ptr<const jit::Kernel> KernelOf(const Op& op, Isa isa, bool strided)
 
 struct Case {
   const char* name;
-  std::string op;         // of the library, or in the notation
+  std::string op;           // of the library, or in the notation
   const char* reason = "";  // what an innermost loop multiplies or divides for; "": none does
 };
 
 std::vector<Case> Cases() {
   return {
-      {"chain", "op f(x: f32[N], z: f32[N]) -> (y) { a[i] = sigmoid(x[i] * z[i] + x[i]); y[i] = a[i] * z[i] }"},
+      {"chain",
+       "op f(x: f32[N], z: f32[N]) -> (y) { a[i] = sigmoid(x[i] * z[i] + x[i]); y[i] = a[i] * z[i] }"},
       {"chain of halves", "op f(x: f16[N], z: f16[N]) -> (y) { y[i] = x[i] * z[i] + x[i] }"},
       {"softmax", "softmax"},
       {"log_softmax", "log_softmax"},
       {"layer_norm", "layer_norm"},
-      {"broadcast of rows", "op f(x: f32[A, B, C], s: f32[C]) -> (y) { y[i, j, k] = x[i, j, k] * s[k] }"},
-      {"broadcast of columns", "op f(x: f32[A, B, C], s: f32[B]) -> (y) { y[i, j, k] = x[i, j, k] * s[j] }"},
-      {"broadcast of planes", "op f(x: f32[A, B, C], s: f32[A]) -> (y) { y[i, j, k] = x[i, j, k] * s[i] }"},
+      {"broadcast of rows",
+       "op f(x: f32[A, B, C], s: f32[C]) -> (y) { y[i, j, k] = x[i, j, k] * s[k] }"},
+      {"broadcast of columns",
+       "op f(x: f32[A, B, C], s: f32[B]) -> (y) { y[i, j, k] = x[i, j, k] * s[j] }"},
+      {"broadcast of planes",
+       "op f(x: f32[A, B, C], s: f32[A]) -> (y) { y[i, j, k] = x[i, j, k] * s[i] }"},
       {"sum of first", "op f(x: f32[A, B, C]) -> (y) { y[j, k] = sum[i](x[i, j, k]) }"},
       {"sum of middle", "op f(x: f32[A, B, C]) -> (y) { y[i, k] = sum[j](x[i, j, k]) }"},
       {"sum of last", "op f(x: f32[A, B, C]) -> (y) { y[i, j] = sum[k](x[i, j, k]) }"},
@@ -134,7 +145,8 @@ std::vector<Case> Cases() {
       {"sum of integers", "op f(x: i64[A, B]) -> (y) { y[i] = sum[j](x[i, j]) }"},
       {"argmax", "op f(x: f32[N, C]) -> (y) { y[n] = argmax[k](x[n, k]) }"},
       {"matmul", "matmul"},
-      {"matmul of columns", "op f(a: f32[K, M], b: f32[N, K]) -> (c) { c[i, j] = sum[k](a[k, i] * b[j, k]) }"},
+      {"matmul of columns",
+       "op f(a: f32[K, M], b: f32[N, K]) -> (c) { c[i, j] = sum[k](a[k, i] * b[j, k]) }"},
       {"linear", "linear"},
       {"conv2d", "op f(x: f32[N, C, H, W], w: f32[O, C, R, S]) -> (y) "
                  "{ y = conv2d(x, w; stride=2, pad=1, dilation=1, groups=1) }"},
@@ -142,7 +154,8 @@ std::vector<Case> Cases() {
       {"max_pool2d", "max_pool2d"},
       {"avg_pool2d", "avg_pool2d"},
       {"every third", "op f(x: f32[N]) -> (y) { y[i] = x[3 * i + 1] where i < N / 3 }"},
-      {"every $k-th", "op f(x: f32[N]; $k in [1, inf]) -> (y) { y[i] = x[$k * i] * 2 where i < N / $k }"},
+      {"every $k-th",
+       "op f(x: f32[N]; $k in [1, inf]) -> (y) { y[i] = x[$k * i] * 2 where i < N / $k }"},
       {"reversed", "op f(x: f32[N]) -> (y) { y[i] = x[N - 1 - i] * 2 where i < N }"},
       {"transpose", "op f(x: f32[N, M]) -> (y) { y[j, i] = x[i, j] }"},
       {"transpose of bytes", "op f(x: u8[N, M]) -> (y) { y[j, i] = x[i, j] }"},
@@ -168,10 +181,12 @@ Op OpOf(const std::string& text) {
 
 void ExpectLoops(const Case& c, Isa isa, bool strided) {
   const testing::ScopedTrace trace(
-      __FILE__, __LINE__, absl::StrCat(c.name, isa == Isa::kAvx2 ? ", avx2" : ", avx512", strided ? ", strided" : ""));
+      __FILE__, __LINE__,
+      absl::StrCat(c.name, isa == Isa::kAvx2 ? ", avx2" : ", avx512", strided ? ", strided" : ""));
   const auto kernel = KernelOf(OpOf(c.op), isa, strided);
   LoopCounts counts;
-  for (const jit::Kernel::FunctionView& function : kernel->Functions()) CountLoops(function.code, counts);
+  for (const jit::Kernel::FunctionView& function : kernel->Functions())
+    CountLoops(function.code, counts);
   EXPECT_GT(counts.innermost, 0);
   EXPECT_EQ(counts.multiplying > 0, *c.reason != '\0')
       << counts.multiplying << " of " << counts.innermost << " innermost loops\n"
@@ -199,7 +214,8 @@ TileLoop TileLoopOf(const std::vector<Instruction>& loop) {
     const std::string& name = instruction.name;
     if (absl::StartsWith(name, "vfmadd")) ++made_of.multiply_adds;
     else if (absl::StartsWith(name, "vbroadcast")) ++made_of.broadcasts;
-    else if (absl::StartsWith(name, "vmov") || name == "mov" || absl::StartsWith(name, "prefetch")) ++made_of.loads;
+    else if (absl::StartsWith(name, "vmov") || name == "mov" || absl::StartsWith(name, "prefetch"))
+      ++made_of.loads;
     else if (counting->count(name) > 0) ++made_of.counts;
     else absl::StrAppend(&made_of.others, name, " ");
   }
@@ -209,21 +225,27 @@ TileLoop TileLoopOf(const std::vector<Instruction>& loop) {
 TEST(JitInnerLoops, TilesMultiplyAddLoadAndCount) {
   const Case kCases[] = {
       {"matmul", "matmul"},
-      {"convolution", "op f(x: f32[N, C, H, W], w: f32[O, C, 3, 3]) -> (y) { y = conv2d(x, w; pad=1) }"},
-      {"attention", "op f(q: f32[B, L, D], k: f32[B, S, D], v: f32[B, S, E]) -> (y) { y = attention(q, k, v) }"},
+      {"convolution",
+       "op f(x: f32[N, C, H, W], w: f32[O, C, 3, 3]) -> (y) { y = conv2d(x, w; pad=1) }"},
+      {"attention",
+       "op f(q: f32[B, L, D], k: f32[B, S, D], v: f32[B, S, E]) -> (y) { y = attention(q, k, v) }"},
   };
   for (const Case& c : kCases) {
     for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
-      const testing::ScopedTrace trace(__FILE__, __LINE__, absl::StrCat(c.name, isa == Isa::kAvx2 ? ", avx2" : ", avx512"));
+      const testing::ScopedTrace trace(
+          __FILE__, __LINE__, absl::StrCat(c.name, isa == Isa::kAvx2 ? ", avx2" : ", avx512"));
       const auto kernel = KernelOf(OpOf(c.op), isa, /*strided=*/false);
       std::vector<TileLoop> tiles;
       for (const jit::Kernel::FunctionView& function : kernel->Functions()) {
         for (const std::vector<Instruction>& loop : LoopsOf(function.code)) {
           // An exponential has multiply-adds, too, of one row.
-          if (const TileLoop made_of = TileLoopOf(loop); made_of.broadcasts > 3) tiles.push_back(made_of);
+          if (const TileLoop made_of = TileLoopOf(loop); made_of.broadcasts > 3)
+            tiles.push_back(made_of);
         }
       }
-      const auto less = [](const TileLoop& a, const TileLoop& b) { return a.multiply_adds < b.multiply_adds; };
+      const auto less = [](const TileLoop& a, const TileLoop& b) {
+        return a.multiply_adds < b.multiply_adds;
+      };
       ASSERT_FALSE(tiles.empty());
       const int64_t most = absl::c_max_element(tiles, less)->multiply_adds;
       EXPECT_GE(most, isa == Isa::kAvx2 ? 12 : 24);
@@ -231,7 +253,8 @@ TEST(JitInnerLoops, TilesMultiplyAddLoadAndCount) {
       for (const TileLoop& tile : tiles) {
         if (tile.multiply_adds < most) continue;
         EXPECT_LE(tile.broadcasts + tile.loads, most * 3 / 2);
-        EXPECT_LE(tile.counts, most / 3 + 1);  // of the topmost tile, which copies columns, one pointer more
+        // Of the topmost tile, which copies columns, one pointer more.
+        EXPECT_LE(tile.counts, most / 3 + 1);
         EXPECT_EQ(tile.others, "");
         least_counts = std::min(least_counts, tile.counts);
       }
@@ -240,20 +263,20 @@ TEST(JitInnerLoops, TilesMultiplyAddLoadAndCount) {
   }
 }
 
-// The gradient by an image that an activation made is summed in one nest with what computes the image again. It has
-// columns of the image only where its sums are padded, which asks for NaN.
+// The gradient by an image that an activation made is summed in one nest with what computes the
+// image again. It has columns of the image only where its sums are padded, which asks for NaN.
 TEST(JitInnerLoops, GradientsBehindActivationsHaveColumns) {
-  const Op op = OpOf(
-      "op f(x: f32[N, C, H, W], v: f32[O, C], w: f32[O, O, 3, 3]) -> (y) { "
-      "a[n, o, h, l] = relu(sum[c](v[o, c] * x[n, c, h, l])); y = conv2d(a, w; pad=1) }");
+  const Op op =
+      OpOf("op f(x: f32[N, C, H, W], v: f32[O, C], w: f32[O, O, 3, 3]) -> (y) { "
+           "a[n, o, h, l] = relu(sum[c](v[o, c] * x[n, c, h, l])); y = conv2d(a, w; pad=1) }");
   const absl::StatusOr<GradientResult> gradient = Gradient(op);
   ASSERT_TRUE(gradient.ok()) << gradient.status();
   const std::string text = loop::ToText(Scheduled(gradient->op, Isa::kAvx2));
   EXPECT_TRUE(absl::StrContains(text, "not_a_number")) << text;
 }
 
-// Fusion sums two products over equal channels in one loop, as where a block of a network ends and its shortcut has as
-// many channels.
+// Fusion sums two products over equal channels in one loop, as where a block of a network ends and
+// its shortcut has as many channels.
 TEST(JitInnerLoops, ProductsThatAreAddedHaveNestsOfTheirOwn) {
   const Op op = OpOf(
       "op f(x: f32[N, C, H, W], a: f32[N, C, H, W], v: f32[O, C, 1, 1], w: f32[O, C, 1, 1]) -> (z) { "

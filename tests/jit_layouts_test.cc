@@ -41,7 +41,8 @@ const char* const kOps[] = {
     "op windows(x: f64[M, N], w: f32[M, N]) -> (y) { y[i, j] = max[r](x[i, j + r - 9 | 2.5] * f64(w[i, j + r - 2 | 1.5]))"
     " where j < N, r < 4 }",
 };
-const Dims kShapes[] = {{1, 1}, {2, 7}, {8, 8}, {9, 17}, {3, 33}, {16, 16}, {4, 64}, {33, 3}, {1, 50}};
+const Dims kShapes[] = {{1, 1},   {2, 7},  {8, 8},  {9, 17}, {3, 33},
+                        {16, 16}, {4, 64}, {33, 3}, {1, 50}};
 
 // Input i is laid out as number first + i * step says.
 RunInputs LaidOut(const Op& op, const Dims& shape, size_t first, size_t step, uint64_t seed,
@@ -50,9 +51,12 @@ RunInputs LaidOut(const Op& op, const Dims& shape, size_t first, size_t step, ui
   RunInputs inputs;
   const Signature signature = SignatureOf(op);
   for (const SignatureArgument& arg : signature.args) {
-    const Dims extents = arg.name == "b" ? Dims{shape[1]} : arg.name == "v" ? Dims{shape[1], shape[0]} : shape;
+    const Dims extents = arg.name == "b"   ? Dims{shape[1]}
+                         : arg.name == "v" ? Dims{shape[1], shape[0]}
+                                           : shape;
     const Tensor drawn = DrawTensor(arg.type, extents, random);
-    inputs.tensors[arg.name] = Arranged(drawn, kArrangements[first % std::size(kArrangements)], memory);
+    inputs.tensors[arg.name] =
+        Arranged(drawn, kArrangements[first % std::size(kArrangements)], memory);
     first += step;
   }
   return inputs;
@@ -64,7 +68,8 @@ jit::CompileOptions Inline() {
   return options;
 }
 
-Finding CheckLayouts(const CompiledVariants& compiled, const Op& op, const JitRunOptions& run, const Dims& shape) {
+Finding CheckLayouts(const CompiledVariants& compiled, const Op& op, const JitRunOptions& run,
+                     const Dims& shape) {
   Counts counts;
   for (size_t first = 0; first < std::size(kArrangements); ++first) {
     for (size_t step : {0, 1, 3}) {
@@ -73,8 +78,8 @@ Finding CheckLayouts(const CompiledVariants& compiled, const Op& op, const JitRu
       const RunInputs inputs = LaidOut(op, shape, first, step, first + step, memory);
       const Finding finding = compiled.Check(inputs, {&run, 1}, /*bounded=*/false, counts);
       if (!finding) continue;
-      return absl::StrCat("x ", Name(kArrangements[first]), ", others ", step, " further, of ", ShapeText(shape), ": ",
-                          *finding);
+      return absl::StrCat("x ", Name(kArrangements[first]), ", others ", step, " further, of ",
+                          ShapeText(shape), ": ", *finding);
     }
   }
   return absl::nullopt;
@@ -95,8 +100,12 @@ void TestLayouts(const JitRunOptions& run) {
 
 TEST(JitLayouts, Inputs) { TestLayouts({Side::kEnd, Arrangement::kCompact}); }
 TEST(JitLayouts, TransposedOutputs) { TestLayouts({Side::kBegin, Arrangement::kTransposed}); }
-TEST(JitLayouts, OutputsOfEverySecondElement) { TestLayouts({Side::kEnd, Arrangement::kEverySecond}); }
-TEST(JitLayouts, OutputsOfEveryThirdElement) { TestLayouts({Side::kBegin, Arrangement::kEveryThird}); }
+TEST(JitLayouts, OutputsOfEverySecondElement) {
+  TestLayouts({Side::kEnd, Arrangement::kEverySecond});
+}
+TEST(JitLayouts, OutputsOfEveryThirdElement) {
+  TestLayouts({Side::kBegin, Arrangement::kEveryThird});
+}
 TEST(JitLayouts, ReversedOutputs) { TestLayouts({Side::kEnd, Arrangement::kReversed}); }
 TEST(JitLayouts, PaddedOutputs) { TestLayouts({Side::kBegin, Arrangement::kRowsApart}); }
 
@@ -124,8 +133,10 @@ TEST(JitLayouts, InPlace) {
 
 // That an element is there is known in a loop over the same tensor, not beside it.
 TEST(JitLayouts, EmptyInputsAreNotRead) {
-  for (const char* text : {"op f(x: f32[M, N]) -> (y, z) { y[i, j] = x[0, 0] + x[i, j]\n z[k] = x[0, 0] + 1.0 where k < 3 }",
-                           "op g(x: f32[M, N]) -> (y, z) { z[k] = x[0, 0] + 1.0 where k < 3\n y[i, j] = x[0, 0] + x[i, j] }"}) {
+  for (
+      const char* text :
+      {"op f(x: f32[M, N]) -> (y, z) { y[i, j] = x[0, 0] + x[i, j]\n z[k] = x[0, 0] + 1.0 where k < 3 }",
+       "op g(x: f32[M, N]) -> (y, z) { z[k] = x[0, 0] + 1.0 where k < 3\n y[i, j] = x[0, 0] + x[i, j] }"}) {
     const Op op = Parse(text).value();
     const auto compiled = CompiledVariants::Compile(Lower(op), Inline());
     ASSERT_TRUE(compiled.ok()) << compiled.status();
@@ -148,7 +159,8 @@ TEST(JitLayouts, StreamingStores) {
     const Op op = Parse(text).value();
     const auto compiled = CompiledVariants::Compile(Lower(op), options);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
-    for (const Dims& shape : {Dims{1, 1}, Dims{8, 64}, Dims{64, 8}, Dims{64, 128}, Dims{9, 65}, Dims{33, 100}}) {
+    for (const Dims& shape :
+         {Dims{1, 1}, Dims{8, 64}, Dims{64, 8}, Dims{64, 128}, Dims{9, 65}, Dims{33, 100}}) {
       for (Side side : {Side::kEnd, Side::kBegin}) {
         std::vector<GuardedMemory> memory;
         Counts counts;
@@ -160,7 +172,8 @@ TEST(JitLayouts, StreamingStores) {
     }
     // A variant of its own has run.
     for (const CompiledVariants::Variant& variant : compiled->variants()) {
-      EXPECT_GT(variant.executable->code_bytes(), variant.executable->kernel().code_bytes()) << text;
+      EXPECT_GT(variant.executable->code_bytes(), variant.executable->kernel().code_bytes())
+          << text;
     }
   }
 }

@@ -45,8 +45,8 @@ jit::CompileOptions OptionsOf(uint64_t seed, jit::Isa isa) {
 }
 
 // `fused` programs have more temporaries in scopes, others more in the program.
-absl::StatusOr<std::unique_ptr<const jit::Executable>> Scheduled(loop::Program program, bool fused,
-                                                                 const jit::CompileOptions& options) {
+absl::StatusOr<std::unique_ptr<const jit::Executable>> Scheduled(
+    loop::Program program, bool fused, const jit::CompileOptions& options) {
   fusion::RunOptions run;
   run.strict = true;
   if (fused) NESTOR_RETURN_IF_ERROR(fusion::Pipeline::Default().Run(program, run));
@@ -54,10 +54,12 @@ absl::StatusOr<std::unique_ptr<const jit::Executable>> Scheduled(loop::Program p
   return jit::CompileScheduled(std::move(program), options);
 }
 
-absl::Status CountSharing(const jit::Executable& executable, const RunInputs& inputs, Sharing& sharing) {
+absl::Status CountSharing(const jit::Executable& executable, const RunInputs& inputs,
+                          Sharing& sharing) {
   const loop::MemoryPlan& plan = executable.kernel().plan();
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(executable.program()), inputs));
-  NESTOR_ASSIGN_OR_RETURN(const auto sized, loop::SizedProgram::Create(executable.program(), binding.symbols));
+  NESTOR_ASSIGN_OR_RETURN(const auto sized,
+                          loop::SizedProgram::Create(executable.program(), binding.symbols));
   NESTOR_ASSIGN_OR_RETURN(const loop::Arena arena, EvaluatePlan(sized, plan));
   int64_t bytes[2] = {0, 0};
   for (const loop::PlannedBuffer& buffer : plan.buffers) {
@@ -95,8 +97,8 @@ Finding CheckPoisoned(const Op& op, uint64_t seed, Counts& counts, Sharing& shar
 }
 
 void ExpectSharing(const Sharing& sharing) {
-  std::cerr << sharing.programs << " programs, temporaries share bytes in " << sharing.shared << ", those of scopes in "
-            << sharing.private_shared << "\n";
+  std::cerr << sharing.programs << " programs, temporaries share bytes in " << sharing.shared
+            << ", those of scopes in " << sharing.private_shared << "\n";
   EXPECT_GE(sharing.shared, sharing.programs / 8);
 }
 
@@ -161,10 +163,12 @@ TEST(JitMemory, AccumulatorsOfTheProgramAreFilledBeforeTheirFirstUse) {
       "acc s: f32 = sum  for i in [0, N) { s += x[i] }  for i in [0, N) parallel { y[i] = s }",
   };
   for (const char* items : kPrograms) {
-    const auto program = loop::ParseProgram(absl::StrCat("program p(x: f32[N]) -> (y: f32[N]) { ", items, " }"));
+    const auto program =
+        loop::ParseProgram(absl::StrCat("program p(x: f32[N]) -> (y: f32[N]) { ", items, " }"));
     ASSERT_TRUE(program.ok()) << program.status() << items;
     for (const int64_t n : {1, 17, 100}) {
-      const Tensor x = Tensor::Of(DType::kF32, {n}, std::vector<double>(static_cast<size_t>(n), 1.5));
+      const Tensor x =
+          Tensor::Of(DType::kF32, {n}, std::vector<double>(static_cast<size_t>(n), 1.5));
       RunInputs inputs;
       inputs.tensors["x"] = x.view();
       const Results want = nestor::Run(*program, inputs);

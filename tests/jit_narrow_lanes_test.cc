@@ -1,6 +1,6 @@
-// Integers of 8 and 16 bits, and booleans, in lanes of their own width: elements that lie side by side, that all
-// lanes share, or that one loads before the loop, masked and reduced ones, at lengths around a vector, two of
-// them, and the register tiles of sums. Bits are the interpreter's.
+// Integers of 8 and 16 bits, and booleans, in lanes of their own width: elements that lie side by
+// side, that all lanes share, or that one loads before the loop, masked and reduced ones, at
+// lengths around a vector, two of them, and the register tiles of sums. Bits are the interpreter's.
 #include <random>
 #include <string>
 #include <vector>
@@ -24,17 +24,20 @@ namespace {
 
 struct Case {
   const char* name;
-  const char* text;        // T: the type
-  bool is_narrow = true;   // whether its loops have lanes of the type's width
-  bool of_bytes = false;   // of types of 8 bits alone
+  const char* text;       // T: the type
+  bool is_narrow = true;  // whether its loops have lanes of the type's width
+  bool of_bytes = false;  // of types of 8 bits alone
 };
 
 constexpr Case kCases[] = {
     {"arithmetic", "op f(x: T[N], y: T[N]) -> (z) { z[i] = x[i] * y[i] + x[i] - T(3) }"},
-    {"order", "op f(x: T[N], y: T[N]) -> (z) { z[i] = where(x[i] < y[i], max(x[i], T(7)), min(x[i], y[i])) }"},
+    {"order",
+     "op f(x: T[N], y: T[N]) -> (z) { z[i] = where(x[i] < y[i], max(x[i], T(7)), min(x[i], y[i])) }"},
     {"signs", "op f(x: T[N], y: T[N]) -> (z) { z[i] = sign(x[i]) * abs(y[i]) - x[i] }"},
-    {"bits", "op f(x: T[N], y: T[N]) -> (z) { z[i] = xor(and(x[i], y[i]), or(shl(x[i], T(3)), shr(y[i], T(2)))) }"},
-    {"equality", "op f(x: T[N], y: T[N]) -> (z) { z[i] = where(x[i] == y[i] || x[i] >= T(9), x[i], not(y[i])) }"},
+    {"bits",
+     "op f(x: T[N], y: T[N]) -> (z) { z[i] = xor(and(x[i], y[i]), or(shl(x[i], T(3)), shr(y[i], T(2)))) }"},
+    {"equality",
+     "op f(x: T[N], y: T[N]) -> (z) { z[i] = where(x[i] == y[i] || x[i] >= T(9), x[i], not(y[i])) }"},
     {"shared", "op f(x: T[M, N], y: T[M]) -> (z) { z[i, j] = x[i, j] * y[i] }"},
     {"results", "op f(x: T[N], y: T[N]) -> (z, w) { z[i] = x[i] + y[i]\n w[i] = x[i] - y[i] }"},
     {"masked", "op f(x: T[M, N]) -> (z) { z[i, j] = max(x[i - 1, j | 3], x[i, j]) where i < M }"},
@@ -45,8 +48,10 @@ constexpr Case kCases[] = {
     {"columns", "op f(x: T[N, M]) -> (z) { z[j] = sum[i](x[j, i]) }"},
     {"comparison", "op f(x: T[N], y: T[N]) -> (z) { z[i] = x[i] < y[i] }", true, true},
     {"booleans", "op f(x: bool[N], y: T[N]) -> (z) { z[i] = where(x[i], y[i], T(1)) }", true, true},
-    {"shared boolean", "op f(x: bool[M], y: T[M, N]) -> (z) { z[i, j] = where(x[i], y[i, j], T(1)) }"},
-    {"of booleans", "op f(x: bool[N], y: bool[N]) -> (z) { z[i] = x[i] && !y[i] || x[i] == y[i] }", true, true},
+    {"shared boolean",
+     "op f(x: bool[M], y: T[M, N]) -> (z) { z[i, j] = where(x[i], y[i, j], T(1)) }"},
+    {"of booleans", "op f(x: bool[N], y: bool[N]) -> (z) { z[i] = x[i] && !y[i] || x[i] == y[i] }",
+     true, true},
     // Other widths on the way, rows that x86 has not in narrow lanes, and elements apart.
     {"widened", "op f(x: T[N]) -> (z) { z[i] = i32(x[i]) * 3 }", false},
     {"quotient", "op f(x: T[N], y: T[N]) -> (z) { z[i] = floordiv(x[i], y[i]) }", false},
@@ -54,7 +59,8 @@ constexpr Case kCases[] = {
     {"every second", "op f(x: T[K]) -> (z) { z[i] = x[2 * i] + T(1) where i < K / 2 }", false},
 };
 
-constexpr int64_t kLengths[] = {0, 1, 2, 7, 16, 31, 32, 33, 63, 64, 65, 95, 127, 128, 129, 191, 200, 255, 256, 257, 530};
+constexpr int64_t kLengths[] = {0,  1,   2,   7,   16,  31,  32,  33,  63,  64, 65,
+                                95, 127, 128, 129, 191, 200, 255, 256, 257, 530};
 constexpr DType kTypes[] = {DType::kI8, DType::kU8, DType::kI16, DType::kU16};
 
 std::string TextOf(const Case& c, DType type) {
@@ -127,8 +133,10 @@ TEST(JitNarrowLanes, AreThere) {
         ASSERT_TRUE(scheduled.ok()) << scheduled.status();
         const int width = c.is_narrow ? ByteSize(type) : 4;
         const std::string text = loop::ToText(*scheduled);
-        EXPECT_TRUE(absl::StrContains(text, absl::StrCat("vector(", jit::VectorBytes(isa) / width, ")")))
-            << c.name << " of " << Name(type) << "\n" << text;
+        EXPECT_TRUE(
+            absl::StrContains(text, absl::StrCat("vector(", jit::VectorBytes(isa) / width, ")")))
+            << c.name << " of " << Name(type) << "\n"
+            << text;
       }
     }
   }

@@ -30,11 +30,26 @@ struct Axis {
   Dims (*extents)(int64_t length);
 };
 const Axis kAxes[] = {
-    {"last", "op f(x: T[M, N]) -> (y) { y[i] = OP[k](x[i, k]) }", [](int64_t n) { return Dims{3, n}; }},
-    {"first", "op f(x: T[M, N]) -> (y) { y[j] = OP[k](x[k, j]) }", [](int64_t n) { return Dims{n, 3}; }},
-    {"first, wide", "op f(x: T[M, N]) -> (y) { y[j] = OP[k](x[k, j]) }", [](int64_t n) { return Dims{3, n}; }},
-    {"middle", "op f(x: T[L, M, N]) -> (y) { y[i, j] = OP[k](x[i, k, j]) }", [](int64_t n) { return Dims{2, n, 9}; }},
-    {"all", "op f(x: T[M, N]) -> (y) { y = OP[i, j](x[i, j]) }", [](int64_t n) { return Dims{2, n}; }},
+    {"last", "op f(x: T[M, N]) -> (y) { y[i] = OP[k](x[i, k]) }",
+     [](int64_t n) {
+       return Dims{3, n};
+     }},
+    {"first", "op f(x: T[M, N]) -> (y) { y[j] = OP[k](x[k, j]) }",
+     [](int64_t n) {
+       return Dims{n, 3};
+     }},
+    {"first, wide", "op f(x: T[M, N]) -> (y) { y[j] = OP[k](x[k, j]) }",
+     [](int64_t n) {
+       return Dims{3, n};
+     }},
+    {"middle", "op f(x: T[L, M, N]) -> (y) { y[i, j] = OP[k](x[i, k, j]) }",
+     [](int64_t n) {
+       return Dims{2, n, 9};
+     }},
+    {"all", "op f(x: T[M, N]) -> (y) { y = OP[i, j](x[i, j]) }",
+     [](int64_t n) {
+       return Dims{2, n};
+     }},
     {"only", "op f(x: T[N]) -> (y) { y = OP[i](x[i]) }", [](int64_t n) { return Dims{n}; }},
 };
 
@@ -43,8 +58,8 @@ struct Reduction {
   bool of_bools, of_numbers, along_one;
 };
 constexpr Reduction kReductions[] = {
-    {"sum", false, true, false}, {"prod", false, true, false},  {"max", false, true, false},
-    {"min", false, true, false}, {"any", true, false, false},   {"all", true, false, false},
+    {"sum", false, true, false},   {"prod", false, true, false},  {"max", false, true, false},
+    {"min", false, true, false},   {"any", true, false, false},   {"all", true, false, false},
     {"argmax", false, true, true}, {"argmin", false, true, true},
 };
 
@@ -94,8 +109,8 @@ void TestReductions(int accumulators) {
         if (!Applies(axis, reduction, type)) continue;
         ++uses;
         const Finding finding = CheckReduction(axis, reduction, type, accumulators);
-        EXPECT_FALSE(finding.has_value())
-            << reduction.name << " along the " << axis.name << " axis of " << Name(type) << ": " << *finding;
+        EXPECT_FALSE(finding.has_value()) << reduction.name << " along the " << axis.name
+                                          << " axis of " << Name(type) << ": " << *finding;
       }
     }
   }
@@ -107,11 +122,12 @@ TEST(JitReductions, TwoAccumulators) { TestReductions(2); }
 TEST(JitReductions, FourAccumulators) { TestReductions(4); }
 TEST(JitReductions, EightAccumulators) { TestReductions(8); }
 
-// Pieces of a sum, for threads, run in lanes to their ends: all that they read is proven to be in range, so that the
-// lanes' partial results stay in registers.
+// Pieces of a sum, for threads, run in lanes to their ends: all that they read is proven to be in
+// range, so that the lanes' partial results stay in registers.
 TEST(JitReductions, PiecesRunInLanes) {
   for (const char* reduction : {"sum", "max"}) {
-    for (const char* text : {"op f(x: f32[M, N]) -> (y) { y[i] = OP[k](x[i, k]) }", "op f(x: f32[N]) -> (y) { y = OP[k](x[k]) }"}) {
+    for (const char* text : {"op f(x: f32[M, N]) -> (y) { y[i] = OP[k](x[i, k]) }",
+                             "op f(x: f32[N]) -> (y) { y = OP[k](x[k]) }"}) {
       const Op op = Parse(absl::StrReplaceAll(text, {{"OP", reduction}})).value();
       const auto scheduled = jit::Schedule(Lower(op), {});
       ASSERT_TRUE(scheduled.ok()) << scheduled.status();

@@ -1,5 +1,6 @@
-// A program is compiled for each instruction set that this machine has and run with its tensors between
-// guard pages; its machine code is decoded, too, to see that it holds no instruction of another set.
+// A program is compiled for each instruction set that this machine has and run with its
+// tensors between guard pages; its machine code is decoded, too, to see that it holds no
+// instruction of another set.
 #include "tests/jit_runs.h"
 
 #include <iostream>
@@ -35,9 +36,12 @@ absl::Span<const jit::Isa> TestedSets() {
 }
 
 std::string Describe(const jit::CompileOptions& options, const JitRunOptions& run) {
-  return absl::StrCat(jit::Name(*options.isa), options.mode == jit::Mode::kStrict ? " strict" : " fast", ", outputs ",
-                      Name(run.outputs), run.in_place ? ", in place" : "", run.poison_dead ? ", dead bytes poisoned" : "",
-                      run.side == GuardedMemory::Side::kEnd ? ", to the end of a page" : ", from the begin of a page");
+  return absl::StrCat(jit::Name(*options.isa),
+                      options.mode == jit::Mode::kStrict ? " strict" : " fast", ", outputs ",
+                      Name(run.outputs), run.in_place ? ", in place" : "",
+                      run.poison_dead ? ", dead bytes poisoned" : "",
+                      run.side == GuardedMemory::Side::kEnd ? ", to the end of a page"
+                                                            : ", from the begin of a page");
 }
 
 absl::Status CheckAssembled(loop::Program unfused, const jit::CompileOptions& options) {
@@ -57,7 +61,8 @@ absl::Status CompiledVariants::CheckInstructions(const jit::Executable& executab
   return absl::OkStatus();
 }
 
-absl::StatusOr<CompiledVariants> CompiledVariants::Compile(loop::Program unfused, const jit::CompileOptions& options,
+absl::StatusOr<CompiledVariants> CompiledVariants::Compile(loop::Program unfused,
+                                                           const jit::CompileOptions& options,
                                                            absl::Span<const jit::Mode> modes) {
   CompiledVariants compiled;
   compiled.unfused_ = std::move(unfused);
@@ -83,29 +88,32 @@ namespace {
 using Bounds = absl::optional<std::vector<ReferenceTensor>>;
 
 // What is refused by law, not by a limit of the interpreter, is refused by compiled code.
-Finding CheckRefused(const CompiledVariants::Variant& variant, const RunInputs& inputs, const JitRunOptions& run,
-                     const Results& refused) {
+Finding CheckRefused(const CompiledVariants::Variant& variant, const RunInputs& inputs,
+                     const JitRunOptions& run, const Results& refused) {
   if (IsLimit(refused) || !RunJit(*variant.executable, inputs, run).ok()) return absl::nullopt;
   return absl::StrCat(Describe(variant.options, run), " runs, but: ", refused.status().ToString());
 }
 
 // Of what runs, interpreted.
 Finding CheckInterpreted(const Results& got, bool strict, const Results& unfused, Counts& counts) {
-  if (!got.ok() && !IsLimit(got)) return absl::StrCat("what runs is refused: ", got.status().ToString());
+  if (!got.ok() && !IsLimit(got))
+    return absl::StrCat("what runs is refused: ", got.status().ToString());
   if (!strict || !got.ok()) return absl::nullopt;
   return Compare(unfused, got, "strict, interpreted, against the unfused program,", counts);
 }
 
 Finding CheckVariant(const CompiledVariants::Variant& variant, const RunInputs& inputs,
-                     absl::Span<const JitRunOptions> runs, const Results& unfused, const Bounds& bounds,
-                     Counts& counts) {
+                     absl::Span<const JitRunOptions> runs, const Results& unfused,
+                     const Bounds& bounds, Counts& counts) {
   const bool strict = variant.options.mode == jit::Mode::kStrict;
-  absl::optional<Results> wants[2];  // what runs gives, interpreted; the second: with compact arguments
+  // What runs gives, interpreted; the second: with compact arguments.
+  absl::optional<Results> wants[2];
   for (const JitRunOptions& run : runs) {
     const bool compact = IsCompactCall(*variant.executable, inputs, run.outputs);
     if (!wants[compact]) {
       wants[compact] = RunningProgram(*variant.executable, inputs, compact).Interpreted(Run);
-      if (Finding finding = CheckInterpreted(*wants[compact], strict, unfused, counts)) return finding;
+      if (Finding finding = CheckInterpreted(*wants[compact], strict, unfused, counts))
+        return finding;
     }
     const Results& want = *wants[compact];
     const Results got = RunJit(*variant.executable, inputs, run);
@@ -116,15 +124,16 @@ Finding CheckVariant(const CompiledVariants::Variant& variant, const RunInputs& 
       if (Finding finding = Compare(expected, got, what, counts)) return finding;
     }
     if (strict || !bounds) continue;
-    if (Finding finding = CompareWithBounds(*bounds, got)) return absl::StrCat(what, ": ", *finding);
+    if (Finding finding = CompareWithBounds(*bounds, got))
+      return absl::StrCat(what, ": ", *finding);
   }
   return absl::nullopt;
 }
 
 }  // namespace
 
-Finding CompiledVariants::Check(const RunInputs& inputs, absl::Span<const JitRunOptions> runs, bool bounded,
-                                Counts& counts) const {
+Finding CompiledVariants::Check(const RunInputs& inputs, absl::Span<const JitRunOptions> runs,
+                                bool bounded, Counts& counts) const {
   ++counts.programs;
   const Results unfused = Run(unfused_, inputs);
   if (!unfused.ok()) {
@@ -152,8 +161,9 @@ Finding CompiledVariants::Check(const RunInputs& inputs, absl::Span<const JitRun
   return absl::nullopt;
 }
 
-Finding CheckCompiled(const loop::Program& unfused, const RunInputs& inputs, const jit::CompileOptions& options,
-                      absl::Span<const JitRunOptions> runs, bool bounded, Counts& counts) {
+Finding CheckCompiled(const loop::Program& unfused, const RunInputs& inputs,
+                      const jit::CompileOptions& options, absl::Span<const JitRunOptions> runs,
+                      bool bounded, Counts& counts) {
   const auto compiled = CompiledVariants::Compile(unfused, options);
   if (!compiled.ok()) return absl::StrCat("does not compile: ", compiled.status().ToString());
   return compiled->Check(inputs, runs, bounded, counts);

@@ -47,17 +47,20 @@ class CompiledVariants {
   };
 
   // `options` but for set and mode. The Statuses of jit::Compile and CheckAssembled.
-  static absl::StatusOr<CompiledVariants> Compile(loop::Program unfused, const jit::CompileOptions& options,
+  static absl::StatusOr<CompiledVariants> Compile(loop::Program unfused,
+                                                  const jit::CompileOptions& options,
                                                   absl::Span<const jit::Mode> modes = kModes);
 
   const loop::Program& unfused() const { return unfused_; }
   const std::vector<Variant>& variants() const { return variants_; }
 
   // Holds each run of each variant against the interpreter's on the program that runs at
-  // these sizes, and that, of a strict variant, against the unfused program's: bit for bit. Of a fast
-  // one, where `bounded` (which takes long), also against the proven bounds. What the
-  // interpreter refuses must be refused, but for what exceeds its limits. Then checks the instructions of all layouts.
-  Finding Check(const RunInputs& inputs, absl::Span<const JitRunOptions> runs, bool bounded, Counts& counts) const;
+  // these sizes, and that, of a strict variant, against the unfused program's: bit for bit. Of a
+  // fast one, where `bounded` (which takes long), also against the proven bounds. What the
+  // interpreter refuses must be refused, but for what exceeds its limits. Then checks the
+  // instructions of all layouts.
+  Finding Check(const RunInputs& inputs, absl::Span<const JitRunOptions> runs, bool bounded,
+                Counts& counts) const;
 
  private:
   // As CheckAssembled, of what the executable has compiled since the last time.
@@ -67,8 +70,9 @@ class CompiledVariants {
   std::vector<Variant> variants_;
   mutable absl::flat_hash_set<std::shared_ptr<const jit::Kernel>> checked_;
 };
-Finding CheckCompiled(const loop::Program& unfused, const RunInputs& inputs, const jit::CompileOptions& options,
-                      absl::Span<const JitRunOptions> runs, bool bounded, Counts& counts);
+Finding CheckCompiled(const loop::Program& unfused, const RunInputs& inputs,
+                      const jit::CompileOptions& options, absl::Span<const JitRunOptions> runs,
+                      bool bounded, Counts& counts);
 
 // "avx2 fast, outputs reversed, in place": which run of which variant.
 std::string Describe(const jit::CompileOptions& options, const JitRunOptions& run);

@@ -30,7 +30,9 @@ struct Use {
   ScalarOp op;
   DType type, target;
 
-  std::string Text() const { return absl::StrCat(Row(op).name, "(", Name(type), ") -> ", Name(target)); }
+  std::string Text() const {
+    return absl::StrCat(Row(op).name, "(", Name(type), ") -> ", Name(target));
+  }
   std::vector<DType> OperandTypes() const {
     std::vector<DType> types(Row(op).arity, type);
     if (op == ScalarOp::kSelect) types[0] = DType::kBool;
@@ -45,8 +47,8 @@ struct Use {
       operands.push_back(absl::StrCat(names[i], place));
     }
     const std::string function(op == ScalarOp::kCast ? Name(target) : Row(op).name);
-    return absl::StrCat("op f(", absl::StrJoin(arguments, ", "), ") -> (y) { y", place, " = ", function, "(",
-                        absl::StrJoin(operands, ", "), ") }");
+    return absl::StrCat("op f(", absl::StrJoin(arguments, ", "), ") -> (y) { y", place, " = ",
+                        function, "(", absl::StrJoin(operands, ", "), ") }");
   }
 };
 
@@ -55,7 +57,8 @@ std::vector<Use> AllUses() {
   for (const ScalarOpRow& row : AllScalarOps()) {
     for (DType type : AllTypes()) {
       for (DType target : AllTypes()) {
-        const auto result = Accepts(row.operands, type) ? ResultTypeOf(row.op, type, target) : absl::nullopt;
+        const auto result =
+            Accepts(row.operands, type) ? ResultTypeOf(row.op, type, target) : absl::nullopt;
         const bool once = row.result == ResultType::kTarget || target == DType::kBool;
         if (result && once) uses.push_back({row.op, type, *result});
       }
@@ -72,7 +75,8 @@ Tensor Prefix(const Tensor& tensor, int64_t length) {
 }
 
 // The results on prefixes of the inputs are prefixes of `want`.
-Finding CheckLengths(const jit::Executable& executable, const std::vector<Tensor>& inputs, const Tensor& want) {
+Finding CheckLengths(const jit::Executable& executable, const std::vector<Tensor>& inputs,
+                     const Tensor& want) {
   const char* const names[] = {"a", "b", "c"};
   const int64_t longest = want.shape().back();
   for (int64_t length = 1; length <= longest; ++length) {
@@ -132,7 +136,8 @@ TEST(JitScalarRows, EveryLengthOfOneRow) {
 TEST(JitScalarRows, EveryLengthOfRowsOfAMatrix) {
   for (const Use& use : AllUses()) {
     SCOPED_TRACE(use.Text());
-    const Finding finding = CheckUse(use, "[M, N]", "[i, j]", {kRows, std::min<int64_t>(LongestOf(use), 34)});
+    const Finding finding =
+        CheckUse(use, "[M, N]", "[i, j]", {kRows, std::min<int64_t>(LongestOf(use), 34)});
     EXPECT_FALSE(finding.has_value()) << *finding;
   }
 }
@@ -150,7 +155,9 @@ class GuardedRow {
       : type_(type), side_(side), memory_(static_cast<size_t>(kLongest * ByteSize(type)), side) {
     std::memset(memory_.data(), kPoison, Bytes(kLongest));
   }
-  TensorView Part(int64_t length) const { return ViewOf(type_, memory_.data() + Begin(length), {length}); }
+  TensorView Part(int64_t length) const {
+    return ViewOf(type_, memory_.data() + Begin(length), {length});
+  }
   // Puts down the elements of `tensor` that a part of `length` has (see PartOf).
   void Fill(const Tensor& tensor) { std::memcpy(memory_.data(), tensor.data(), Bytes(kLongest)); }
   // Poisons the part; whether all else still was poison.
@@ -163,7 +170,9 @@ class GuardedRow {
  private:
   static constexpr int kPoison = 0xff;
   size_t Bytes(int64_t length) const { return static_cast<size_t>(length * ByteSize(type_)); }
-  size_t Begin(int64_t length) const { return side_ == GuardedMemory::Side::kEnd ? Bytes(kLongest - length) : 0; }
+  size_t Begin(int64_t length) const {
+    return side_ == GuardedMemory::Side::kEnd ? Bytes(kLongest - length) : 0;
+  }
 
   DType type_;
   GuardedMemory::Side side_;
@@ -182,7 +191,8 @@ std::string ConstantText(DType type, std::mt19937_64& random, bool special) {
   if (type == DType::kBool) return random() % 2 == 0 ? "true" : "false";
   const Scalar one = IsFloat(type) ? Scalar::Float(type, 1) : Scalar::Integer(type, 1);
   std::vector<std::string> texts = {"2", "3", "7"};
-  if (special) texts = {"0", LiteralText(one), LiteralText(Lowest(type)), LiteralText(Highest(type))};
+  if (special)
+    texts = {"0", LiteralText(one), LiteralText(Lowest(type)), LiteralText(Highest(type))};
   if (special && !IsUnsigned(type)) texts.push_back("-1");
   if (special && IsFloat(type)) texts.insert(texts.end(), {"-0.0", "nan", "0.5", "-2.5"});
   return absl::StrCat(Name(type), "(", texts[random() % texts.size()], ")");
@@ -200,7 +210,8 @@ class OperandCase {
       const auto kind = static_cast<OperandKind>(code % kOperandKinds);
       types_.push_back(type);
       kinds_.push_back(kind);
-      drawn_.push_back(DrawTensor(type, kind == OperandKind::kTensor ? Dims{kLongest} : Dims{}, random_));
+      drawn_.push_back(
+          DrawTensor(type, kind == OperandKind::kTensor ? Dims{kLongest} : Dims{}, random_));
       is_row_ |= kind == OperandKind::kTensor;
       is_constant_ &= kind == OperandKind::kConstant;
       operands_.push_back(DeclareOperand(i));
@@ -214,9 +225,11 @@ class OperandCase {
 
   std::string Notation() const {
     const std::string function(use_.op == ScalarOp::kCast ? Name(use_.target) : Row(use_.op).name);
-    const std::string params = params_.empty() ? "" : absl::StrCat("; ", absl::StrJoin(params_, ", "));
-    return absl::StrCat("op f(", absl::StrJoin(arguments_, ", "), params, ") -> (y) { y", is_row_ ? "[i]" : "", " = ",
-                        function, "(", absl::StrJoin(operands_, ", "), ") }");
+    const std::string params =
+        params_.empty() ? "" : absl::StrCat("; ", absl::StrJoin(params_, ", "));
+    return absl::StrCat("op f(", absl::StrJoin(arguments_, ", "), params, ") -> (y) { y",
+                        is_row_ ? "[i]" : "", " = ", function, "(", absl::StrJoin(operands_, ", "),
+                        ") }");
   }
 
   // Of the whole row.
@@ -235,7 +248,9 @@ class OperandCase {
   }
 
  private:
-  bool IsParam(size_t i) const { return kinds_[i] == OperandKind::kScalar && has_params_ && types_[i] != DType::kBool; }
+  bool IsParam(size_t i) const {
+    return kinds_[i] == OperandKind::kScalar && has_params_ && types_[i] != DType::kBool;
+  }
 
   // A $param of an integer type would be an index, of i64.
   Scalar ParamValue(size_t i) const {
@@ -248,7 +263,8 @@ class OperandCase {
     const std::string name(1, static_cast<char>('a' + i));
     if (kinds_[i] == OperandKind::kConstant) return ConstantText(types_[i], random_, is_special_);
     if (IsParam(i)) {
-      params_.push_back(IsFloat(types_[i]) ? absl::StrCat("$", name, ": ", Name(types_[i])) : absl::StrCat("$", name));
+      params_.push_back(IsFloat(types_[i]) ? absl::StrCat("$", name, ": ", Name(types_[i]))
+                                           : absl::StrCat("$", name));
       return absl::StrCat(Name(types_[i]), "($", name, ")");
     }
     const bool is_row = kinds_[i] == OperandKind::kTensor;
@@ -292,7 +308,8 @@ Finding CheckParts(const jit::Executable& executable, const RunInputs& inputs, c
     if (!status.ok()) return status.ToString();
     const auto difference = FirstDifference(part, PartOf(want, length, side));
     if (difference) return absl::StrCat("length ", length, ": ", *difference);
-    if (!output.Restore(length)) return absl::StrCat("length ", length, ": writes beside its elements");
+    if (!output.Restore(length))
+      return absl::StrCat("length ", length, ": writes beside its elements");
   }
   return absl::nullopt;
 }
@@ -334,7 +351,8 @@ TEST(JitScalarRows, EveryKindOfOperand) {
     int combinations = 1;
     for (int i = 0; i < Row(use.op).arity; ++i) combinations *= kOperandKinds;
     for (int code = 0; code < combinations; ++code, ++cases) {
-      for (uint64_t i = 0; i < kSeedsOfACase; ++i) ExpectOperands(OperandCase(use, code, cases * kSeedsOfACase + i));
+      for (uint64_t i = 0; i < kSeedsOfACase; ++i)
+        ExpectOperands(OperandCase(use, code, cases * kSeedsOfACase + i));
     }
   }
   std::cerr << cases << " combinations\n";

@@ -35,23 +35,35 @@ constexpr Case kCases[] = {
     {"product", "op f(x: T[C]) -> (y) { for t < C { y[t] = y[t - 1 | 1] * x[t] } }"},
     {"product, backward", "op f(x: T[C]) -> (y) { for t < C { y[t] = y[t + 1 | 2] * x[t] } }"},
     {"maximum", "op f(x: T[C]) -> (y) { for t < C { y[t] = max(y[t - 1 | 0], x[t]) } }", true},
-    {"minimum, backward", "op f(x: T[C]) -> (y) { for t < C { y[t] = min(x[t], y[t + 1 | 0]) } }", true},
+    {"minimum, backward", "op f(x: T[C]) -> (y) { for t < C { y[t] = min(x[t], y[t + 1 | 0]) } }",
+     true},
     {"rows", "op f(x: T[N, C]) -> (y) { for t < C { y[n, t] = y[n, t - 1] + x[n, t] } }"},
-    {"terms", "op f(x: T[C], w: T[C]) -> (y) { for t < C { y[t] = x[t] * w[t] + y[t - 1 | 3] - w[t] } }"},
-    {"results", "op f(x: T[C]) -> (y, z) { for t < C { y[t] = y[t - 1] + x[t]\n z[t] = y[t] * x[t] } }"},
-    {"before", "op f(x: T[C]) -> (z) { for t < C { y[t] = y[t - 1] + x[t]\n z[t] = y[t - 1 | 2] - x[t] } }"},
+    {"terms",
+     "op f(x: T[C], w: T[C]) -> (y) { for t < C { y[t] = x[t] * w[t] + y[t - 1 | 3] - w[t] } }"},
+    {"results",
+     "op f(x: T[C]) -> (y, z) { for t < C { y[t] = y[t - 1] + x[t]\n z[t] = y[t] * x[t] } }"},
+    {"before",
+     "op f(x: T[C]) -> (z) { for t < C { y[t] = y[t - 1] + x[t]\n z[t] = y[t - 1 | 2] - x[t] } }"},
     // What is stored is read again: fusion has z in a loop of its own, or keeps it for y.
     {"before, backward",
-     "op f(x: T[C]) -> (z) { for t < C { y[t] = max(y[t + 1 | 1], x[t])\n z[t] = y[t + 1 | 1] - x[t] } }", true, false},
-    {"stored before", "op f(x: T[C]) -> (z) { for t < C { y[t] = y[t - 1] + x[t]\n z[t] = y[t - 1] } }", false, false},
+     "op f(x: T[C]) -> (z) { for t < C { y[t] = max(y[t + 1 | 1], x[t])\n z[t] = y[t + 1 | 1] - x[t] } }",
+     true, false},
+    {"stored before",
+     "op f(x: T[C]) -> (z) { for t < C { y[t] = y[t - 1] + x[t]\n z[t] = y[t - 1] } }", false,
+     false},
     {"two scans",
-     "op f(x: T[C]) -> (y, z) { for t < C { y[t] = y[t - 1] + x[t]\n z[t] = z[t - 1 | 1] * x[t] } }", false, false},
+     "op f(x: T[C]) -> (y, z) { for t < C { y[t] = y[t - 1] + x[t]\n z[t] = z[t - 1 | 1] * x[t] } }",
+     false, false},
     {"scan of a scan",
-     "op f(x: T[C]) -> (z) { for t < C { y[t] = y[t - 1] + x[t]\n z[t] = z[t - 1] + y[t] } }", false, false},
-    // Linear ones: of a factor for each step, of one for all, in parts, and with what was before and is behind a step.
+     "op f(x: T[C]) -> (z) { for t < C { y[t] = y[t - 1] + x[t]\n z[t] = z[t - 1] + y[t] } }",
+     false, false},
+    // Linear ones: of a factor for each step, of one for all, in parts, and with what was before
+    // and is behind a step.
     {"linear", "op f(x: T[C], w: T[C]) -> (y) { for t < C { y[t] = w[t] * y[t - 1] + x[t] } }"},
-    {"linear, backward", "op f(x: T[C], w: T[C]) -> (y) { for t < C { y[t] = x[t] + y[t + 1 | 3] * w[t] } }"},
-    {"linear, rows", "op f(x: T[N, C], w: T[N, C]) -> (y) { for t < C { y[n, t] = x[n, t] - w[n, t] + w[n, t] * y[n, t - 1] } }"},
+    {"linear, backward",
+     "op f(x: T[C], w: T[C]) -> (y) { for t < C { y[t] = x[t] + y[t + 1 | 3] * w[t] } }"},
+    {"linear, rows",
+     "op f(x: T[N, C], w: T[N, C]) -> (y) { for t < C { y[n, t] = x[n, t] - w[n, t] + w[n, t] * y[n, t - 1] } }"},
     {"same factor", "op f(x: T[C]) -> (y) { for t < C { y[t] = T(2) * (y[t - 1] + x[t]) } }"},
     {"same factor, backward, rows",
      "op f(x: T[N, C], w: T[C]) -> (y) { for t < C { y[n, t] = x[n, t] + w[0] * y[n, t + 1 | 1] } }"},
@@ -62,8 +74,10 @@ constexpr Case kCases[] = {
     {"linear in two statements",
      "op f(x: T[C], w: T[C]) -> (y, z) { for t < C { y[t] = z[t + 1] + x[t]\n z[t] = y[t] * w[t] } }"},
     // One that reads what is not the step before, and one that is not linear.
-    {"two steps back", "op f(x: T[C]) -> (y) { for t < C { y[t] = y[t - 2] + x[t] } }", false, false},
-    {"square", "op f(x: T[C]) -> (y) { for t < C { y[t] = y[t - 1] * y[t - 1] + x[t] } }", false, false},
+    {"two steps back", "op f(x: T[C]) -> (y) { for t < C { y[t] = y[t - 2] + x[t] } }", false,
+     false},
+    {"square", "op f(x: T[C]) -> (y) { for t < C { y[t] = y[t - 1] * y[t - 1] + x[t] } }", false,
+     false},
 };
 
 constexpr int64_t kLengths[] = {0, 1, 2, 16, 17, 18, 33, 64, 65, 66, 130, 256, 257, 258, 600};
@@ -71,7 +85,8 @@ constexpr DType kTypes[] = {DType::kF32, DType::kF64, DType::kBF16, DType::kF16,
                             DType::kU8,  DType::kI32, DType::kI64,  DType::kU64};
 
 std::string TextOf(const Case& c, DType type) {
-  return absl::StrReplaceAll(c.text, {{"T[", absl::StrCat(Name(type), "[")}, {"T(", absl::StrCat(Name(type), "(")}});
+  return absl::StrReplaceAll(
+      c.text, {{"T[", absl::StrCat(Name(type), "[")}, {"T(", absl::StrCat(Name(type), "(")}});
 }
 
 RunInputs Draw(const Op& op, DType type, int64_t length, bool small, std::vector<Tensor>& tensors) {
@@ -83,7 +98,8 @@ RunInputs Draw(const Op& op, DType type, int64_t length, bool small, std::vector
     if (small) {
       std::vector<double> values;
       const int64_t count = *NumElements(shape);
-      for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(random() % 2000) / 1000 - 0.97);
+      for (int64_t i = 0; i < count; ++i)
+        values.push_back(static_cast<double>(random() % 2000) / 1000 - 0.97);
       tensors.push_back(Tensor::Of(type, shape, values));
     } else {
       tensors.push_back(DrawTensor(type, shape, random));
@@ -145,8 +161,8 @@ TEST(JitScans, AreInLanes) {
         ASSERT_TRUE(scheduled.ok()) << scheduled.status();
         const bool in_lanes = absl::StrContains(loop::ToText(*scheduled), "scans");
         const bool wanted = c.in_lanes && (mode == jit::Mode::kFast || c.exact || !IsFloat(type));
-        EXPECT_EQ(in_lanes, wanted) << c.name << " of " << Name(type)
-                                    << (mode == jit::Mode::kFast ? " fast" : " strict");
+        EXPECT_EQ(in_lanes, wanted)
+            << c.name << " of " << Name(type) << (mode == jit::Mode::kFast ? " fast" : " strict");
       }
     }
   }

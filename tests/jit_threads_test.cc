@@ -39,7 +39,8 @@ jit::CompileOptions OptionsOf(uint64_t seed) {
 }
 
 // Several runs: a race shows in some of them.
-const JitRunOptions kRuns[] = {{}, {}, {GuardedMemory::Side::kBegin, Arrangement::kCompact, /*in_place=*/true}, {}};
+const JitRunOptions kRuns[] = {
+    {}, {}, {GuardedMemory::Side::kBegin, Arrangement::kCompact, /*in_place=*/true}, {}};
 
 Finding CheckSmall(const Op& op, uint64_t seed, Counts& counts) {
   const RandomInputsResult made = RandomInputs(op, seed);
@@ -97,7 +98,8 @@ TEST(JitThreads, TheNumberOfThreadsChangesNothing) {
           const Results got = RunJit(*executable, inputs);
           ASSERT_TRUE(got.ok()) << got.status();
           if (!first) first = *got;
-          EXPECT_EQ(FirstDifference((*got)[0], (*first)[0]).value_or(""), "") << text << ", " << threads << " threads";
+          EXPECT_EQ(FirstDifference((*got)[0], (*first)[0]).value_or(""), "")
+              << text << ", " << threads << " threads";
         }
       }
     }
@@ -115,29 +117,38 @@ bool MultipliesAndAdds(const loop::Program& program, const loop::Item& item) {
   return found;
 }
 
-// The loops around products are parallel, however the results' rows lie: in place, merged in a temporary that a
-// product reads, with others between them, or in strips for each of which there are several products.
+// The loops around products are parallel, however the results' rows lie: in place, merged in a
+// temporary that a product reads, with others between them, or in strips for each of which there
+// are several products.
 TEST(JitThreads, ProductsRunOnAllThreads) {
   constexpr absl::string_view kWindows =
       "  z[n, o, h, v] = sum[c, q, r](x[n, c, h + q - 1, v + r - 1 | 0] * w[o, c, q, r]) where o < O, h < H, v < W\n";
-  constexpr absl::string_view kArguments = "op f(x: f32[1, C, H, W], w: f32[O, C, 3, 3], u: f32[K, O], t: f32[L, K]) -> (y) {\n";
-  const auto of_windows = [&](absl::string_view rest) { return absl::StrCat(kArguments, kWindows, rest); };
-  for (const std::string& text : {
-           of_windows("  y[n, o, h, v] = max(z[n, o, h, v], 0.0)\n}\n"),
-           of_windows("  p[n, k, h, v] = sum[o](u[k, o] * z[n, o, h, v])\n"
-                      "  y[n, l, h, v] = sum[k](t[l, k] * p[n, k, h, v])\n}\n"),
-           of_windows("  p[n, k, h, v] = sum[o](u[k, o] * z[n, o, h, v])\n"
-                      "  y[n, k, 2*h, 2*v]: f32[1, K, 2*H, 2*W] += p[n, k, h, v]\n}\n"),
-           // Of a single head: strips of rows.
-           std::string("op f(q: f32[L, D], k: f32[S, D], v: f32[S, E]) -> (y) { y = attention(q, k, v) }"),
-           std::string("op f(q: f32[1, L, D], k: f32[1, S, D], v: f32[1, S, E]) -> (y) { y = causal_attention(q, k, v) }"),
-       }) {
+  constexpr absl::string_view kArguments =
+      "op f(x: f32[1, C, H, W], w: f32[O, C, 3, 3], u: f32[K, O], t: f32[L, K]) -> (y) {\n";
+  const auto of_windows = [&](absl::string_view rest) {
+    return absl::StrCat(kArguments, kWindows, rest);
+  };
+  for (
+      const std::string& text : {
+          of_windows("  y[n, o, h, v] = max(z[n, o, h, v], 0.0)\n}\n"),
+          of_windows("  p[n, k, h, v] = sum[o](u[k, o] * z[n, o, h, v])\n"
+                     "  y[n, l, h, v] = sum[k](t[l, k] * p[n, k, h, v])\n}\n"),
+          of_windows("  p[n, k, h, v] = sum[o](u[k, o] * z[n, o, h, v])\n"
+                     "  y[n, k, 2*h, 2*v]: f32[1, K, 2*H, 2*W] += p[n, k, h, v]\n}\n"),
+          // Of a single head: strips of rows.
+          std::string(
+              "op f(q: f32[L, D], k: f32[S, D], v: f32[S, E]) -> (y) { y = attention(q, k, v) }"),
+          std::string(
+              "op f(q: f32[1, L, D], k: f32[1, S, D], v: f32[1, S, E]) -> (y) { y = causal_attention(q, k, v) }"),
+      }) {
     const loop::Program program = jit::Schedule(Lower(Parse(text).value()), {}).value();
     int products = 0;
     for (const loop::Block& block : program.blocks) {
       for (const loop::Item& item : block.body) {
         bool found = false;
-        VisitItems(item, [&](const loop::Item& each) { found = found || MultipliesAndAdds(program, each); });
+        VisitItems(item, [&](const loop::Item& each) {
+          found = found || MultipliesAndAdds(program, each);
+        });
         if (!found) continue;
         ++products;
         EXPECT_TRUE(item.As<loop::Loop>()->attributes.parallel) << text << ToText(program);
@@ -149,14 +160,18 @@ TEST(JitThreads, ProductsRunOnAllThreads) {
 
 // Each caller has its own workspace, shapes and layouts, some of them new to all.
 TEST(JitThreads, ManyCallersOfOneExecutable) {
-  const Op op = Parse("op f(x: f32[M, N], w: f32[N]) -> (y) { y[i, k] = x[i, k] * w[k] + w[0] }").value();
-  const auto executable = std::shared_ptr<const jit::Executable>(jit::Compile(Lower(op), OptionsOf(0)).value());
+  const Op op =
+      Parse("op f(x: f32[M, N], w: f32[N]) -> (y) { y[i, k] = x[i, k] * w[k] + w[0] }").value();
+  const auto executable =
+      std::shared_ptr<const jit::Executable>(jit::Compile(Lower(op), OptionsOf(0)).value());
   const auto call = [&](int caller) -> Finding {
     std::mt19937_64 random(static_cast<uint64_t>(caller));
     jit::Workspace workspace;
     for (int i = 0; i < 40; ++i) {
-      const Dims shape = {static_cast<int64_t>(1 + random() % 9), static_cast<int64_t>(1 + random() % 40)};
-      const Tensor x = DrawTensor(DType::kF32, shape, random), w = DrawTensor(DType::kF32, {shape[1]}, random);
+      const Dims shape = {static_cast<int64_t>(1 + random() % 9),
+                          static_cast<int64_t>(1 + random() % 40)};
+      const Tensor x = DrawTensor(DType::kF32, shape, random),
+                   w = DrawTensor(DType::kF32, {shape[1]}, random);
       std::vector<GuardedMemory> memory;
       const Arrangement arrangement = kArrangements[random() % std::size(kArrangements)];
       RunInputs inputs;
@@ -165,7 +180,8 @@ TEST(JitThreads, ManyCallersOfOneExecutable) {
       JitRunOptions run;
       run.workspace = &workspace;
       Counts counts;
-      const Results want = nestor::Run(executable->program(), inputs), got = RunJit(*executable, inputs, run);
+      const Results want = nestor::Run(executable->program(), inputs),
+                    got = RunJit(*executable, inputs, run);
       const Finding finding = Compare(want, got, Name(arrangement), counts);
       if (finding) return absl::StrCat("caller ", caller, ", call ", i, ": ", *finding);
     }

@@ -42,7 +42,8 @@ jit::CompileOptions OptionsOf(uint64_t seed) {
 }
 
 // Whether the sizes have a class of their own.
-bool HasVariant(const loop::Program& unfused, const jit::CompileOptions& options, const RunInputs& inputs) {
+bool HasVariant(const loop::Program& unfused, const jit::CompileOptions& options,
+                const RunInputs& inputs) {
   const absl::StatusOr<Binding> binding = Bind(SignatureOf(unfused), inputs);
   if (!binding.ok()) return false;
   const jit::SizeClasses classes(unfused, options.size_classes);
@@ -52,10 +53,12 @@ bool HasVariant(const loop::Program& unfused, const jit::CompileOptions& options
 struct Tested {
   int variants = 0;  // programs that have some
 
-  Finding Check(const Op& op, const RandomInputsResult& made, uint64_t seed, bool bounded, Counts& counts) {
+  Finding Check(const Op& op, const RandomInputsResult& made, uint64_t seed, bool bounded,
+                Counts& counts) {
     const loop::Program unfused = Lower(op);
     const jit::CompileOptions options = OptionsOf(seed);
-    if (!HasVariant(unfused, options, made.inputs)) return absl::nullopt;  // as in jit_exactness_test
+    // As in jit_exactness_test.
+    if (!HasVariant(unfused, options, made.inputs)) return absl::nullopt;
     ++variants;
     const JitRunOptions runs[] = {kRuns[0], kRuns[1 + seed % 2]};
     return CheckCompiled(unfused, made.inputs, options, runs, bounded, counts);
@@ -90,14 +93,16 @@ TEST(JitVariants, RandomGradients) {
   GeneratorOptions options;
   options.nodes = 6;
   options.floats_only = true;
-  TestPrograms("gradients", 400, options, [&](const Op& op, uint64_t seed, Counts& counts) -> Finding {
-    const auto gradient = Gradient(op);
-    if (!gradient.ok()) {
-      ++counts.no_gradient;
-      return absl::nullopt;
-    }
-    return tested.Check(gradient->op, RandomInputs(gradient->op, seed), seed, seed % 4 == 0, counts);
-  });
+  TestPrograms("gradients", 400, options,
+               [&](const Op& op, uint64_t seed, Counts& counts) -> Finding {
+                 const auto gradient = Gradient(op);
+                 if (!gradient.ok()) {
+                   ++counts.no_gradient;
+                   return absl::nullopt;
+                 }
+                 return tested.Check(gradient->op, RandomInputs(gradient->op, seed), seed,
+                                     seed % 4 == 0, counts);
+               });
   EXPECT_GT(tested.variants, 60);
 }
 
@@ -152,7 +157,8 @@ Finding CheckSpecialized(const Op& op, uint64_t seed, Counts& counts) {
   if (!binding.ok()) return absl::nullopt;
   ++counts.programs;
   absl::flat_hash_map<std::string, int64_t> sizes = binding->symbols;
-  if (seed % 3 == 0) absl::erase_if(sizes, [&](const auto& size) { return size.first.size() % 2 == seed % 2; });
+  if (seed % 3 == 0)
+    absl::erase_if(sizes, [&](const auto& size) { return size.first.size() % 2 == seed % 2; });
   jit::CompileOptions options;
   options.executor = &jit::InlineExecutor();
   for (jit::Mode mode : kModes) {

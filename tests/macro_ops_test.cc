@@ -48,7 +48,8 @@ double DrawValue(DType type, const SampleArgument& arg, bool out_of_bounds, Rand
     const int64_t bound = arg.bound.value_or(10);
     // -1 and `bound` too, which are in no dimension that the bound stands for.
     const bool wide = out_of_bounds && type == DType::kI64;
-    return wide ? static_cast<double>(random() % (bound + 2)) - 1 : static_cast<double>(random() % bound);
+    return wide ? static_cast<double>(random() % (bound + 2)) - 1
+                : static_cast<double>(random() % bound);
   }
   const double unit = (random() >> 11) * 0x1p-53;
   return arg.bound ? unit * *arg.bound : 4 * unit - 2;
@@ -93,11 +94,13 @@ double CountSteps(const Op& op, const Binding& binding) {
     if (op.graph.As<Map>(NodeId{i}) != nullptr) steps += 4;
     const Reduce* reduce = op.graph.As<Reduce>(NodeId{i});
     if (reduce == nullptr) continue;
-    const auto extents = EvaluateShape(op.graph.pool(), op.graph.shape(reduce->x), binding, "a reduction");
+    const auto extents =
+        EvaluateShape(op.graph.pool(), op.graph.shape(reduce->x), binding, "a reduction");
     EXPECT_TRUE(extents.ok()) << extents.status();
     if (!extents.ok()) continue;
     double length = 1;
-    for (size_t axis = extents->size() - reduce->count; axis < extents->size(); ++axis) length *= (*extents)[axis];
+    for (size_t axis = extents->size() - reduce->count; axis < extents->size(); ++axis)
+      length *= (*extents)[axis];
     steps += length;
   }
   return steps;
@@ -106,7 +109,8 @@ double CountSteps(const Op& op, const Binding& binding) {
 double LargestMagnitude(const NaiveTensor& a, const NaiveTensor& b) {
   double largest = 1;
   for (const NaiveTensor* tensor : {&a, &b}) {
-    for (double x : tensor->data) largest = std::isfinite(x) ? std::max(largest, std::fabs(x)) : largest;
+    for (double x : tensor->data)
+      largest = std::isfinite(x) ? std::max(largest, std::fabs(x)) : largest;
   }
   return largest;
 }
@@ -119,7 +123,8 @@ NaiveTensors Magnitudes(const NaiveTensors& tensors) {
   return result;
 }
 
-void ExpectNear(const std::string& name, const Tensor& got, const NaiveTensor& want, double tolerance) {
+void ExpectNear(const std::string& name, const Tensor& got, const NaiveTensor& want,
+                double tolerance) {
   ASSERT_EQ(ShapeText(got.shape()), ShapeText(want.shape)) << name;
   const NaiveTensor values = ToNaive(got);
   for (size_t i = 0; i < want.data.size(); ++i) {
@@ -138,13 +143,15 @@ bool IsTemplate(const std::string& name) {
   return false;
 }
 
-void RunSample(const MacroOp& macro, const Sample& sample, DType type, bool out_of_bounds, Random& random) {
+void RunSample(const MacroOp& macro, const Sample& sample, DType type, bool out_of_bounds,
+               Random& random) {
   ArgumentSpecs specs;
   Inputs inputs;
   for (const SampleArgument& arg : sample.args) {
     const DType arg_type = ArgumentType(MacroLibrary().Syntax(macro.name), arg.name, type);
     specs[arg.name] = {arg_type, static_cast<int>(arg.shape.size())};
-    const Tensor& tensor = inputs.tensors[arg.name] = DrawTensor(arg_type, arg, out_of_bounds, random);
+    const Tensor& tensor = inputs.tensors[arg.name] =
+        DrawTensor(arg_type, arg, out_of_bounds, random);
     inputs.run.tensors[arg.name] = tensor.view();
     inputs.naive[arg.name] = ToNaive(tensor);
   }
@@ -155,7 +162,8 @@ void RunSample(const MacroOp& macro, const Sample& sample, DType type, bool out_
   ASSERT_TRUE(results.ok()) << results.status();
   const NaiveOp& naive = NaiveOps().at(macro.name);
   const NaiveTensors want = naive({inputs.naive, inputs.naive_params});
-  const NaiveTensors magnitudes = Magnitudes(inputs.naive), scale = naive({magnitudes, inputs.naive_params});
+  const NaiveTensors magnitudes = Magnitudes(inputs.naive),
+                     scale = naive({magnitudes, inputs.naive_params});
   const auto binding = Bind(SignatureOf(*op), inputs.run);
   ASSERT_TRUE(binding.ok()) << binding.status();
   const double steps = CountSteps(*op, *binding);
@@ -166,13 +174,15 @@ void RunSample(const MacroOp& macro, const Sample& sample, DType type, bool out_
     const DType result_type = (*results)[i].type();
     EXPECT_TRUE(!IsTemplate(macro.name) || !IsFloat(result_type) || result_type == type) << name;
     const double eps = !IsFloat(result_type) ? 0 : result_type == DType::kF32 ? 0x1p-23 : 0x1p-52;
-    ExpectNear(name, (*results)[i], want.at(name), steps * eps * LargestMagnitude(want.at(name), scale.at(name)));
+    ExpectNear(name, (*results)[i], want.at(name),
+               steps * eps * LargestMagnitude(want.at(name), scale.at(name)));
   }
 }
 
 std::string SampleText(const Sample& sample) {
   std::string text;
-  for (const SampleArgument& arg : sample.args) absl::StrAppend(&text, " ", arg.name, "=", ShapeText(arg.shape));
+  for (const SampleArgument& arg : sample.args)
+    absl::StrAppend(&text, " ", arg.name, "=", ShapeText(arg.shape));
   for (const auto& [name, literal] : sample.params) absl::StrAppend(&text, " ", name, "=", literal);
   return text;
 }
@@ -184,7 +194,8 @@ TEST(MacroOps, HaveSamplesAndReferences) {
     EXPECT_FALSE(op.summary.empty()) << op.name << " has no summary";
     EXPECT_TRUE(NaiveOps().count(op.name)) << op.name << " has no reference in tests/naive_*.cc";
   }
-  for (const auto& [name, naive] : NaiveOps()) EXPECT_TRUE(MacroLibrary().Has(name)) << name << " is no macro op";
+  for (const auto& [name, naive] : NaiveOps())
+    EXPECT_TRUE(MacroLibrary().Has(name)) << name << " is no macro op";
 }
 
 TEST(MacroOps, AgreeWithPlainLoops) {
@@ -194,7 +205,8 @@ TEST(MacroOps, AgreeWithPlainLoops) {
       for (DType type : {DType::kF32, DType::kF64}) {
         for (uint64_t seed = 1; seed <= 4; ++seed) {
           const bool out_of_bounds = seed % 2 == 0;
-          SCOPED_TRACE(absl::StrCat(op.name, SampleText(op.samples[i]), " ", Name(type), " seed ", seed));
+          SCOPED_TRACE(
+              absl::StrCat(op.name, SampleText(op.samples[i]), " ", Name(type), " seed ", seed));
           Random random(seed);
           RunSample(op, op.samples[i], type, out_of_bounds, random);
         }
@@ -205,7 +217,8 @@ TEST(MacroOps, AgreeWithPlainLoops) {
 
 // ---- Edges, as PyTorch documents them, or as the op's comment says
 
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity(),
+                 kNan = std::numeric_limits<double>::quiet_NaN();
 
 struct Edge {
   const char* op;
@@ -226,13 +239,15 @@ std::vector<double> ValuesOf(const Edge& edge) {
     specs[syntax.args[i].name] = {type, static_cast<int>(edge.args[i].shape.size())};
     tensors.push_back(Tensor::Of(type, edge.args[i].shape, edge.args[i].data));
   }
-  for (size_t i = 0; i < edge.args.size(); ++i) inputs.tensors[syntax.args[i].name] = tensors[i].view();
+  for (size_t i = 0; i < edge.args.size(); ++i)
+    inputs.tensors[syntax.args[i].name] = tensors[i].view();
   const absl::StatusOr<Op> op = MacroLibrary().Instantiate(edge.op, specs);
   EXPECT_TRUE(op.ok()) << op.status();
   if (!op.ok()) return {};
   for (const auto& [name, value] : edge.params) {
     const DType type = op->FindParam(name)->type;
-    inputs.params[name] = IsFloat(type) ? Scalar::Float(type, value) : Scalar::Integer(type, static_cast<int64_t>(value));
+    inputs.params[name] = IsFloat(type) ? Scalar::Float(type, value)
+                                        : Scalar::Integer(type, static_cast<int64_t>(value));
   }
   const auto results = Interpret(Lower(*op), inputs);
   EXPECT_TRUE(results.ok()) << results.status();

@@ -134,13 +134,15 @@ struct Outcome {
 };
 
 Outcome Check(const std::string& mutant, const Settings& settings) {
-  const std::string command = absl::StrCat("NESTOR_MUTANT=", mutant, " cli/nestor check --random --shrink=0s --time=",
-                                           settings.time, " --seed=", settings.seed, " 2>/dev/null");
+  const std::string command = absl::StrCat(
+      "NESTOR_MUTANT=", mutant, " cli/nestor check --random --shrink=0s --time=", settings.time,
+      " --seed=", settings.seed, " 2>/dev/null");
   Outcome outcome{2, ""};
   FILE* const pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return outcome;
   char buffer[4096];
-  for (size_t count; (count = fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.text.append(buffer, count);
+  for (size_t count; (count = fread(buffer, 1, sizeof buffer, pipe)) > 0;)
+    outcome.text.append(buffer, count);
   outcome.exit_code = WEXITSTATUS(pclose(pipe));
   return outcome;
 }
@@ -148,7 +150,8 @@ Outcome Check(const std::string& mutant, const Settings& settings) {
 // The value of a line `key: value`.
 std::string Figure(const std::string& text, absl::string_view key) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    if (absl::ConsumePrefix(&line, key) && absl::ConsumePrefix(&line, ": ")) return std::string(line);
+    if (absl::ConsumePrefix(&line, key) && absl::ConsumePrefix(&line, ": "))
+      return std::string(line);
   }
   return "?";
 }
@@ -178,7 +181,9 @@ int Run(const Settings& settings) {
   }
   int found = 0, missed = 0, unexpected = 0;
   for (const Mutant& mutant : kMutants) {
-    if (!settings.names.empty() && std::count(settings.names.begin(), settings.names.end(), mutant.name) == 0) continue;
+    if (!settings.names.empty() &&
+        std::count(settings.names.begin(), settings.names.end(), mutant.name) == 0)
+      continue;
     const bool is_found = IsFound(mutant, settings);
     ++(is_found ? found : missed);
     unexpected += !is_found && *mutant.why_missed == '\0';

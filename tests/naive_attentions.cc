@@ -11,8 +11,10 @@ using namespace naive;
 
 // Of the place (.., l) of a query, and a key's s.
 struct Variant {
-  std::function<bool(const NaiveCall&, const Place& query, int64_t s)> sees = [](const NaiveCall&, const Place&, int64_t) { return true; };
-  std::function<double(const NaiveCall&, const Place& query, int64_t s)> bias = [](const NaiveCall&, const Place&, int64_t) { return 0.0; };
+  std::function<bool(const NaiveCall&, const Place& query, int64_t s)> sees =
+      [](const NaiveCall&, const Place&, int64_t) { return true; };
+  std::function<double(const NaiveCall&, const Place& query, int64_t s)> bias =
+      [](const NaiveCall&, const Place&, int64_t) { return 0.0; };
 };
 
 // Where the keys of a query's batch and head lie: the same, or its group's head.
@@ -40,7 +42,8 @@ NaiveTensors Attend(const NaiveCall& call, const Variant& variant) {
     for (int64_t s = 0; s < keys; ++s) {
       if (!variant.sees(call, query, s)) continue;
       const double dot = Dot(RowAt(q, query), RowAt(k, Joined(batch, {s})));
-      scores.push_back(dot / std::sqrt(static_cast<double>(q.shape.back())) + variant.bias(call, query, s));
+      scores.push_back(dot / std::sqrt(static_cast<double>(q.shape.back())) +
+                       variant.bias(call, query, s));
       values.push_back(RowAt(v, Joined(batch, {s})));
     }
     const Row weights = Softmax(scores);
@@ -58,32 +61,40 @@ NaiveOp Attention(const Variant& variant) {
 
 bool Causal(const NaiveCall&, const Place& query, int64_t s) { return s <= query.back(); }
 
-bool Masked(const NaiveCall& call, const Place& query, int64_t s) { return At(call["mask"], Joined(query, {s})) != 0; }
+bool Masked(const NaiveCall& call, const Place& query, int64_t s) {
+  return At(call["mask"], Joined(query, {s})) != 0;
+}
 
 bool Sliding(const NaiveCall& call, const Place& query, int64_t s) {
   return s <= query.back() && query.back() - s < call.Integer("window");
 }
 
 bool Cached(const NaiveCall& call, const Place& query, int64_t s) {
-  const int64_t length = static_cast<int64_t>(call["length"].data[query[0]]), queries = call["q"].shape[2];
+  const int64_t length = static_cast<int64_t>(call["length"].data[query[0]]),
+                queries = call["q"].shape[2];
   return s <= length - queries + query.back();
 }
 
-double Bias(const NaiveCall& call, const Place& query, int64_t s) { return At(call["bias"], Joined(query, {s})); }
+double Bias(const NaiveCall& call, const Place& query, int64_t s) {
+  return At(call["bias"], Joined(query, {s}));
+}
 
 double Alibi(const NaiveCall& call, const Place& query, int64_t s) {
   return -call["slope"].data[query[1]] * static_cast<double>(query.back() - s);
 }
 
-// Complex numbers multiplied by cosine + i sine; `partner` and `pair` say which places belong together.
+// Complex numbers multiplied by cosine + i sine; `partner` and `pair` say which places
+// belong together.
 NaiveTensor Turned(const NaiveCall& call, bool interleaved) {
   const NaiveTensor& x = call["x"];
   const int64_t half = x.shape.back() / 2;
   NaiveTensor y = x;
   ForEach(WithLast(x.shape, half), [&](const Place& p) {
     const int64_t i = p.back(), l = p[p.size() - 2];
-    const Place real = WithLast(p, interleaved ? 2 * i : i), imaginary = WithLast(p, interleaved ? 2 * i + 1 : i + half);
-    const double a = At(x, real), b = At(x, imaginary), c = At(call["cosine"], {l, i}), s = At(call["sine"], {l, i});
+    const Place real = WithLast(p, interleaved ? 2 * i : i),
+                imaginary = WithLast(p, interleaved ? 2 * i + 1 : i + half);
+    const double a = At(x, real), b = At(x, imaginary), c = At(call["cosine"], {l, i}),
+                 s = At(call["sine"], {l, i});
     Element(y, real) = a * c - b * s;
     Element(y, imaginary) = b * c + a * s;
   });
@@ -93,7 +104,8 @@ NaiveTensor Turned(const NaiveCall& call, bool interleaved) {
 NaiveTensors RotaryAngles(const NaiveCall& call) {
   const double pairs = call.Number("pairs");
   const auto angle = [&](const Place& p) {
-    return (call.Number("start") + static_cast<double>(p[0])) / std::pow(call.Number("base"), static_cast<double>(p[1]) / pairs);
+    return (call.Number("start") + static_cast<double>(p[0])) /
+           std::pow(call.Number("base"), static_cast<double>(p[1]) / pairs);
   };
   const Place shape = {call.Integer("length"), call.Integer("pairs")};
   return {{"cosine", Generate(shape, [&](const Place& p) { return std::cos(angle(p)); })},

@@ -27,11 +27,13 @@ NaiveTensors Conv(const NaiveCall& call) {
 NaiveTensors Depthwise(const NaiveCall& call) {
   const NaiveTensor &x = call["x"], &w = call["w"];
   const Sliding sliding = SlidingOf(call, Behind(w.shape, 1));
-  return Y(Generate(Joined(First(x.shape, 2), sliding.Places(Behind(x.shape, 2))), [&](const Place& p) {
-    return Sum(sliding.window, [&](const Place& inner) {
-      return At(w, Joined({p[1]}, inner)) * At(x, Joined(First(p, 2), sliding.Source(Behind(p, 2), inner)));
-    });
-  }));
+  return Y(
+      Generate(Joined(First(x.shape, 2), sliding.Places(Behind(x.shape, 2))), [&](const Place& p) {
+        return Sum(sliding.window, [&](const Place& inner) {
+          return At(w, Joined({p[1]}, inner)) *
+                 At(x, Joined(First(p, 2), sliding.Source(Behind(p, 2), inner)));
+        });
+      }));
 }
 
 // Each element of x stamps its filter into y.

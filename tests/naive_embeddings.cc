@@ -23,7 +23,8 @@ NaiveOp Bag(double outside, double (*reduce)(const Row&), bool weighted = false)
       Row column;
       for (int64_t l = 0; l < ids.shape.back(); ++l) {
         const Place at = WithLast(p, l);
-        column.push_back(At(table, {IdAt(ids, at), p.back()}, outside) * (weighted ? At(call["weight"], at) : 1));
+        column.push_back(At(table, {IdAt(ids, at), p.back()}, outside) *
+                         (weighted ? At(call["weight"], at) : 1));
       }
       return reduce(column);
     }));
@@ -35,7 +36,8 @@ NaiveTensors BagOffsets(const NaiveCall& call) {
   NaiveTensor y = Filled({offsets.shape[0], table.shape[1]}, 0);
   ForEach(y.shape, [&](const Place& p) {
     const bool last = p[0] + 1 == offsets.shape[0];
-    const double begin = offsets.data[p[0]], end = last ? static_cast<double>(ids.shape[0]) : offsets.data[p[0] + 1];
+    const double begin = offsets.data[p[0]],
+                 end = last ? static_cast<double>(ids.shape[0]) : offsets.data[p[0] + 1];
     for (int64_t n = 0; n < ids.shape[0]; ++n) {
       const double at = static_cast<double>(n);
       if (begin <= at && at < end) Element(y, p) += At(table, {IdAt(ids, {n}), p[1]});

@@ -18,7 +18,8 @@ NaiveTensors Take(const NaiveCall& call) {
 
 NaiveTensors IndexSelect(const NaiveCall& call) {
   const NaiveTensor &x = call["x"], &ids = call["ids"];
-  return Y(Generate(WithLast(x.shape, ids.shape[0]), [&](const Place& p) { return At(x, WithLast(p, IdAt(ids, {p.back()}))); }));
+  return Y(Generate(WithLast(x.shape, ids.shape[0]),
+                    [&](const Place& p) { return At(x, WithLast(p, IdAt(ids, {p.back()}))); }));
 }
 
 NaiveTensors Gather(const NaiveCall& call) {
@@ -80,7 +81,8 @@ NaiveTensors Segments(const NaiveCall& call, double empty, double (*put)(double,
 NaiveTensors Bincount(const NaiveCall& call) {
   const NaiveTensor& ids = call["ids"];
   return Y(Generate({call.Integer("bins")}, [&](const Place& p) {
-    return static_cast<double>(std::count(ids.data.begin(), ids.data.end(), static_cast<double>(p[0])));
+    return static_cast<double>(
+        std::count(ids.data.begin(), ids.data.end(), static_cast<double>(p[0])));
   }));
 }
 
@@ -98,7 +100,10 @@ NaiveTable NaiveGathers() {
       {"scatter_max", Scatter(Larger)},
       {"scatter_min", Scatter(Smaller)},
       {"scatter_mean", ScatterMean},
-      {"index_add", [](const NaiveCall& call) { return Y(PutRows(call["x"], call["ids"], call["values"], Add)); }},
+      {"index_add",
+       [](const NaiveCall& call) {
+         return Y(PutRows(call["x"], call["ids"], call["values"], Add));
+       }},
       {"segment_sum", [](const NaiveCall& call) { return Segments(call, 0, Add); }},
       {"segment_max", [](const NaiveCall& call) { return Segments(call, -kInfinity, Larger); }},
       {"bincount", Bincount},

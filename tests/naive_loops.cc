@@ -13,7 +13,9 @@ int64_t Elements(const Place& shape) {
   return elements;
 }
 
-NaiveTensor Filled(const Place& shape, double value) { return {shape, Row(Elements(shape), value)}; }
+NaiveTensor Filled(const Place& shape, double value) {
+  return {shape, Row(Elements(shape), value)};
+}
 
 NaiveTensor Scalar(double value) { return {{}, {value}}; }
 
@@ -21,7 +23,8 @@ void ForEach(const Place& shape, const std::function<void(const Place&)>& visit)
   for (int64_t number = 0; number < Elements(shape); ++number) {
     Place place(shape.size());
     int64_t rest = number;
-    for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis]) place[axis] = rest % shape[axis];
+    for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis])
+      place[axis] = rest % shape[axis];
     visit(place);
   }
 }
@@ -32,7 +35,9 @@ NaiveTensor Generate(const Place& shape, const std::function<double(const Place&
   return y;
 }
 
-double Sum(const Place& shape, const std::function<double(const Place&)>& term) { return Total(Generate(shape, term).data); }
+double Sum(const Place& shape, const std::function<double(const Place&)>& term) {
+  return Total(Generate(shape, term).data);
+}
 
 bool Inside(const Place& shape, const Place& place) {
   for (size_t axis = 0; axis < shape.size(); ++axis) {
@@ -84,7 +89,8 @@ NaiveTensor MapRows(const NaiveTensor& x, const std::function<Row(const Row&)>& 
 }
 
 NaiveTensor ReduceRows(const NaiveTensor& x, const std::function<double(const Row&)>& reduce) {
-  return Generate(First(x.shape, x.shape.size() - 1), [&](const Place& leading) { return reduce(RowAt(x, leading)); });
+  return Generate(First(x.shape, x.shape.size() - 1),
+                  [&](const Place& leading) { return reduce(RowAt(x, leading)); });
 }
 
 double Total(const Row& row) {
@@ -131,7 +137,8 @@ NaiveTensor Einsum(const std::string& equation, const std::vector<NaiveTensor>& 
   const std::string result = equation.substr(arrow + 2);
   std::map<char, int64_t> extents;
   for (size_t i = 0; i < operands.size(); ++i) {
-    for (size_t axis = 0; axis < terms[i].size(); ++axis) extents[terms[i][axis]] = operands[i].shape[axis];
+    for (size_t axis = 0; axis < terms[i].size(); ++axis)
+      extents[terms[i][axis]] = operands[i].shape[axis];
   }
   std::string letters;
   Place all, shape;
@@ -145,7 +152,8 @@ NaiveTensor Einsum(const std::string& equation, const std::vector<NaiveTensor>& 
   NaiveTensor y = Filled(shape, 0);
   ForEach(all, [&](const Place& place) {
     double product = 1;
-    for (size_t i = 0; i < operands.size(); ++i) product *= At(operands[i], places(terms[i], place));
+    for (size_t i = 0; i < operands.size(); ++i)
+      product *= At(operands[i], places(terms[i], place));
     Element(y, places(result, place)) += product;
   });
   return y;

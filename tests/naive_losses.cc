@@ -46,8 +46,10 @@ Likelihoods Weighted(const NaiveTensor& log_p, const NaiveCall& call) {
 NaiveTensors CrossEntropyWeighted(const NaiveCall& call) {
   const NaiveTensor log_p = MapRows(call["logits"], LogSoftmax);
   const Likelihoods sums = Weighted(log_p, call);
-  const double smoothing = call.Number("label_smoothing"), classes = static_cast<double>(log_p.shape[1]);
-  return Loss((1 - smoothing) * sums.hard / sums.weights + smoothing / classes * sums.smooth / sums.weights);
+  const double smoothing = call.Number("label_smoothing"),
+               classes = static_cast<double>(log_p.shape[1]);
+  return Loss((1 - smoothing) * sums.hard / sums.weights +
+              smoothing / classes * sums.smooth / sums.weights);
 }
 
 NaiveTensors NllLoss(const NaiveCall& call) {
@@ -57,7 +59,8 @@ NaiveTensors NllLoss(const NaiveCall& call) {
 
 NaiveTensors CrossEntropySoft(const NaiveCall& call) {
   const NaiveTensor log_p = MapRows(call["logits"], LogSoftmax);
-  const double smoothing = call.Number("label_smoothing"), classes = static_cast<double>(log_p.shape[1]);
+  const double smoothing = call.Number("label_smoothing"),
+               classes = static_cast<double>(log_p.shape[1]);
   double total = 0;
   for (size_t i = 0; i < log_p.data.size(); ++i) {
     total -= log_p.data[i] * (call["target"].data[i] * (1 - smoothing) + smoothing / classes);
@@ -70,7 +73,8 @@ NaiveOp MeanOf(const std::string& a, const std::string& b,
                const std::function<double(const NaiveCall&, double, double)>& f) {
   return [=](const NaiveCall& call) {
     Row terms;
-    for (size_t i = 0; i < call[a].data.size(); ++i) terms.push_back(f(call, call[a].data[i], call[b].data[i]));
+    for (size_t i = 0; i < call[a].data.size(); ++i)
+      terms.push_back(f(call, call[a].data[i], call[b].data[i]));
     return Loss(Mean(terms));
   };
 }
@@ -112,7 +116,8 @@ NaiveTensors KlDiv(const NaiveCall& call) {
 NaiveTensors KlDivLogTarget(const NaiveCall& call) {
   const NaiveTensor &log_p = call["log_p"], &target = call["log_target"];
   double total = 0;
-  for (size_t i = 0; i < target.data.size(); ++i) total += std::exp(target.data[i]) * (target.data[i] - log_p.data[i]);
+  for (size_t i = 0; i < target.data.size(); ++i)
+    total += std::exp(target.data[i]) * (target.data[i] - log_p.data[i]);
   return Loss(total / static_cast<double>(target.shape[0]));
 }
 
@@ -189,8 +194,10 @@ NaiveTable NaiveLosses() {
       {"cross_entropy_weighted", CrossEntropyWeighted},
       {"cross_entropy_soft", CrossEntropySoft},
       {"nll_loss", NllLoss},
-      {"mse_loss", MeanOf("x", "target", [](const NaiveCall&, double x, double t) { return (x - t) * (x - t); })},
-      {"l1_loss", MeanOf("x", "target", [](const NaiveCall&, double x, double t) { return std::fabs(x - t); })},
+      {"mse_loss", MeanOf("x", "target",
+                          [](const NaiveCall&, double x, double t) { return (x - t) * (x - t); })},
+      {"l1_loss", MeanOf("x", "target",
+                         [](const NaiveCall&, double x, double t) { return std::fabs(x - t); })},
       {"huber_loss", MeanOf("x", "target", Huber)},
       {"smooth_l1_loss", MeanOf("x", "target", SmoothL1)},
       {"bce_loss", MeanOf("p", "target", Bce)},
@@ -203,9 +210,11 @@ NaiveTable NaiveLosses() {
       {"triplet_margin_loss", TripletMargin},
       {"margin_ranking_loss", MarginRanking},
       {"soft_margin_loss",
-       MeanOf("x", "y", [](const NaiveCall&, double x, double y) { return std::log1p(std::exp(-y * x)); })},
+       MeanOf("x", "y",
+              [](const NaiveCall&, double x, double y) { return std::log1p(std::exp(-y * x)); })},
       {"poisson_nll_loss",
-       MeanOf("x", "target", [](const NaiveCall&, double x, double t) { return std::exp(x) - t * x; })},
+       MeanOf("x", "target",
+              [](const NaiveCall&, double x, double t) { return std::exp(x) - t * x; })},
       {"gaussian_nll_loss", GaussianNll},
   };
 }

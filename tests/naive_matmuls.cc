@@ -7,12 +7,15 @@ namespace {
 using namespace naive;
 
 // A letter for each axis that two matrices of a batch share.
-std::string Batch(const NaiveTensor& x, size_t own) { return std::string("uvwxyz").substr(0, x.shape.size() - own); }
+std::string Batch(const NaiveTensor& x, size_t own) {
+  return std::string("uvwxyz").substr(0, x.shape.size() - own);
+}
 
 NaiveOp BatchMatmul(const std::string& a, const std::string& b) {
   return [=](const NaiveCall& call) {
     const std::string batch = Batch(call["a"], 2);
-    return NaiveTensors{{"c", Einsum(batch + a + "," + batch + b + "->" + batch + "ij", {call["a"], call["b"]})}};
+    return NaiveTensors{
+        {"c", Einsum(batch + a + "," + batch + b + "->" + batch + "ij", {call["a"], call["b"]})}};
   };
 }
 
@@ -41,8 +44,10 @@ NaiveTensors Dot(const NaiveCall& call) {
 
 NaiveTensors Bilinear(const NaiveCall& call) {
   const std::string batch = Batch(call["a"], 1);
-  const NaiveTensor y = Einsum(batch + "i,oij," + batch + "j->" + batch + "o", {call["a"], call["w"], call["b"]});
-  return Y(Generate(y.shape, [&](const Place& p) { return At(y, p) + call["bias"].data[p.back()]; }));
+  const NaiveTensor y =
+      Einsum(batch + "i,oij," + batch + "j->" + batch + "o", {call["a"], call["w"], call["b"]});
+  return Y(
+      Generate(y.shape, [&](const Place& p) { return At(y, p) + call["bias"].data[p.back()]; }));
 }
 
 }  // namespace
@@ -57,9 +62,15 @@ NaiveTable NaiveMatmuls() {
       {"matmul_tn", BatchMatmul("ki", "kj")},
       {"matmul_tt", BatchMatmul("ki", "jk")},
       {"gemm", Gemm},
-      {"matvec", [](const NaiveCall& call) { return Y(Einsum("ik,k->i", {call["a"], call["x"]})); }},
+      {"matvec",
+       [](const NaiveCall& call) {
+         return Y(Einsum("ik,k->i", {call["a"], call["x"]}));
+       }},
       {"dot", Dot},
-      {"outer", [](const NaiveCall& call) { return Y(Einsum("i,j->ij", {call["a"], call["b"]})); }},
+      {"outer",
+       [](const NaiveCall& call) {
+         return Y(Einsum("i,j->ij", {call["a"], call["b"]}));
+       }},
       {"bilinear", Bilinear},
   };
 }

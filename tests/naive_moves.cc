@@ -22,7 +22,9 @@ NaiveTensor OnMatrices(const NaiveTensor& x, int64_t rows, int64_t columns,
                        const std::function<double(const Matrix&, int64_t, int64_t)>& map) {
   const Place batch = First(x.shape, x.shape.size() - 2);
   return Generate(Joined(batch, {rows, columns}), [&](const Place& p) {
-    const Matrix matrix = [&](int64_t i, int64_t j) { return At(x, Joined(First(p, batch.size()), {i, j})); };
+    const Matrix matrix = [&](int64_t i, int64_t j) {
+      return At(x, Joined(First(p, batch.size()), {i, j}));
+    };
     return map(matrix, p[batch.size()], p.back());
   });
 }
@@ -31,7 +33,8 @@ int64_t Rows(const NaiveTensor& x) { return x.shape[x.shape.size() - 2]; }
 
 NaiveTensors Transpose(const NaiveCall& call) {
   const NaiveTensor& x = call["x"];
-  return Y(OnMatrices(x, x.shape.back(), Rows(x), [](const Matrix& m, int64_t i, int64_t j) { return m(j, i); }));
+  return Y(OnMatrices(x, x.shape.back(), Rows(x),
+                      [](const Matrix& m, int64_t i, int64_t j) { return m(j, i); }));
 }
 
 // The same elements in another shape.
@@ -58,13 +61,15 @@ Row Reversed(const NaiveCall&, Row row) {
 Row Rolled(const NaiveCall& call, const Row& row) {
   Row rolled(row.size());
   const int64_t length = static_cast<int64_t>(row.size());
-  for (int64_t i = 0; i < length; ++i) rolled[((i + call.Integer("shift")) % length + length) % length] = row[i];
+  for (int64_t i = 0; i < length; ++i)
+    rolled[((i + call.Integer("shift")) % length + length) % length] = row[i];
   return rolled;
 }
 
 Row Tiled(const NaiveCall& call, const Row& row) {
   Row tiled;
-  for (int64_t i = 0; i < call.Integer("times"); ++i) tiled.insert(tiled.end(), row.begin(), row.end());
+  for (int64_t i = 0; i < call.Integer("times"); ++i)
+    tiled.insert(tiled.end(), row.begin(), row.end());
   return tiled;
 }
 
@@ -91,7 +96,8 @@ Row Sliced(const NaiveCall& call, const Row& row) {
 
 NaiveTensors Expand(const NaiveCall& call) {
   const NaiveTensor& x = call["x"];
-  return Y(Generate(Joined(x.shape, {call.Integer("times")}), [&](const Place& p) { return At(x, First(p, p.size() - 1)); }));
+  return Y(Generate(Joined(x.shape, {call.Integer("times")}),
+                    [&](const Place& p) { return At(x, First(p, p.size() - 1)); }));
 }
 
 NaiveTensors Concat(const NaiveCall& call) {
@@ -114,15 +120,18 @@ NaiveTensors Stack(const NaiveCall& call) {
 
 NaiveTensors Split(const NaiveCall& call) {
   const int64_t at = call.Integer("at");
-  NaiveTensor a = MapRows(call["x"], [&](const Row& row) { return Row(row.begin(), row.begin() + at); });
-  NaiveTensor b = MapRows(call["x"], [&](const Row& row) { return Row(row.begin() + at, row.end()); });
+  NaiveTensor a =
+      MapRows(call["x"], [&](const Row& row) { return Row(row.begin(), row.begin() + at); });
+  NaiveTensor b =
+      MapRows(call["x"], [&](const Row& row) { return Row(row.begin() + at, row.end()); });
   return {{"a", a}, {"b", b}};
 }
 
 // Where the mask is true, as `when`, elsewhere as `otherwise`.
 NaiveTensor Chosen(const NaiveTensor& mask, const NaiveTensor& when, const NaiveTensor& otherwise) {
   NaiveTensor y = otherwise;
-  for (size_t i = 0; i < y.data.size(); ++i) y.data[i] = mask.data[i] != 0 ? when.data[i] : otherwise.data[i];
+  for (size_t i = 0; i < y.data.size(); ++i)
+    y.data[i] = mask.data[i] != 0 ? when.data[i] : otherwise.data[i];
   return y;
 }
 
@@ -148,7 +157,8 @@ NaiveTensors Diag(const NaiveCall& call) {
   NaiveTensor y = Filled(Joined(WithLast(x.shape, side), {side}), 0);
   ForEach(x.shape, [&](const Place& p) {
     const int64_t i = p.back();
-    Element(y, Joined(First(p, p.size() - 1), {i + std::max<int64_t>(-diagonal, 0), i + std::max<int64_t>(diagonal, 0)})) = At(x, p);
+    Element(y, Joined(First(p, p.size() - 1), {i + std::max<int64_t>(-diagonal, 0),
+                                               i + std::max<int64_t>(diagonal, 0)})) = At(x, p);
   });
   return Y(y);
 }
@@ -157,7 +167,8 @@ NaiveTensors Diagonal(const NaiveCall& call) {
   const NaiveTensor& x = call["x"];
   const Place batch = First(x.shape, x.shape.size() - 2);
   int64_t length = 0;
-  for (int64_t i = 0; i < Rows(x); ++i) length += i + call.Integer("offset") >= 0 && i + call.Integer("offset") < x.shape.back();
+  for (int64_t i = 0; i < Rows(x); ++i)
+    length += i + call.Integer("offset") >= 0 && i + call.Integer("offset") < x.shape.back();
   const int64_t first_row = std::max<int64_t>(0, -call.Integer("offset"));
   return Y(Generate(Joined(batch, {length}), [&](const Place& p) {
     const int64_t row = first_row + p.back();
@@ -166,7 +177,8 @@ NaiveTensors Diagonal(const NaiveCall& call) {
 }
 
 NaiveTensors Eye(const NaiveCall& call) {
-  return Y(Generate({call.Integer("rows"), call.Integer("columns")}, [](const Place& p) { return p[0] == p[1]; }));
+  return Y(Generate({call.Integer("rows"), call.Integer("columns")},
+                    [](const Place& p) { return p[0] == p[1]; }));
 }
 
 NaiveTensors Arange(const NaiveCall& call) {
@@ -192,7 +204,8 @@ NaiveTable NaiveMoves() {
       {"split", Split},
       {"slice", OnRows(Sliced)},
       {"diff", OnRows(Differences)},
-      {"choose", [](const NaiveCall& call) { return Y(Chosen(call["condition"], call["a"], call["b"])); }},
+      {"choose",
+       [](const NaiveCall& call) { return Y(Chosen(call["condition"], call["a"], call["b"])); }},
       {"masked_fill", MaskedFill},
       {"tril", Triangle(true)},
       {"triu", Triangle(false)},

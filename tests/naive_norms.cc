@@ -30,7 +30,8 @@ NaiveTensors LayerNorm(const NaiveCall& call) {
     const Moments m = MomentsOf(row);
     Row result;
     for (size_t i = 0; i < row.size(); ++i) {
-      result.push_back(Normalized(row[i], m, call.Number("eps")) * call["scale"].data[i] + call["bias"].data[i]);
+      result.push_back(Normalized(row[i], m, call.Number("eps")) * call["scale"].data[i] +
+                       call["bias"].data[i]);
     }
     return result;
   }));
@@ -42,7 +43,8 @@ NaiveTensors RmsNorm(const NaiveCall& call) {
     for (double x : row) squares += x * x;
     Row result;
     for (size_t i = 0; i < row.size(); ++i) {
-      result.push_back(row[i] / std::sqrt(squares / static_cast<double>(row.size()) + call.Number("eps")) *
+      result.push_back(row[i] /
+                       std::sqrt(squares / static_cast<double>(row.size()) + call.Number("eps")) *
                        call["scale"].data[i]);
     }
     return result;
@@ -54,7 +56,8 @@ NaiveTensors RmsNorm(const NaiveCall& call) {
 Row GroupOf(const NaiveTensor& x, const Place& p, int64_t channels_per_group, bool whole_batch) {
   Row group;
   ForEach(x.shape, [&](const Place& q) {
-    const bool together = q[1] / channels_per_group == p[1] / channels_per_group && (whole_batch || q[0] == p[0]);
+    const bool together =
+        q[1] / channels_per_group == p[1] / channels_per_group && (whole_batch || q[0] == p[0]);
     if (together) group.push_back(At(x, q));
   });
   return group;
@@ -64,7 +67,8 @@ NaiveTensor NormalizedGroups(const NaiveCall& call, int64_t channels_per_group, 
   const NaiveTensor& x = call["x"];
   return Generate(x.shape, [&](const Place& p) {
     const Moments m = MomentsOf(GroupOf(x, p, channels_per_group, whole_batch));
-    return Normalized(At(x, p), m, call.Number("eps")) * call["scale"].data[p[1]] + call["bias"].data[p[1]];
+    return Normalized(At(x, p), m, call.Number("eps")) * call["scale"].data[p[1]] +
+           call["bias"].data[p[1]];
   });
 }
 
@@ -79,7 +83,8 @@ NaiveTensors BatchNorm(const NaiveCall& call) {
   return Y(Generate(x.shape, [&](const Place& p) {
     const int64_t c = p[1];
     const Moments m = {call["mean"].data[c], call["variance"].data[c], 1};
-    return Normalized(At(x, p), m, call.Number("eps")) * call["scale"].data[c] + call["bias"].data[c];
+    return Normalized(At(x, p), m, call.Number("eps")) * call["scale"].data[c] +
+           call["bias"].data[c];
   }));
 }
 
@@ -113,7 +118,9 @@ NaiveTensors LocalResponseNorm(const NaiveCall& call) {
 NaiveTensors WeightNorm(const NaiveCall& call) {
   const NaiveTensor& v = call["v"];
   return {{"w", Generate(v.shape, [&](const Place& p) {
-             const Row filter = Generate(Behind(v.shape, 1), [&](const Place& i) { return At(v, Joined({p[0]}, i)); }).data;
+             const Row filter = Generate(Behind(v.shape, 1), [&](const Place& i) {
+                                  return At(v, Joined({p[0]}, i));
+                                }).data;
              return call["g"].data[p[0]] * At(v, p) / NormOf(filter, 2);
            })}};
 }

@@ -7,9 +7,10 @@ const NaiveTable& NaiveOps() {
   static const NaiveTable& all = *[] {
     auto* table = new NaiveTable;
     for (NaiveTable (*family)() :
-         {NaiveMatmuls, NaiveConvolutions, NaivePools, NaiveSoftmaxes, NaiveLosses, NaiveNorms, NaiveAttentions,
-          NaiveEmbeddings, NaiveReductions, NaiveSorts, NaiveMoves, NaivePads, NaiveGathers, NaiveWindows,
-          NaiveResizes, NaiveSamples, NaiveQuantizations, NaiveRandoms, NaiveOptimizers, NaiveRecurrences}) {
+         {NaiveMatmuls, NaiveConvolutions,  NaivePools,      NaiveSoftmaxes,  NaiveLosses,
+          NaiveNorms,   NaiveAttentions,    NaiveEmbeddings, NaiveReductions, NaiveSorts,
+          NaiveMoves,   NaivePads,          NaiveGathers,    NaiveWindows,    NaiveResizes,
+          NaiveSamples, NaiveQuantizations, NaiveRandoms,    NaiveOptimizers, NaiveRecurrences}) {
       table->merge(family());
     }
     return table;

@@ -28,9 +28,12 @@ NaiveOp Optimizer(const std::vector<std::string>& states, Step step) {
   };
 }
 
-double Decayed(const NaiveCall& call, double g, const States& s) { return g + call.Number("weight_decay") * s.at("p"); }
+double Decayed(const NaiveCall& call, double g, const States& s) {
+  return g + call.Number("weight_decay") * s.at("p");
+}
 
-// torch.optim.SGD with dampening 0. Its first step sets the buffer to the gradient, which is what m = 0 gives.
+// torch.optim.SGD with dampening 0. Its first step sets the buffer to the gradient, which is
+// what m = 0 gives.
 void Sgd(const NaiveCall& call, double g, States& s) {
   s["m"] = call.Number("momentum") * s["m"] + Decayed(call, g, s);
   s["p"] -= call.Number("lr") * s["m"];
@@ -44,10 +47,12 @@ void Nesterov(const NaiveCall& call, double g, States& s) {
 
 // Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015, algorithm 1.
 void Adam(const NaiveCall& call, double g, States& s) {
-  const double beta1 = call.Number("beta1"), beta2 = call.Number("beta2"), step = call.Number("step");
+  const double beta1 = call.Number("beta1"), beta2 = call.Number("beta2"),
+               step = call.Number("step");
   s["m"] = beta1 * s["m"] + (1 - beta1) * g;
   s["v"] = beta2 * s["v"] + (1 - beta2) * g * g;
-  const double m_hat = s["m"] / (1 - std::pow(beta1, step)), v_hat = s["v"] / (1 - std::pow(beta2, step));
+  const double m_hat = s["m"] / (1 - std::pow(beta1, step)),
+               v_hat = s["v"] / (1 - std::pow(beta2, step));
   s["p"] -= call.Number("lr") * m_hat / (std::sqrt(v_hat) + call.Number("eps"));
 }
 

@@ -35,11 +35,13 @@ NaiveOp Pad(Mode mode, const Names& names) {
     const size_t leading = x.shape.size() - names.size();
     const double fill = call.params.count("value") ? call.Number("value") : 0;
     Place shape = x.shape;
-    for (size_t i = 0; i < names.size(); ++i) shape[leading + i] += call.Integer(names[i].first) + call.Integer(names[i].second);
+    for (size_t i = 0; i < names.size(); ++i)
+      shape[leading + i] += call.Integer(names[i].first) + call.Integer(names[i].second);
     return Y(Generate(shape, [&](const Place& p) {
       Place source = p;
       for (size_t i = 0; i < names.size(); ++i) {
-        source[leading + i] = mode(p[leading + i] - call.Integer(names[i].first), x.shape[leading + i]);
+        source[leading + i] =
+            mode(p[leading + i] - call.Integer(names[i].first), x.shape[leading + i]);
       }
       return At(x, source, fill);
     }));
@@ -51,14 +53,10 @@ NaiveOp Pad(Mode mode, const Names& names) {
 NaiveTable NaivePads() {
   const Names one = {{"before", "after"}}, two = {{"top", "bottom"}, {"left", "right"}};
   return {
-      {"pad", Pad(Constant, one)},
-      {"pad_reflect", Pad(Reflect, one)},
-      {"pad_edge", Pad(Edge, one)},
-      {"pad_wrap", Pad(Wrap, one)},
-      {"pad2d", Pad(Constant, two)},
-      {"pad2d_reflect", Pad(Reflect, two)},
-      {"pad2d_edge", Pad(Edge, two)},
-      {"pad2d_wrap", Pad(Wrap, two)},
+      {"pad", Pad(Constant, one)},    {"pad_reflect", Pad(Reflect, one)},
+      {"pad_edge", Pad(Edge, one)},   {"pad_wrap", Pad(Wrap, one)},
+      {"pad2d", Pad(Constant, two)},  {"pad2d_reflect", Pad(Reflect, two)},
+      {"pad2d_edge", Pad(Edge, two)}, {"pad2d_wrap", Pad(Wrap, two)},
   };
 }
 

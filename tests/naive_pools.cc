@@ -31,7 +31,8 @@ Members WindowAt(const NaiveTensor& x, const Sliding& sliding, const Place& p, d
 }
 
 // reduce() of each window's members.
-NaiveTensor Pool(const NaiveCall& call, double outside, const std::function<double(const Members&)>& reduce) {
+NaiveTensor Pool(const NaiveCall& call, double outside,
+                 const std::function<double(const Members&)>& reduce) {
   const NaiveTensor& x = call["x"];
   const Sliding sliding = SlidingOf(call);
   return Generate(Joined(First(x.shape, 2), sliding.Places(Behind(x.shape, 2))),
@@ -47,7 +48,8 @@ Row Values(const Members& members, bool inside_only) {
 }
 
 NaiveTensors MaxPool(const NaiveCall& call) {
-  return Y(Pool(call, -kInfinity, [](const Members& members) { return Largest(Values(members, false)); }));
+  return Y(Pool(call, -kInfinity,
+                [](const Members& members) { return Largest(Values(members, false)); }));
 }
 
 NaiveTensors MaxPoolIndices(const NaiveCall& call) {
@@ -56,7 +58,8 @@ NaiveTensors MaxPoolIndices(const NaiveCall& call) {
     const Member* best = &members[0];
     for (const Member& member : members) best = member.value > best->value ? &member : best;
     int64_t number = 0;
-    for (size_t axis = 0; axis < extents.size(); ++axis) number = number * extents[axis] + best->source[axis];
+    for (size_t axis = 0; axis < extents.size(); ++axis)
+      number = number * extents[axis] + best->source[axis];
     return static_cast<double>(number);
   });
   return {{"y", MaxPool(call).at("y")}, {"indices", indices}};
@@ -71,7 +74,9 @@ NaiveTensors AvgPoolInside(const NaiveCall& call) {
 }
 
 NaiveTensors LpPool(const NaiveCall& call) {
-  return Y(Pool(call, 0, [&](const Members& members) { return NormOf(Values(members, false), call.Number("p")); }));
+  return Y(Pool(call, 0, [&](const Members& members) {
+    return NormOf(Values(members, false), call.Number("p"));
+  }));
 }
 
 // The windows [floor(i H / out), ceil((i + 1) H / out)) of each axis, `out` from the $params named.
@@ -85,9 +90,12 @@ NaiveOp Adaptive(const std::vector<std::string>& names, double (*reduce)(const R
       ForEach(Behind(x.shape, 2), [&](const Place& source) {
         bool inside = true;
         for (size_t axis = 0; axis < out.size(); ++axis) {
-          const double length = static_cast<double>(x.shape[axis + 2]) / static_cast<double>(out[axis]);
-          const double place = static_cast<double>(p[axis + 2]), at = static_cast<double>(source[axis]);
-          inside = inside && at >= std::floor(place * length + 1e-9) && at < std::ceil((place + 1) * length - 1e-9);
+          const double length =
+              static_cast<double>(x.shape[axis + 2]) / static_cast<double>(out[axis]);
+          const double place = static_cast<double>(p[axis + 2]),
+                       at = static_cast<double>(source[axis]);
+          inside = inside && at >= std::floor(place * length + 1e-9) &&
+                   at < std::ceil((place + 1) * length - 1e-9);
         }
         if (inside) window.push_back(At(x, Joined(First(p, 2), source)));
       });
@@ -100,7 +108,9 @@ NaiveOp Global(const std::function<double(const NaiveCall&, const Row&)>& reduce
   return [=](const NaiveCall& call) {
     const NaiveTensor& x = call["x"];
     return Y(Generate(First(x.shape, 2), [&](const Place& p) {
-      return reduce(call, Generate(Behind(x.shape, 2), [&](const Place& s) { return At(x, Joined(p, s)); }).data);
+      return reduce(call, Generate(Behind(x.shape, 2), [&](const Place& s) {
+                            return At(x, Joined(p, s));
+                          }).data);
     }));
   };
 }
@@ -132,7 +142,8 @@ NaiveTable NaivePools() {
       {"adaptive_max_pool3d", Adaptive({"out_d", "out_h", "out_w"}, Largest)},
       {"global_avg_pool", Global([](const NaiveCall&, const Row& row) { return Mean(row); })},
       {"global_max_pool", Global([](const NaiveCall&, const Row& row) { return Largest(row); })},
-      {"global_lp_pool", Global([](const NaiveCall& call, const Row& row) { return NormOf(row, call.Number("p")); })},
+      {"global_lp_pool",
+       Global([](const NaiveCall& call, const Row& row) { return NormOf(row, call.Number("p")); })},
   };
 }
 

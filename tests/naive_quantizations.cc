@@ -15,18 +15,22 @@ double Quantized(double x, double scale, double zero, double low, double high) {
 
 NaiveOp Quantize(double low, double high) {
   return [=](const NaiveCall& call) {
-    return Y(Mapped(call["x"], [&](double x) { return Quantized(x, call.Number("scale"), call.Number("zero"), low, high); }));
+    return Y(Mapped(call["x"], [&](double x) {
+      return Quantized(x, call.Number("scale"), call.Number("zero"), low, high);
+    }));
   };
 }
 
 NaiveTensors Dequantize(const NaiveCall& call) {
-  return Y(Mapped(call["x"], [&](double x) { return (x - call.Number("zero")) * call.Number("scale"); }));
+  return Y(Mapped(call["x"],
+                  [&](double x) { return (x - call.Number("zero")) * call.Number("scale"); }));
 }
 
 NaiveTensors QuantizeChannels(const NaiveCall& call) {
   const NaiveTensor& x = call["x"];
   return Y(Generate(x.shape, [&](const Place& p) {
-    return Quantized(At(x, p), call["scale"].data[p.back()], call["zero"].data[p.back()], -128, 127);
+    return Quantized(At(x, p), call["scale"].data[p.back()], call["zero"].data[p.back()], -128,
+                     127);
   }));
 }
 

@@ -14,11 +14,13 @@ using Words = std::array<uint32_t, 4>;
 Words Round(const Words& c, uint32_t key0, uint32_t key1) {
   const uint64_t p = uint64_t{0xD2511F53} * c[0], q = uint64_t{0xCD9E8D57} * c[2];
   const auto high = [](uint64_t x) { return static_cast<uint32_t>(x >> 32); };
-  return {high(q) ^ c[1] ^ key0, static_cast<uint32_t>(q), high(p) ^ c[3] ^ key1, static_cast<uint32_t>(p)};
+  return {high(q) ^ c[1] ^ key0, static_cast<uint32_t>(q), high(p) ^ c[3] ^ key1,
+          static_cast<uint32_t>(p)};
 }
 
 Words Philox(Words counter, uint32_t key0, uint32_t key1) {
-  for (int round = 0; round < 10; ++round, key0 += 0x9E3779B9, key1 += 0xBB67AE85) counter = Round(counter, key0, key1);
+  for (int round = 0; round < 10; ++round, key0 += 0x9E3779B9, key1 += 0xBB67AE85)
+    counter = Round(counter, key0, key1);
   return counter;
 }
 
@@ -40,13 +42,15 @@ NaiveOp OfCounters(const std::vector<std::string>& results, Words (*f)(Words, ui
 }
 
 double Uniform(int64_t element, const NaiveCall& call) {
-  const Words words = Philox({static_cast<uint32_t>(element), 0, Word(call.Number("call")), 0}, Word(call.Number("seed")), 0);
+  const Words words = Philox({static_cast<uint32_t>(element), 0, Word(call.Number("call")), 0},
+                             Word(call.Number("seed")), 0);
   return std::ldexp(static_cast<double>(words[0] >> 8), -24);
 }
 
 NaiveTensors RandomUniform(const NaiveCall& call) {
   const int64_t columns = call.Integer("columns");
-  return Y(Generate({call.Integer("rows"), columns}, [&](const Place& p) { return Uniform(p[0] * columns + p[1], call); }));
+  return Y(Generate({call.Integer("rows"), columns},
+                    [&](const Place& p) { return Uniform(p[0] * columns + p[1], call); }));
 }
 
 NaiveTensors Dropout(const NaiveCall& call) {
@@ -64,7 +68,8 @@ NaiveTensors Dropout(const NaiveCall& call) {
 
 NaiveTable NaiveRandoms() {
   return {
-      {"philox_round", OfCounters({"e", "f", "g", "h"}, [](Words c, uint32_t a, uint32_t b) { return Round(c, a, b); })},
+      {"philox_round", OfCounters({"e", "f", "g", "h"},
+                                  [](Words c, uint32_t a, uint32_t b) { return Round(c, a, b); })},
       {"philox", OfCounters({"w", "x", "y", "z"}, Philox)},
       {"random_uniform", RandomUniform},
       {"dropout", Dropout},

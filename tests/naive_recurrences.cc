@@ -18,7 +18,8 @@ NaiveOp OnRows(const std::function<Row(const Row&)>& map) {
 NaiveOp OnPrefixes(const std::function<double(const Row&)>& reduce) {
   return OnRows([=](const Row& row) {
     Row result;
-    for (size_t i = 0; i < row.size(); ++i) result.push_back(reduce(Row(row.begin(), row.begin() + static_cast<int64_t>(i) + 1)));
+    for (size_t i = 0; i < row.size(); ++i)
+      result.push_back(reduce(Row(row.begin(), row.begin() + static_cast<int64_t>(i) + 1)));
     return result;
   });
 }
@@ -38,7 +39,8 @@ double LogSumExp(const Row& row) {
 
 Row SumsFrom(const Row& row) {
   Row result;
-  for (size_t i = 0; i < row.size(); ++i) result.push_back(Total(Row(row.begin() + static_cast<int64_t>(i), row.end())));
+  for (size_t i = 0; i < row.size(); ++i)
+    result.push_back(Total(Row(row.begin() + static_cast<int64_t>(i), row.end())));
   return result;
 }
 
@@ -80,7 +82,8 @@ NaiveTensors DiscountedSum(const NaiveCall& call) {
   return Y(MapRows(call["x"], [=](const Row& row) {
     Row result(row.size(), 0);
     for (size_t i = 0; i < row.size(); ++i) {
-      for (size_t k = i; k < row.size(); ++k) result[i] += std::pow(gamma, static_cast<double>(k - i)) * row[k];
+      for (size_t k = i; k < row.size(); ++k)
+        result[i] += std::pow(gamma, static_cast<double>(k - i)) * row[k];
     }
     return result;
   }));
@@ -104,18 +107,21 @@ NaiveTensors Lfilter(const NaiveCall& call) {
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 // What the gate (or -1: there is one alone) of unit j is of a vector, with its bias.
-double Affine(const NaiveTensor& w, const NaiveTensor& bias, int64_t gate, int64_t j, const Row& x) {
+double Affine(const NaiveTensor& w, const NaiveTensor& bias, int64_t gate, int64_t j,
+              const Row& x) {
   const Place at = gate < 0 ? Place{j} : Place{gate, j};
   double sum = At(bias, at);
   for (size_t i = 0; i < x.size(); ++i) sum += At(w, Joined(at, {static_cast<int64_t>(i)})) * x[i];
   return sum;
 }
 
-// A network's step: the state of one sequence (of several rows, the first is the output) and its input.
+// A network's step: the state of one sequence (of several rows, the first is the output)
+// and its input.
 using State = std::vector<Row>;
 using NetworkStep = std::function<State(const NaiveCall& call, const Row& x, const State& state)>;
 
-NaiveOp Network(const std::vector<std::string>& starts, const std::vector<std::string>& results, const NetworkStep& step) {
+NaiveOp Network(const std::vector<std::string>& starts, const std::vector<std::string>& results,
+                const NetworkStep& step) {
   return [=](const NaiveCall& call) {
     const Place shape = call["x"].shape;
     const int64_t units = call["h0"].shape[1];
@@ -127,7 +133,8 @@ NaiveOp Network(const std::vector<std::string>& starts, const std::vector<std::s
       for (int64_t t = 0; t < shape[0]; ++t) {
         state = step(call, RowAt(call["x"], {t, n}), state);
         for (size_t r = 0; r < results.size(); ++r) {
-          for (int64_t j = 0; j < units; ++j) Element(all[results[r]], {t, n, j}) = state[r][static_cast<size_t>(j)];
+          for (int64_t j = 0; j < units; ++j)
+            Element(all[results[r]], {t, n, j}) = state[r][static_cast<size_t>(j)];
         }
       }
     }
@@ -137,20 +144,24 @@ NaiveOp Network(const std::vector<std::string>& starts, const std::vector<std::s
 
 double Gate(const NaiveCall& call, int64_t gate, size_t j, const Row& x, const Row& h) {
   const int64_t unit = static_cast<int64_t>(j);
-  return Affine(call["wx"], call["bx"], gate, unit, x) + Affine(call["wh"], call["bh"], gate, unit, h);
+  return Affine(call["wx"], call["bx"], gate, unit, x) +
+         Affine(call["wh"], call["bh"], gate, unit, h);
 }
 
 State RnnStep(const NaiveCall& call, const Row& x, const State& state) {
   Row h;
-  for (size_t j = 0; j < state[0].size(); ++j) h.push_back(std::tanh(Gate(call, -1, j, x, state[0])));
+  for (size_t j = 0; j < state[0].size(); ++j)
+    h.push_back(std::tanh(Gate(call, -1, j, x, state[0])));
   return {h};
 }
 
 State LstmStep(const NaiveCall& call, const Row& x, const State& state) {
   Row h, c;
   for (size_t j = 0; j < state[0].size(); ++j) {
-    const double in = Sigmoid(Gate(call, 0, j, x, state[0])), forget = Sigmoid(Gate(call, 1, j, x, state[0]));
-    const double cell = std::tanh(Gate(call, 2, j, x, state[0])), out = Sigmoid(Gate(call, 3, j, x, state[0]));
+    const double in = Sigmoid(Gate(call, 0, j, x, state[0])),
+                 forget = Sigmoid(Gate(call, 1, j, x, state[0]));
+    const double cell = std::tanh(Gate(call, 2, j, x, state[0])),
+                 out = Sigmoid(Gate(call, 3, j, x, state[0]));
     c.push_back(forget * state[1][j] + in * cell);
     h.push_back(out * std::tanh(c.back()));
   }
@@ -160,7 +171,8 @@ State LstmStep(const NaiveCall& call, const Row& x, const State& state) {
 State GruStep(const NaiveCall& call, const Row& x, const State& state) {
   Row h;
   for (size_t j = 0; j < state[0].size(); ++j) {
-    const double reset = Sigmoid(Gate(call, 0, j, x, state[0])), update = Sigmoid(Gate(call, 1, j, x, state[0]));
+    const double reset = Sigmoid(Gate(call, 0, j, x, state[0])),
+                 update = Sigmoid(Gate(call, 1, j, x, state[0]));
     const int64_t unit = static_cast<int64_t>(j);
     const double fresh = std::tanh(Affine(call["wx"], call["bx"], 2, unit, x) +
                                    reset * Affine(call["wh"], call["bh"], 2, unit, state[0]));
@@ -204,7 +216,8 @@ NaiveTensors CtcLoss(const NaiveCall& call) {
     }
     before = now;
   }
-  return {{"loss", Scalar(-std::log(before.back() + (before.size() > 1 ? before[before.size() - 2] : 0)))}};
+  return {{"loss",
+           Scalar(-std::log(before.back() + (before.size() > 1 ? before[before.size() - 2] : 0)))}};
 }
 
 // Over all paths, in the order in which the op prefers equals.
@@ -217,7 +230,9 @@ NaiveTensors Viterbi(const NaiveCall& call) {
     for (int64_t t = 0; t < length; ++t) {
       const int64_t state = static_cast<int64_t>(path[static_cast<size_t>(t)]);
       score += At(call["x"], {t, state});
-      if (t > 0) score += At(call["transition"], {static_cast<int64_t>(path[static_cast<size_t>(t - 1)]), state});
+      if (t > 0)
+        score +=
+            At(call["transition"], {static_cast<int64_t>(path[static_cast<size_t>(t - 1)]), state});
     }
     if (score > most) most = score, best = path;
     size_t t = 0;
@@ -232,7 +247,8 @@ double EditDistance(const Row& a, const Row& b) {
   if (a.empty() || b.empty()) return static_cast<double>(a.size() + b.size());
   const Row shorter_a(a.begin(), a.end() - 1), shorter_b(b.begin(), b.end() - 1);
   const double changed = a.back() == b.back() ? 0 : 1;
-  return std::min({EditDistance(shorter_a, b) + 1, EditDistance(a, shorter_b) + 1, EditDistance(shorter_a, shorter_b) + changed});
+  return std::min({EditDistance(shorter_a, b) + 1, EditDistance(a, shorter_b) + 1,
+                   EditDistance(shorter_a, shorter_b) + changed});
 }
 
 }  // namespace
@@ -254,7 +270,8 @@ NaiveTable NaiveRecurrences() {
       {"selective_scan", SelectiveScan},
       {"ctc_loss", CtcLoss},
       {"viterbi", Viterbi},
-      {"edit_distance", [](const NaiveCall& call) {
+      {"edit_distance",
+       [](const NaiveCall& call) {
          return NaiveTensors{{"d", Scalar(EditDistance(call["a"].data, call["b"].data))}};
        }},
   };

@@ -59,23 +59,28 @@ NaiveTable NaiveReductions() {
       {"reduce_max", OnRows(Largest)},
       {"reduce_min", OnRows(Least)},
       {"reduce_any", OnRows([](const Row& row) { return Nonzeros(row) > 0; })},
-      {"reduce_all", OnRows([](const Row& row) { return Nonzeros(row) == static_cast<double>(row.size()); })},
+      {"reduce_all",
+       OnRows([](const Row& row) { return Nonzeros(row) == static_cast<double>(row.size()); })},
       {"count_nonzero", OnRows(Nonzeros)},
       {"norm_l1", OnRows([](const Row& row) { return Total(Magnitudes(row)); })},
       {"norm_l2", OnRows([](const Row& row) { return NormOf(row, 2); })},
       {"norm_inf", OnRows([](const Row& row) { return Largest(Magnitudes(row)); })},
       {"norm_lp",
        [](const NaiveCall& call) {
-         return Y(ReduceRows(call["x"], [&](const Row& row) { return NormOf(row, call.Number("p")); }));
+         return Y(
+             ReduceRows(call["x"], [&](const Row& row) { return NormOf(row, call.Number("p")); }));
        }},
       {"sum_squares", OnRows([](const Row& row) { return NormOf(row, 2) * NormOf(row, 2); })},
       {"variance",
        [](const NaiveCall& call) {
-         return Y(ReduceRows(call["x"], [&](const Row& row) { return Variance(row, call.Number("correction")); }));
+         return Y(ReduceRows(
+             call["x"], [&](const Row& row) { return Variance(row, call.Number("correction")); }));
        }},
       {"standard_deviation",
        [](const NaiveCall& call) {
-         return Y(ReduceRows(call["x"], [&](const Row& row) { return std::sqrt(Variance(row, call.Number("correction"))); }));
+         return Y(ReduceRows(call["x"], [&](const Row& row) {
+           return std::sqrt(Variance(row, call.Number("correction")));
+         }));
        }},
       {"trace", Trace},
   };

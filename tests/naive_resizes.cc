@@ -48,7 +48,8 @@ NaiveTensor Resized(const NaiveTensor& x, size_t axis, int64_t to, const std::st
       source[axis] = std::clamp<int64_t>(i, 0, from - 1);
       return At(x, source);
     };
-    const double at = Coordinate(coordinates, static_cast<double>(p[axis]), static_cast<double>(from), static_cast<double>(to));
+    const double at = Coordinate(coordinates, static_cast<double>(p[axis]),
+                                 static_cast<double>(from), static_cast<double>(to));
     if (mode == "nearest") return element(Nearest(rounding, at));
     double total = 0;
     const int64_t low = static_cast<int64_t>(std::floor(at)) - 2;
@@ -68,14 +69,16 @@ using namespace naive;
 
 NaiveOp OfOneAxis(const std::string& mode, const std::string& coordinates) {
   return [=](const NaiveCall& call) {
-    return Y(Resized(call["x"], call["x"].shape.size() - 1, call.Integer("out"), mode, coordinates, "floor"));
+    return Y(Resized(call["x"], call["x"].shape.size() - 1, call.Integer("out"), mode, coordinates,
+                     "floor"));
   };
 }
 
 NaiveOp OfTwoAxes(const std::string& mode, const std::string& coordinates) {
   return [=](const NaiveCall& call) {
     const size_t rank = call["x"].shape.size();
-    const NaiveTensor tall = Resized(call["x"], rank - 2, call.Integer("height"), mode, coordinates, "floor");
+    const NaiveTensor tall =
+        Resized(call["x"], rank - 2, call.Integer("height"), mode, coordinates, "floor");
     return Y(Resized(tall, rank - 1, call.Integer("width"), mode, coordinates, "floor"));
   };
 }

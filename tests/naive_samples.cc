@@ -41,7 +41,8 @@ NaiveOp GridSample(Sampling sampling) {
         row = std::clamp(row, 0.0, static_cast<double>(x.shape[2] - 1));
         column = std::clamp(column, 0.0, static_cast<double>(x.shape[3] - 1));
       }
-      if (sampling == Sampling::kNearest) row = std::nearbyint(row), column = std::nearbyint(column);
+      if (sampling == Sampling::kNearest)
+        row = std::nearbyint(row), column = std::nearbyint(column);
       return Bilinear(x, First(p, 2), row, column);
     }));
   };
@@ -67,17 +68,23 @@ Parts PartsOf(const NaiveCall& call, double begin, double end, int64_t parts) {
 
 NaiveTensors RoiAlign(const NaiveCall& call) {
   const NaiveTensor &x = call["x"], &boxes = call["boxes"];
-  const int64_t height = call.Integer("height"), width = call.Integer("width"), samples = call.Integer("samples");
+  const int64_t height = call.Integer("height"), width = call.Integer("width"),
+                samples = call.Integer("samples");
   return Y(Generate({boxes.shape[0], x.shape[1], height, width}, [&](const Place& p) {
     const Row box = RowAt(boxes, {p[0]});
-    const Parts rows = PartsOf(call, box[1], box[3], height), columns = PartsOf(call, box[0], box[2], width);
+    const Parts rows = PartsOf(call, box[1], box[3], height),
+                columns = PartsOf(call, box[0], box[2], width);
     const Place at = {static_cast<int64_t>(call["batch"].data[p[0]]), p[1]};
     const auto place = [&](const Parts& parts, int64_t part, int64_t sample) {
-      return parts.begin + parts.step * (static_cast<double>(part) + (static_cast<double>(sample) + 0.5) / static_cast<double>(samples));
+      return parts.begin +
+             parts.step * (static_cast<double>(part) +
+                           (static_cast<double>(sample) + 0.5) / static_cast<double>(samples));
     };
-    return Sum({samples, samples}, [&](const Place& s) {
-             return RoiSample(x, at, place(rows, p[2], s[0]), place(columns, p[3], s[1]));
-           }) / static_cast<double>(samples * samples);
+    return Sum({samples, samples},
+               [&](const Place& s) {
+                 return RoiSample(x, at, place(rows, p[2], s[0]), place(columns, p[3], s[1]));
+               }) /
+           static_cast<double>(samples * samples);
   }));
 }
 

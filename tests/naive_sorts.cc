@@ -25,7 +25,8 @@ Row Order(const Row& row, bool down) {
 Row Ranks(const Row& row, bool down) {
   const Row order = Order(row, down);
   Row ranks(row.size());
-  for (size_t i = 0; i < order.size(); ++i) ranks[static_cast<size_t>(order[i])] = static_cast<double>(i);
+  for (size_t i = 0; i < order.size(); ++i)
+    ranks[static_cast<size_t>(order[i])] = static_cast<double>(i);
   return ranks;
 }
 
@@ -34,7 +35,9 @@ NaiveTensor Indices(const NaiveTensor& x, bool down) {
 }
 
 NaiveTensor Taken(const NaiveTensor& x, const NaiveTensor& indices) {
-  return Generate(indices.shape, [&](const Place& p) { return At(x, WithLast(p, static_cast<int64_t>(At(indices, p)))); });
+  return Generate(indices.shape, [&](const Place& p) {
+    return At(x, WithLast(p, static_cast<int64_t>(At(indices, p))));
+  });
 }
 
 // Elements begin .. end - 1 of the last axis of the indices, and what stands there.
@@ -67,12 +70,20 @@ NaiveTable NaiveSorts() {
       {"arg_max", [](const NaiveCall& call) { return Y(ReduceRows(call["x"], ArgMax)); }},
       {"arg_min", [](const NaiveCall& call) { return Y(ReduceRows(call["x"], ArgMin)); }},
       {"rank",
-       [](const NaiveCall& call) { return Y(MapRows(call["x"], [](const Row& row) { return Ranks(row, false); })); }},
+       [](const NaiveCall& call) {
+         return Y(MapRows(call["x"], [](const Row& row) { return Ranks(row, false); }));
+       }},
       {"rank_descending",
-       [](const NaiveCall& call) { return Y(MapRows(call["x"], [](const Row& row) { return Ranks(row, true); })); }},
+       [](const NaiveCall& call) {
+         return Y(MapRows(call["x"], [](const Row& row) { return Ranks(row, true); }));
+       }},
       {"sort", [](const NaiveCall& call) { return Part(call, false, 0, call["x"].shape.back()); }},
-      {"sort_descending", [](const NaiveCall& call) { return Part(call, true, 0, call["x"].shape.back()); }},
-      {"argsort", [](const NaiveCall& call) { return NaiveTensors{{"indices", Indices(call["x"], false)}}; }},
+      {"sort_descending",
+       [](const NaiveCall& call) { return Part(call, true, 0, call["x"].shape.back()); }},
+      {"argsort",
+       [](const NaiveCall& call) {
+         return NaiveTensors{{"indices", Indices(call["x"], false)}};
+       }},
       {"topk", [](const NaiveCall& call) { return Part(call, true, 0, call.Integer("k")); }},
       {"bottomk", [](const NaiveCall& call) { return Part(call, false, 0, call.Integer("k")); }},
       {"kth_value", [](const NaiveCall& call) { return One(call, call.Integer("k") - 1); }},

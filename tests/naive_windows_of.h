@@ -17,7 +17,8 @@ struct Sliding {
     for (size_t axis = 0; axis < extents.size(); ++axis) {
       const int64_t reach = dilation * (window[axis] - 1) + 1;
       places.push_back(0);
-      for (int64_t begin = 0; begin + reach <= extents[axis] + 2 * pad; begin += stride) ++places.back();
+      for (int64_t begin = 0; begin + reach <= extents[axis] + 2 * pad; begin += stride)
+        ++places.back();
     }
     return places;
   }

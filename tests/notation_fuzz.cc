@@ -11,7 +11,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
-  const absl::StatusOr<nestor::Module> module = nestor::Module::Parse(text, &nestor::MacroLibrary());
+  const absl::StatusOr<nestor::Module> module =
+      nestor::Module::Parse(text, &nestor::MacroLibrary());
   if (!module.ok()) return 0;
   const absl::StatusOr<nestor::Op> op = module->Instantiate("", {});
   if (!op.ok()) return 0;

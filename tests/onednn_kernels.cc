@@ -1,4 +1,5 @@
-// oneDNN describes memory by type, sizes and strides, as a view does, so views are wrapped and not copied.
+// oneDNN describes memory by type, sizes and strides, as a view does, so views are wrapped
+// and not copied.
 #include "tests/onednn_kernels.h"
 
 #include <stdexcept>
@@ -29,7 +30,8 @@ dnnl::memory::desc AnyLayoutOf(const dnnl::memory::desc& layout) {
 
 std::vector<PeerKernel> OneDnnKernels() {
   std::vector<PeerKernel> all;
-  for (const auto& kernels : {OneDnnContractions(), OneDnnRows(), OneDnnPoolings(), OneDnnElementwise()}) {
+  for (const auto& kernels :
+       {OneDnnContractions(), OneDnnRows(), OneDnnPoolings(), OneDnnElementwise()}) {
     all.insert(all.end(), kernels.begin(), kernels.end());
   }
   return all;

@@ -14,7 +14,7 @@ namespace nestor {
 
 // An argument of a primitive, and the op's tensor that it is.
 struct OneDnnTensor {
-  int argument;      // DNNL_ARG_..
+  int argument;  // DNNL_ARG_..
   dnnl::memory::desc layout;
   const TensorView* view;
   bool result = false;
@@ -25,17 +25,23 @@ dnnl::memory::desc DescOf(const TensorView& view);
 // The same shape, in whatever layout oneDNN prefers.
 dnnl::memory::desc AnyLayoutOf(const dnnl::memory::desc& layout);
 
-inline OneDnnTensor InputOf(int argument, const TensorView& view) { return {argument, DescOf(view), &view}; }
-inline OneDnnTensor ResultOf(int argument, const TensorView& view) { return {argument, DescOf(view), &view, true}; }
+inline OneDnnTensor InputOf(int argument, const TensorView& view) {
+  return {argument, DescOf(view), &view};
+}
+inline OneDnnTensor ResultOf(int argument, const TensorView& view) {
+  return {argument, DescOf(view), &view, true};
+}
 
 // Runs the primitive of `description` on the tensors; `others` is memory of its own, such as a
 // workspace. Throws dnnl::error.
 template <class Primitive>
-void Execute(const typename Primitive::primitive_desc& description, const std::vector<OneDnnTensor>& tensors,
+void Execute(const typename Primitive::primitive_desc& description,
+             const std::vector<OneDnnTensor>& tensors,
              const std::vector<bench::OneDnnArgument>& others = {}) {
   std::vector<bench::OneDnnArgument> arguments = others;
   for (const OneDnnTensor& tensor : tensors) {
-    arguments.push_back({tensor.argument, dnnl::memory(tensor.layout, bench::OneDnnEngine(), tensor.view->data),
+    arguments.push_back({tensor.argument,
+                         dnnl::memory(tensor.layout, bench::OneDnnEngine(), tensor.view->data),
                          tensor.result});
   }
   const bench::OneDnnCall call(Primitive(description), description, arguments);
@@ -52,8 +58,10 @@ Kernel FromOneDnn(Body body) {
       body(call);
       return absl::OkStatus();
     } catch (const dnnl::error& error) {
-      const bool declines = error.status == dnnl_unimplemented || error.status == dnnl_invalid_arguments;
-      return absl::Status(declines ? absl::StatusCode::kUnimplemented : absl::StatusCode::kInternal, error.what());
+      const bool declines =
+          error.status == dnnl_unimplemented || error.status == dnnl_invalid_arguments;
+      return absl::Status(declines ? absl::StatusCode::kUnimplemented : absl::StatusCode::kInternal,
+                          error.what());
     }
   };
 }

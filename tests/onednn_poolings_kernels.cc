@@ -20,9 +20,10 @@ Window WindowOf(const KernelCall& k) {
   return {{stride, stride}, {kernel, kernel}, {pad, pad}};
 }
 
-Forward::primitive_desc ForwardOf(dnnl::prop_kind kind, algorithm how, const TensorView& x, const TensorView& y,
-                                  const Window& w) {
-  return {Forward::desc(kind, how, DescOf(x), DescOf(y), w.stride, w.kernel, w.pad, w.pad), OneDnnEngine()};
+Forward::primitive_desc ForwardOf(dnnl::prop_kind kind, algorithm how, const TensorView& x,
+                                  const TensorView& y, const Window& w) {
+  return {Forward::desc(kind, how, DescOf(x), DescOf(y), w.stride, w.kernel, w.pad, w.pad),
+          OneDnnEngine()};
 }
 
 template <algorithm how>
@@ -32,9 +33,10 @@ void Pool(const KernelCall& k) {
                    {InputOf(DNNL_ARG_SRC, x), ResultOf(DNNL_ARG_DST, y)});
 }
 
-Backward::primitive_desc BackwardOf(algorithm how, const TensorView& g_x, const TensorView& g_y, const Window& w,
-                                    const Forward::primitive_desc& forward) {
-  return {Backward::desc(how, DescOf(g_x), DescOf(g_y), w.stride, w.kernel, w.pad, w.pad), OneDnnEngine(), forward};
+Backward::primitive_desc BackwardOf(algorithm how, const TensorView& g_x, const TensorView& g_y,
+                                    const Window& w, const Forward::primitive_desc& forward) {
+  return {Backward::desc(how, DescOf(g_x), DescOf(g_y), w.stride, w.kernel, w.pad, w.pad),
+          OneDnnEngine(), forward};
 }
 
 void AveragePoolGradient(const KernelCall& k) {
@@ -67,19 +69,25 @@ std::vector<PeerKernel> OneDnnPoolings() {
   const Op average_gradient = GradientOf("avg_pool2d", {"x"}, {"g_y"});
   // A window; one that does not lie in the padding alone.
   const auto window = CheckOptions().Where("H + 2*$pad >= $k", "W + 2*$pad >= $k");
-  const auto inside = CheckOptions(window).Where("$pad < $k", "H > 0", "W > 0", "H + $pad >= $k", "W + $pad >= $k");
+  const auto inside =
+      CheckOptions(window).Where("$pad < $k", "H > 0", "W > 0", "H + $pad >= $k", "W + $pad >= $k");
   constexpr auto kAverage = algorithm::pooling_avg_include_padding;
-  return {{"pooling_max, any padding", "max_pool2d", FromOneDnn(Pool<algorithm::pooling_max>), window,
-           "a window of padding alone gives the least finite number"},
-          {"pooling_max", "max_pool2d", FromOneDnn(Pool<algorithm::pooling_max>), inside},
-          {"pooling_max, infinities and NaN", "max_pool2d", FromOneDnn(Pool<algorithm::pooling_max>),
-           CheckOptions(inside).Values({true}), "a NaN is no greatest"},
-          {"pooling_max, backward", max_gradient, FromOneDnn(MaxPoolGradient), inside,
-           "among equals the first gets all"},
-          {"pooling_avg_include_padding, no window too", "avg_pool2d", FromOneDnn(Pool<kAverage>), {},
-           "dies of SIGFPE where the result is empty"},
-          {"pooling_avg_include_padding", "avg_pool2d", FromOneDnn(Pool<kAverage>), window},
-          {"pooling_avg_include_padding, backward", average_gradient, FromOneDnn(AveragePoolGradient), window}};
+  return {
+      {"pooling_max, any padding", "max_pool2d", FromOneDnn(Pool<algorithm::pooling_max>), window,
+       "a window of padding alone gives the least finite number"},
+      {"pooling_max", "max_pool2d", FromOneDnn(Pool<algorithm::pooling_max>), inside},
+      {"pooling_max, infinities and NaN", "max_pool2d", FromOneDnn(Pool<algorithm::pooling_max>),
+       CheckOptions(inside).Values({true}), "a NaN is no greatest"},
+      {"pooling_max, backward", max_gradient, FromOneDnn(MaxPoolGradient), inside,
+       "among equals the first gets all"},
+      {"pooling_avg_include_padding, no window too",
+       "avg_pool2d",
+       FromOneDnn(Pool<kAverage>),
+       {},
+       "dies of SIGFPE where the result is empty"},
+      {"pooling_avg_include_padding", "avg_pool2d", FromOneDnn(Pool<kAverage>), window},
+      {"pooling_avg_include_padding, backward", average_gradient, FromOneDnn(AveragePoolGradient),
+       window}};
 }
 
 }  // namespace nestor

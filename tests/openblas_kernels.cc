@@ -32,26 +32,29 @@ absl::optional<Matrix> MatrixOf(const TensorView& view) {
 
 CBLAS_TRANSPOSE Transposed(bool transposed) { return transposed ? CblasTrans : CblasNoTrans; }
 
-void Gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float alpha, const Matrix& a,
-          const Matrix& b, float beta, const Matrix& c) {
-  cblas_sgemm(order, ta, tb, m, n, k, alpha, static_cast<float*>(a.data), a.ld, static_cast<float*>(b.data), b.ld,
-              beta, static_cast<float*>(c.data), c.ld);
+void Gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k,
+          float alpha, const Matrix& a, const Matrix& b, float beta, const Matrix& c) {
+  cblas_sgemm(order, ta, tb, m, n, k, alpha, static_cast<float*>(a.data), a.ld,
+              static_cast<float*>(b.data), b.ld, beta, static_cast<float*>(c.data), c.ld);
 }
-void Gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, double alpha,
-          const Matrix& a, const Matrix& b, double beta, const Matrix& c) {
-  cblas_dgemm(order, ta, tb, m, n, k, alpha, static_cast<double*>(a.data), a.ld, static_cast<double*>(b.data), b.ld,
-              beta, static_cast<double*>(c.data), c.ld);
+void Gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k,
+          double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c) {
+  cblas_dgemm(order, ta, tb, m, n, k, alpha, static_cast<double*>(a.data), a.ld,
+              static_cast<double*>(b.data), b.ld, beta, static_cast<double*>(c.data), c.ld);
 }
 
 // c = alpha a b + beta c. The order is that of c, in which operands of the other order are
 // transposed ones.
 template <class T>
-absl::Status Product(const TensorView& a, const TensorView& b, const TensorView& c, T alpha = 1, T beta = 0) {
+absl::Status Product(const TensorView& a, const TensorView& b, const TensorView& c, T alpha = 1,
+                     T beta = 0) {
   const auto left = MatrixOf(a), right = MatrixOf(b), result = MatrixOf(c);
   if (!left || !right || !result) return absl::UnimplementedError("not a matrix of BLAS");
-  Gemm(result->transposed ? CblasColMajor : CblasRowMajor, Transposed(left->transposed != result->transposed),
+  Gemm(result->transposed ? CblasColMajor : CblasRowMajor,
+       Transposed(left->transposed != result->transposed),
        Transposed(right->transposed != result->transposed), static_cast<int>(c.shape[0]),
-       static_cast<int>(c.shape[1]), static_cast<int>(a.shape[1]), alpha, *left, *right, beta, *result);
+       static_cast<int>(c.shape[1]), static_cast<int>(a.shape[1]), alpha, *left, *right, beta,
+       *result);
   return absl::OkStatus();
 }
 
@@ -75,10 +78,12 @@ absl::Status ScaledProduct(const KernelCall& k) {
   return Product<T>(k.view("a"), k.view("b"), k.view("y"), k.param<T>("alpha"), k.param<T>("beta"));
 }
 
-void Gemv(CBLAS_TRANSPOSE t, int m, int n, const Matrix& a, const float* x, int dx, float* y, int dy) {
+void Gemv(CBLAS_TRANSPOSE t, int m, int n, const Matrix& a, const float* x, int dx, float* y,
+          int dy) {
   cblas_sgemv(CblasRowMajor, t, m, n, 1, static_cast<float*>(a.data), a.ld, x, dx, 0, y, dy);
 }
-void Gemv(CBLAS_TRANSPOSE t, int m, int n, const Matrix& a, const double* x, int dx, double* y, int dy) {
+void Gemv(CBLAS_TRANSPOSE t, int m, int n, const Matrix& a, const double* x, int dx, double* y,
+          int dy) {
   cblas_dgemv(CblasRowMajor, t, m, n, 1, static_cast<double*>(a.data), a.ld, x, dx, 0, y, dy);
 }
 
@@ -89,8 +94,8 @@ absl::Status MatrixVector(const KernelCall& k) {
   const int dx = static_cast<int>(k.stride("x", 0)), dy = static_cast<int>(k.stride("y", 0));
   if (!a || dx <= 0 || dy <= 0) return absl::UnimplementedError("not a matrix or vector of BLAS");
   const int m = static_cast<int>(k.dim("M")), n = static_cast<int>(k.dim("N"));
-  Gemv(Transposed(a->transposed), a->transposed ? n : m, a->transposed ? m : n, *a, k.input<T>("x"), dx,
-       k.output<T>("y"), dy);
+  Gemv(Transposed(a->transposed), a->transposed ? n : m, a->transposed ? m : n, *a, k.input<T>("x"),
+       dx, k.output<T>("y"), dy);
   return absl::OkStatus();
 }
 
@@ -126,12 +131,16 @@ constexpr char kNorm[] = "op nrm2(x: T[N]) -> (y) { y = sqrt(sum[i](square(x[i])
 template <class T>
 void AddKernels(char letter, std::vector<PeerKernel>& kernels) {
   const DType type = DTypeOf<T>();
-  const auto options = [&](Layouts layouts) { return CheckOptions().Types({type}).Layouts(layouts); };
+  const auto options = [&](Layouts layouts) {
+    return CheckOptions().Types({type}).Layouts(layouts);
+  };
   const auto name = [&](const char* rest) { return std::string(1, letter) + rest; };
   kernels.push_back({name("gemm"), "matmul", Matmul<T>, options(Layouts::kTransposed)});
-  kernels.push_back({name("gemm, gradients of matmul"), GradientOf("matmul", {"a", "b"}, {"g_c", "a", "b"}, type),
-                     MatmulGradient<T>, options(Layouts::kTransposed)});
-  kernels.push_back({name("gemm with alpha and beta"), kGemm, ScaledProduct<T>, options(Layouts::kTransposed),
+  kernels.push_back({name("gemm, gradients of matmul"),
+                     GradientOf("matmul", {"a", "b"}, {"g_c", "a", "b"}, type), MatmulGradient<T>,
+                     options(Layouts::kTransposed)});
+  kernels.push_back({name("gemm with alpha and beta"), kGemm, ScaledProduct<T>,
+                     options(Layouts::kTransposed),
                      "where alpha is 0 nothing is multiplied: a sum that overflows"});
   kernels.push_back({name("gemm, alpha and beta of BLAS"), kBlasGemm, ScaledProduct<T>,
                      options(Layouts::kTransposed).Values({true}),
@@ -140,7 +149,8 @@ void AddKernels(char letter, std::vector<PeerKernel>& kernels) {
                      options(Layouts::kTransposed).Values({true})});
   kernels.push_back({name("gemv"), kGemv, MatrixVector<T>, options(Layouts::kTransposed),
                      "where N is 0 the result is not written"});
-  kernels.push_back({name("gemv, N > 0"), kGemv, MatrixVector<T>, options(Layouts::kTransposed).Where("N > 0")});
+  kernels.push_back(
+      {name("gemv, N > 0"), kGemv, MatrixVector<T>, options(Layouts::kTransposed).Where("N > 0")});
   kernels.push_back({name("dot"), kDot, DotProduct<T>, options(Layouts::kContiguous)});
   kernels.push_back({name("nrm2"), kNorm, EuclideanNorm<T>, options(Layouts::kContiguous),
                      "squares do not underflow or overflow, as they do in the op"});

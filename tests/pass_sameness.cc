@@ -21,7 +21,8 @@ Finding CheckAgain(const Pass& pass, const Program& program, const std::string& 
   const auto changed = pass.run(again);
   if (!changed.ok()) return absl::StrCat("again: ", changed.status().ToString());
   const std::string second = loop::ToText(again);
-  if (*changed || second != text) return absl::StrCat("is not idempotent:\n", text, "again:\n", second);
+  if (*changed || second != text)
+    return absl::StrCat("is not idempotent:\n", text, "again:\n", second);
   return absl::nullopt;
 }
 
@@ -63,20 +64,22 @@ Finding CheckPass(const Pass& pass, Program& program, Subject& subject, Counts& 
   if (Finding finding = CheckAgain(pass, program, after)) return finding;
   const auto parsed = loop::ParseProgram(after);
   if (!parsed.ok()) return absl::StrCat(parsed.status().message(), both);
-  if (loop::ToText(*parsed) != after) return absl::StrCat("prints as\n", loop::ToText(*parsed), both);
+  if (loop::ToText(*parsed) != after)
+    return absl::StrCat("prints as\n", loop::ToText(*parsed), both);
   // What cannot run need not fail in the same way: a pass may remove the reason.
   if (!subject.want.ok()) return absl::nullopt;
   const Results got = Run(program, subject.inputs);
   if (IsLimit(got)) return absl::nullopt;
-  Finding finding = pass.reorders_rounding ? CheckBounds(got, subject, counts) : Compare(subject.want, got, "changed", counts);
+  Finding finding = pass.reorders_rounding ? CheckBounds(got, subject, counts)
+                                           : Compare(subject.want, got, "changed", counts);
   if (finding) return absl::StrCat(*finding, both);
   return absl::nullopt;
 }
 
 }  // namespace
 
-Finding CheckPasses(const fusion::Pipeline& pipeline, const Program& unfused, Program program, const RunInputs& inputs,
-                    Counts& counts, int& bounded) {
+Finding CheckPasses(const fusion::Pipeline& pipeline, const Program& unfused, Program program,
+                    const RunInputs& inputs, Counts& counts, int& bounded) {
   Subject subject{unfused, inputs, Run(program, inputs), bounded};
   ++counts.programs;
   if (!subject.want.ok()) ++counts.refused;

@@ -15,8 +15,8 @@ namespace nestor {
 // changed nothing has not touched the program. Results of a pass that reorders rounding
 // lie within the proven bounds of `unfused` instead, and are what later passes must keep:
 // such checks are added to `bounded`.
-Finding CheckPasses(const fusion::Pipeline& pipeline, const loop::Program& unfused, loop::Program program,
-                    const RunInputs& inputs, Counts& counts, int& bounded);
+Finding CheckPasses(const fusion::Pipeline& pipeline, const loop::Program& unfused,
+                    loop::Program program, const RunInputs& inputs, Counts& counts, int& bounded);
 
 }  // namespace nestor
 

@@ -21,8 +21,8 @@ void Copy(const TensorView& from, const TensorView& to) {
   while (NextIndex(from.shape, absl::MakeSpan(index)));
 }
 
-Op GradientOf(const std::string& op, const std::vector<std::string>& wrt, const std::vector<std::string>& given,
-              DType type) {
+Op GradientOf(const std::string& op, const std::vector<std::string>& wrt,
+              const std::vector<std::string>& given, DType type) {
   ArgumentSpecs specs;
   const auto variable = CheckedOp(op).TypeVariableArguments();
   NESTOR_CHECK(variable.ok(), variable.status().ToString());

@@ -25,7 +25,7 @@ std::vector<PeerKernel> OpenBlasKernels();
 
 // Of the files onednn_*_kernels.cc; together they are OneDnnKernels.
 std::vector<PeerKernel> OneDnnContractions();
-std::vector<PeerKernel> OneDnnRows();      // softmax, layer normalisation
+std::vector<PeerKernel> OneDnnRows();  // softmax, layer normalisation
 std::vector<PeerKernel> OneDnnPoolings();
 std::vector<PeerKernel> OneDnnElementwise();
 std::vector<PeerKernel> OneDnnKernels();
@@ -37,8 +37,8 @@ void Copy(const TensorView& from, const TensorView& to);
 
 // The gradient program of a macro op or an op's text, of what `given` names, for arguments
 // of this type where they take any.
-Op GradientOf(const std::string& op, const std::vector<std::string>& wrt, const std::vector<std::string>& given,
-              DType type = DType::kF32);
+Op GradientOf(const std::string& op, const std::vector<std::string>& wrt,
+              const std::vector<std::string>& given, DType type = DType::kF32);
 
 }  // namespace nestor
 

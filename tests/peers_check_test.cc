@@ -29,7 +29,8 @@ void Judge(const PeerKernel& peer) {
   const absl::StatusOr<CheckReport> report = CheckKernel(peer.op, peer.kernel, OptionsFor(peer));
   ASSERT_TRUE(report.ok()) << peer.name << ": " << report.status();
   absl::PrintF("| %s | %d | %d | %s | %.2g |\n", peer.name, report->trials, report->skipped,
-               report->IsRight() ? "right" : std::string(Name(report->fault)), report->histogram.largest);
+               report->IsRight() ? "right" : std::string(Name(report->fault)),
+               report->histogram.largest);
   if (peer.finding.empty()) EXPECT_TRUE(report->IsRight()) << peer.name << ": " << *report;
   else absl::PrintF("%s; known: %s\n", report->ToString(), peer.finding);
   std::fflush(stdout);

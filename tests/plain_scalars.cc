@@ -54,7 +54,8 @@ Bits EncodeF16(long double x) {
   if (magnitude < 0x1p-14L) return sign | static_cast<Bits>(magnitude * 0x1p24L);
   int exponent;
   const long double fraction = std::frexp(magnitude, &exponent);  // in [1/2, 1)
-  return sign | (static_cast<Bits>(exponent + 14) << 10) | static_cast<Bits>((2 * fraction - 1) * 1024);
+  return sign | (static_cast<Bits>(exponent + 14) << 10) |
+         static_cast<Bits>((2 * fraction - 1) * 1024);
 }
 
 }  // namespace
@@ -77,7 +78,8 @@ namespace {
 long double DecodeF16(Bits bits) {
   const int exponent = static_cast<int>((bits >> 10) & 31);
   const long double fraction = static_cast<long double>(bits & 1023);
-  long double magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+  long double magnitude =
+      exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
   if (exponent == 31) {
     magnitude = fraction == 0 ? std::numeric_limits<long double>::infinity()
                               : std::numeric_limits<long double>::quiet_NaN();
@@ -89,7 +91,9 @@ bool HasNoSign(DType type) { return type == DType::kBool || Name(type)[0] == 'u'
 
 }  // namespace
 
-Int128 ToInteger(DType type, Bits bits) { return HasNoSign(type) ? Int128{bits} : Int128{static_cast<int64_t>(bits)}; }
+Int128 ToInteger(DType type, Bits bits) {
+  return HasNoSign(type) ? Int128{bits} : Int128{static_cast<int64_t>(bits)};
+}
 
 long double ToReal(DType type, Bits bits) {
   switch (type) {
@@ -109,7 +113,8 @@ int WidthOf(DType type) { return type == DType::kBool ? 1 : 8 * ByteSize(type); 
 
 Int128 LeastOf(DType type) { return HasNoSign(type) ? 0 : -(Int128{1} << (WidthOf(type) - 1)); }
 Int128 GreatestOf(DType type) {
-  return HasNoSign(type) ? (Int128{1} << WidthOf(type)) - 1 : (Int128{1} << (WidthOf(type) - 1)) - 1;
+  return HasNoSign(type) ? (Int128{1} << WidthOf(type)) - 1
+                         : (Int128{1} << (WidthOf(type) - 1)) - 1;
 }
 
 Bits Wrap(DType type, Int128 x) {
@@ -216,7 +221,8 @@ absl::optional<Int128> IntegerOp(ScalarOp op, DType type, Int128 a, Int128 b) {
     case ScalarOp::kOr: return a | b;
     case ScalarOp::kXor: return a ^ b;
     case ScalarOp::kShl: return wide_shift ? 0 : Product(a, Int128{1} << static_cast<int>(b));
-    case ScalarOp::kShr: return wide_shift ? (a < 0 ? -1 : 0) : FloorQuotient(a, Int128{1} << static_cast<int>(b));
+    case ScalarOp::kShr:
+      return wide_shift ? (a < 0 ? -1 : 0) : FloorQuotient(a, Int128{1} << static_cast<int>(b));
     default: return absl::nullopt;
   }
 }
@@ -267,7 +273,8 @@ Bits Apply(ScalarOp op, DType operand, DType target, const Bits* v) {
   if (IsFloat(operand)) {
     if (const auto y = FloatOpOnBits(op, operand, v, arity)) return *y;
   } else {
-    const auto y = IntegerOp(op, operand, ToInteger(operand, v[0]), arity > 1 ? ToInteger(operand, v[1]) : 0);
+    const auto y =
+        IntegerOp(op, operand, ToInteger(operand, v[0]), arity > 1 ? ToInteger(operand, v[1]) : 0);
     if (y) return Wrap(operand, *y);
   }
   return FunctionOf(op, operand, target)(v);

@@ -1,14 +1,14 @@
-// A failure is shrunk by making the program of the same seed with fewer nodes, which is a prefix of it,
-// and by asking for one result at a time. A crash leaves no time for that: its handler prints the
-// seed.
+// A failure is shrunk by making the program of the same seed with fewer nodes, which is a prefix
+// of it, and by asking for one result at a time. A crash leaves no time for that: its handler
+// prints the seed.
 #include "tests/random_programs.h"
 
+#include <unistd.h>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
-#include <unistd.h>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -37,8 +37,8 @@ void PrintCurrentCase(int) {
 void SetCurrentCase(absl::string_view what, uint64_t seed) {
   std::signal(SIGABRT, PrintCurrentCase);
   std::signal(SIGSEGV, PrintCurrentCase);
-  std::snprintf(current_case, sizeof current_case, "crashed in %s seed %llu\n", std::string(what).c_str(),
-                static_cast<unsigned long long>(seed));
+  std::snprintf(current_case, sizeof current_case, "crashed in %s seed %llu\n",
+                std::string(what).c_str(), static_cast<unsigned long long>(seed));
 }
 
 namespace {
@@ -75,7 +75,8 @@ std::string Shrunk(uint64_t seed, const GeneratorOptions& options, const Propert
 
 }  // namespace
 
-void TestPrograms(absl::string_view what, int64_t count, const GeneratorOptions& base, const Property& property) {
+void TestPrograms(absl::string_view what, int64_t count, const GeneratorOptions& base,
+                  const Property& property) {
   const uint64_t first = Setting("NESTOR_RANDOM_SEED", 1);
   count = Setting("NESTOR_RANDOM_COUNT", count);
   Counts counts;

@@ -27,7 +27,8 @@ using Property = std::function<Finding(const Op&, uint64_t, Counts&)>;
 
 // Draws `count` programs of up to base.nodes micro-ops and holds each against the
 // property: a gtest failure for each of the first that fail.
-void TestPrograms(absl::string_view what, int64_t count, const GeneratorOptions& base, const Property& property);
+void TestPrograms(absl::string_view what, int64_t count, const GeneratorOptions& base,
+                  const Property& property);
 
 }  // namespace nestor
 

@@ -55,7 +55,8 @@ Finding CheckPrinting(const Op& op, const RunInputs& inputs, const Results& want
   if (!module.ok()) return absl::StrCat("Parse of PrintOp: ", module.status().message());
   const auto parsed = module->Instantiate("", {});
   if (!parsed.ok()) return absl::StrCat("Instantiate of PrintOp: ", parsed.status().message());
-  if (!SameOp(op, *parsed)) return absl::StrCat("PrintOp parses to another op, which prints as\n", PrintOp(*parsed));
+  if (!SameOp(op, *parsed))
+    return absl::StrCat("PrintOp parses to another op, which prints as\n", PrintOp(*parsed));
   if (parsed->equalities.empty() && parsed->range_checks.empty()) return absl::nullopt;
   return Compare(want, Run(Lower(*parsed), inputs), "the op that PrintOp parses to", counts);
 }
@@ -131,8 +132,9 @@ Tree RandomTree(Random& random, IndexPool& pool, int depth) {
     tree.built = pool.Symbol(tree.value == 0 ? "N" : "M");
     return tree;
   } else {
-    const IndexKind binary = random.Pick({IndexKind::kAdd, IndexKind::kAdd, IndexKind::kMul, IndexKind::kMul,
-                                          IndexKind::kDiv, IndexKind::kMod, IndexKind::kMin, IndexKind::kMax});
+    const IndexKind binary =
+        random.Pick({IndexKind::kAdd, IndexKind::kAdd, IndexKind::kMul, IndexKind::kMul,
+                     IndexKind::kDiv, IndexKind::kMod, IndexKind::kMin, IndexKind::kMax});
     tree.kind = kind == 10 ? IndexKind::kLoad : binary;
     tree.value = kind == 10 ? random.Below(2) : 0;
     tree.args.push_back(RandomTree(random, pool, depth - 1));
@@ -149,7 +151,8 @@ struct Zeros {
   bool irregular = false, affine = false;
 };
 
-absl::optional<int64_t> ValueOf(const IndexPool& pool, const Tree& tree, const Point& point, Zeros& zeros) {
+absl::optional<int64_t> ValueOf(const IndexPool& pool, const Tree& tree, const Point& point,
+                                Zeros& zeros) {
   std::vector<int64_t> args;
   bool defined = true;
   for (const Tree& arg : tree.args) {
@@ -174,26 +177,35 @@ absl::optional<int64_t> ValueOf(const IndexPool& pool, const Tree& tree, const P
     (pool.HasVar(divisor) || pool.HasLoad(divisor) ? zeros.irregular : zeros.affine) = true;
     return absl::nullopt;
   }
-  const int64_t quotient = static_cast<int64_t>(std::floor(static_cast<double>(args[0]) / static_cast<double>(args[1])));
+  const int64_t quotient =
+      static_cast<int64_t>(std::floor(static_cast<double>(args[0]) / static_cast<double>(args[1])));
   return tree.kind == IndexKind::kDiv ? quotient : args[0] - quotient * args[1];
 }
 
 absl::optional<int64_t> ValueOf(const IndexPool& pool, IndexId id, const Point& point) {
-  return EvaluateIndex(pool, id, [&](const IndexNode& node, absl::Span<const int64_t> args) -> absl::optional<int64_t> {
-    if (node.kind == IndexKind::kVar) return point[node.value];
-    if (node.kind == IndexKind::kLoad) return Gathered(node.value, args[0]);
-    return point[kVars + (pool.SymbolNameAt(node.value) == "N" ? 0 : 1)];
-  });
+  return EvaluateIndex(
+      pool, id,
+      [&](const IndexNode& node, absl::Span<const int64_t> args) -> absl::optional<int64_t> {
+        if (node.kind == IndexKind::kVar) return point[node.value];
+        if (node.kind == IndexKind::kLoad) return Gathered(node.value, args[0]);
+        return point[kVars + (pool.SymbolNameAt(node.value) == "N" ? 0 : 1)];
+      });
 }
 
 std::string TextOf(const IndexPool& pool, IndexId id) {
-  return IndexText(pool, id, {[](int64_t v) { return absl::StrCat("i", v); }, [](int64_t t) { return absl::StrCat("t", t); }});
+  return IndexText(pool, id,
+                   {[](int64_t v) { return absl::StrCat("i", v); },
+                    [](int64_t t) { return absl::StrCat("t", t); }});
 }
 
 std::string TextOf(const Tree& tree) {
   std::vector<std::string> args;
   for (const Tree& arg : tree.args) args.push_back(TextOf(arg));
-  if (args.empty()) return absl::StrCat(tree.kind == IndexKind::kVar ? "i" : tree.kind == IndexKind::kSymbol ? "s" : "", tree.value);
+  if (args.empty())
+    return absl::StrCat(tree.kind == IndexKind::kVar      ? "i"
+                        : tree.kind == IndexKind::kSymbol ? "s"
+                                                          : "",
+                        tree.value);
   return absl::StrCat("kind", static_cast<int>(tree.kind), "(", absl::StrJoin(args, ", "), ")");
 }
 
@@ -218,14 +230,16 @@ TEST(Random, Gradients) {
 }
 
 TEST(Random, ConstructorsKeepTheMeaning) {
-  const uint64_t first = Setting("NESTOR_RANDOM_SEED", 1), count = Setting("NESTOR_RANDOM_COUNT", 10000);
+  const uint64_t first = Setting("NESTOR_RANDOM_SEED", 1),
+                 count = Setting("NESTOR_RANDOM_COUNT", 10000);
   for (uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     SetCurrentCase("constructors", seed);
     GeneratorOptions options;
     for (options.nodes = 1 + static_cast<int>(seed % 12); options.nodes > 0; --options.nodes) {
       const Finding finding = CheckConstructors(seed, options);
       if (!finding) break;
-      ADD_FAILURE() << "constructors seed " << seed << ", " << options.nodes << " nodes: " << *finding << "\n"
+      ADD_FAILURE() << "constructors seed " << seed << ", " << options.nodes
+                    << " nodes: " << *finding << "\n"
                     << PrintOp(RandomOp(seed, options));
     }
   }
@@ -233,26 +247,31 @@ TEST(Random, ConstructorsKeepTheMeaning) {
 
 // `built` has the value of `tree` at `there`, written over the indices of `point`.
 // A division by zero may be hidden where it is affine: 0*(i/N) is 0.
-void ExpectValue(const IndexPool& pool, const Tree& tree, const Point& there, IndexId built, const Point& point,
-                 uint64_t seed) {
+void ExpectValue(const IndexPool& pool, const Tree& tree, const Point& there, IndexId built,
+                 const Point& point, uint64_t seed) {
   Zeros zeros;
   const auto want = ValueOf(pool, tree, there, zeros);
   const bool moved = built != tree.built;
   if (!want && (zeros.affine || (moved && zeros.irregular))) return;
   const auto got = ValueOf(pool, built, point);
-  const auto shown = [](absl::optional<int64_t> v) { return v ? absl::StrCat(*v) : std::string("nothing"); };
+  const auto shown = [](absl::optional<int64_t> v) {
+    return v ? absl::StrCat(*v) : std::string("nothing");
+  };
   EXPECT_EQ(shown(got), shown(want)) << "index seed " << seed << ": " << TextOf(tree) << " is "
                                      << TextOf(pool, built) << " at " << absl::StrJoin(point, ", ");
 }
 
 TEST(Random, IndexExpressionsKeepTheirValue) {
-  const uint64_t first = Setting("NESTOR_RANDOM_SEED", 1), count = Setting("NESTOR_RANDOM_COUNT", 30000);
+  const uint64_t first = Setting("NESTOR_RANDOM_SEED", 1),
+                 count = Setting("NESTOR_RANDOM_COUNT", 30000);
   for (uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     Random random(seed);
     IndexPool pool;
     const Tree tree = RandomTree(random, pool, 4);
-    const Tree moved[] = {RandomTree(random, pool, 1), RandomTree(random, pool, 1), RandomTree(random, pool, 1)};
-    const IndexId substituted = SubstituteVars(pool, tree.built, {moved[0].built, moved[1].built, moved[2].built});
+    const Tree moved[] = {RandomTree(random, pool, 1), RandomTree(random, pool, 1),
+                          RandomTree(random, pool, 1)};
+    const IndexId substituted =
+        SubstituteVars(pool, tree.built, {moved[0].built, moved[1].built, moved[2].built});
     for (int i = 0; i < 8; ++i) {
       Point point;
       for (int v = 0; v < kVars; ++v) point.push_back(random.Below(5));

@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "check/engines/engines.h"
-#include "check/random.h"
 #include "check/engines/trial_programs.h"
+#include "check/random.h"
 #include "fusion/pipeline.h"
 #include "jit/codegen/operations.h"
 #include "jit/codegen/translate.h"
@@ -31,7 +31,8 @@
 namespace nestor {
 namespace {
 
-constexpr const char* kMicroOps[] = {"input", "param", "constant", "index", "reindex", "map", "reduce", "scatter", "carry", "recurrence"};
+constexpr const char* kMicroOps[] = {"input", "param",  "constant", "index", "reindex",
+                                     "map",   "reduce", "scatter",  "carry", "recurrence"};
 constexpr size_t kCarry = 8;  // has no operands
 constexpr jit::Isa kSets[] = {jit::Isa::kAvx2, jit::Isa::kAvx512};
 
@@ -43,7 +44,8 @@ void CountPairs(const Op& op, Counts& pairs) {
   for (int i = 0; i < op.graph.size(); ++i) {
     if (!live[static_cast<size_t>(i)]) continue;
     VisitOperands(op.graph, NodeId{i}, [&](NodeId operand) {
-      ++pairs[absl::StrCat(kMicroOps[op.graph[NodeId{i}].op.index()], " of ", kMicroOps[op.graph[operand].op.index()])];
+      ++pairs[absl::StrCat(kMicroOps[op.graph[NodeId{i}].op.index()], " of ",
+                           kMicroOps[op.graph[operand].op.index()])];
     });
   }
 }
@@ -58,7 +60,8 @@ Counts AllPairs() {
   return pairs;
 }
 
-void CountPasses(const fusion::Pipeline& pipeline, absl::string_view what, loop::Program& program, Counts& passes) {
+void CountPasses(const fusion::Pipeline& pipeline, absl::string_view what, loop::Program& program,
+                 Counts& passes) {
   fusion::RunOptions run;
   run.observer = [&](const fusion::PassReport& report, const loop::Program&) {
     passes[absl::StrCat(what, report.pass.name)] += report.changed ? 1 : 0;
@@ -83,13 +86,15 @@ void CountOperations(loop::Program program, jit::Isa isa, Counts& operations) {
 // As a variant for a class of sizes is compiled (jit/size_classes.h).
 loop::Program OfSmallSizes(loop::Program program, Random& random) {
   jit::SizeClass constants;
-  for (const std::string& name : jit::SymbolsOf(program).computed_with) constants.emplace_back(name, random.Between(1, 3));
+  for (const std::string& name : jit::SymbolsOf(program).computed_with)
+    constants.emplace_back(name, random.Between(1, 3));
   return jit::WithConstants(std::move(program), constants);
 }
 
 Counts AllOperations() {
   Counts operations;
-  for (int i = 0; i < jit::kNumOpcodes; ++i) operations[std::string(jit::Info(static_cast<jit::Opcode>(i)).name)] = 0;
+  for (int i = 0; i < jit::kNumOpcodes; ++i)
+    operations[std::string(jit::Info(static_cast<jit::Opcode>(i)).name)] = 0;
   return operations;
 }
 
@@ -126,4 +131,6 @@ void PrintReach(uint64_t programs) {
 }  // namespace
 }  // namespace nestor
 
-int main(int argc, char** argv) { nestor::PrintReach(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 4000); }
+int main(int argc, char** argv) {
+  nestor::PrintReach(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 4000);
+}

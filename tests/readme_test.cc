@@ -88,7 +88,8 @@ TEST_P(Page, ShellSnippetsPrintWhatTheyShow) {
     for (const Step& step : Steps(block)) {
       ++commands;
       // A file is shown by cat: it is what the README says it is.
-      if (absl::StartsWith(step.command, "cat ")) std::ofstream(step.command.substr(4)) << step.output;
+      if (absl::StartsWith(step.command, "cat "))
+        std::ofstream(step.command.substr(4)) << step.output;
       EXPECT_EQ(WithoutTimes(Output(step.command)), WithoutTimes(step.output)) << step.command;
     }
   }
@@ -97,7 +98,8 @@ TEST_P(Page, ShellSnippetsPrintWhatTheyShow) {
   Output(absl::StrCat("rm -rf ", directory));
 }
 INSTANTIATE_TEST_SUITE_P(Pages, Page,
-                         testing::Values("README.md", "docs/check.md", "docs/macro_ops.md", "examples/check_a_kernel/README.md"));
+                         testing::Values("README.md", "docs/check.md", "docs/macro_ops.md",
+                                         "examples/check_a_kernel/README.md"));
 
 // What stands behind the mark is the command's output: where it is not, put it there.
 TEST(MacroOpsPage, HasTheTableOfToday) {
@@ -114,12 +116,11 @@ TEST(Readme, CppSnippetIsTheTour) {
   const std::string begin = "// README begins\n", end = "// README ends\n";
   const size_t from = source.find(begin) + begin.size();
   EXPECT_EQ(blocks[0], source.substr(from, source.find(end) - from));
-  EXPECT_EQ(Output("examples/tour"),
-            "[1.0, 4.0, 9.0]\n"
-            "op f_grad(g_y: f32[N], x: f32[N]) -> (g_x) {\n"
-            "  t0[i] = g_y[i] * x[i]\n"
-            "  g_x[i] = t0[i] + t0[i]\n"
-            "}\n");
+  EXPECT_EQ(Output("examples/tour"), "[1.0, 4.0, 9.0]\n"
+                                     "op f_grad(g_y: f32[N], x: f32[N]) -> (g_x) {\n"
+                                     "  t0[i] = g_y[i] * x[i]\n"
+                                     "  g_x[i] = t0[i] + t0[i]\n"
+                                     "}\n");
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ struct Counts {
 void CountPoints(const std::vector<ReferenceTensor>& results, Counts& counts) {
   for (const ReferenceTensor& result : results) {
     counts.elements += static_cast<int64_t>(result.elements.size());
-    for (const Enclosure& e : result.elements) counts.points += OnlyMember(result.type, e).has_value();
+    for (const Enclosure& e : result.elements)
+      counts.points += OnlyMember(result.type, e).has_value();
   }
 }
 
@@ -69,7 +70,8 @@ void MarkForShuffling(const loop::Program& program, loop::Scope& scope) {
   }
 }
 
-std::string NotEnclosed(const std::vector<ReferenceTensor>& want, const std::vector<Tensor>& got, absl::string_view how) {
+std::string NotEnclosed(const std::vector<ReferenceTensor>& want, const std::vector<Tensor>& got,
+                        absl::string_view how) {
   for (size_t i = 0; i < want.size(); ++i) {
     const absl::Status status = CheckEnclosed(want[i], got[i]);
     if (!status.ok()) return absl::StrCat(how, ": result ", i, " ", status.message());
@@ -86,10 +88,12 @@ std::string Violation(loop::Program program, const RunInputs& inputs, Counts& co
   ++counts.programs;
   if (!native.ok()) {
     ++counts.refused;
-    return reference.ok() ? absl::StrCat("the reference runs, but: ", native.status().ToString()) : "";
+    return reference.ok() ? absl::StrCat("the reference runs, but: ", native.status().ToString())
+                          : "";
   }
   if (!reference.ok()) {
-    if (!absl::StrContains(reference.status().message(), "undecided")) return reference.status().ToString();
+    if (!absl::StrContains(reference.status().message(), "undecided"))
+      return reference.status().ToString();
     ++counts.undecided;
     return "";
   }
@@ -99,7 +103,8 @@ std::string Violation(loop::Program program, const RunInputs& inputs, Counts& co
   for (loop::Block& block : program.blocks) MarkForShuffling(program, block.body);
   options.shuffle_seed = counts.programs;
   const auto shuffled = Interpret(program, inputs, options);
-  return shuffled.ok() ? NotEnclosed(*reference, *shuffled, "shuffled") : shuffled.status().ToString();
+  return shuffled.ok() ? NotEnclosed(*reference, *shuffled, "shuffled")
+                       : shuffled.status().ToString();
 }
 
 // What is tested of an op drawn; nullopt for none.
@@ -119,17 +124,21 @@ void TestPrograms(int64_t count, const GeneratorOptions& base, Derived derived =
   Counts counts;
   for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
     GeneratorOptions options = base;
-    for (options.nodes = 1; options.nodes <= 1 + static_cast<int>(seed % base.nodes); ++options.nodes) {
+    for (options.nodes = 1; options.nodes <= 1 + static_cast<int>(seed % base.nodes);
+         ++options.nodes) {
       const absl::optional<Op> op = derived(RandomOp(seed, options));
       if (!op) continue;
       const RandomInputsResult made = RandomInputs(*op, seed);
       const std::string violation = Violation(Lower(*op), made.inputs, counts);
-      EXPECT_EQ(violation, "") << "seed " << seed << "\n" << PrintOp(*op) << "\n" << InputsText(made.inputs);
+      EXPECT_EQ(violation, "") << "seed " << seed << "\n"
+                               << PrintOp(*op) << "\n"
+                               << InputsText(made.inputs);
       if (!violation.empty()) break;
     }
   }
   std::cerr << counts.programs << " programs, refused by both " << counts.refused << ", undecided "
-            << counts.undecided << ", of " << counts.elements << " elements " << counts.points << " are single values\n";
+            << counts.undecided << ", of " << counts.elements << " elements " << counts.points
+            << " are single values\n";
   EXPECT_LE(counts.undecided, counts.programs / 100 + 3);
 }
 
@@ -180,7 +189,9 @@ Tensor DrawTensor(DType type, const SampleArgument& arg, Engine& random) {
   for (double& value : values) {
     const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
     const int64_t bound = arg.bound.value_or(10);
-    value = !IsFloat(type) ? static_cast<double>(random() % bound) : arg.bound ? unit * bound : 4 * unit - 2;
+    value = !IsFloat(type) ? static_cast<double>(random() % bound)
+            : arg.bound    ? unit * bound
+                           : 4 * unit - 2;
   }
   return Tensor::Of(type, arg.shape, values);
 }
@@ -202,13 +213,14 @@ Tensor Converted(const Tensor& x, DType type) {
 }
 
 // The op in `type`, on values of the type `drawn`.
-absl::Status Prepare(const MacroOp& macro, const Sample& sample, DType type, uint64_t seed, SampleRun& run,
-                     absl::optional<DType> drawn = absl::nullopt) {
+absl::Status Prepare(const MacroOp& macro, const Sample& sample, DType type, uint64_t seed,
+                     SampleRun& run, absl::optional<DType> drawn = absl::nullopt) {
   Engine random(seed);
   ArgumentSpecs specs;
   for (const SampleArgument& arg : sample.args) {
     const DType arg_type = ArgumentType(MacroLibrary().Syntax(macro.name), arg.name, type);
-    const DType drawn_type = ArgumentType(MacroLibrary().Syntax(macro.name), arg.name, drawn.value_or(type));
+    const DType drawn_type =
+        ArgumentType(MacroLibrary().Syntax(macro.name), arg.name, drawn.value_or(type));
     specs[arg.name] = {arg_type, static_cast<int>(arg.shape.size())};
     run.tensors[arg.name] = DrawTensor(drawn_type, arg, random);
     if (drawn_type != arg_type) run.tensors[arg.name] = Converted(run.tensors[arg.name], arg_type);
@@ -219,7 +231,8 @@ absl::Status Prepare(const MacroOp& macro, const Sample& sample, DType type, uin
   for (const ParamInfo& param : op->params) {
     if (param.value) run.inputs.params[param.name] = *param.value;
   }
-  for (const auto& [name, literal] : sample.params) run.inputs.params[name] = *ParseLiteral(literal, op->FindParam(name)->type);
+  for (const auto& [name, literal] : sample.params)
+    run.inputs.params[name] = *ParseLiteral(literal, op->FindParam(name)->type);
   run.program = Lower(*op);
   return absl::OkStatus();
 }
@@ -255,14 +268,17 @@ TEST(Reference, HoldsTheBitsOfMacroOps) {
       }
     }
     std::nth_element(ulps.begin(), ulps.begin() + ulps.size() / 2, ulps.end());
-    std::cerr << macro.name << ": f32 enclosures of " << (ulps.empty() ? 0 : ulps[ulps.size() / 2]) << " ulps\n";
+    std::cerr << macro.name << ": f32 enclosures of " << (ulps.empty() ? 0 : ulps[ulps.size() / 2])
+              << " ulps\n";
   }
 }
 
 // An evaluation in a wider type throughout, rounded at its end, is one that stays wider.
 TEST(Reference, HoldsWiderEvaluationsOfMacroOps) {
-  constexpr std::pair<DType, DType> kTypes[] = {
-      {DType::kF32, DType::kF64}, {DType::kBF16, DType::kF32}, {DType::kF16, DType::kF32}, {DType::kBF16, DType::kF64}};
+  constexpr std::pair<DType, DType> kTypes[] = {{DType::kF32, DType::kF64},
+                                                {DType::kBF16, DType::kF32},
+                                                {DType::kF16, DType::kF32},
+                                                {DType::kBF16, DType::kF64}};
   int runs = 0, undecided = 0;
   int64_t only_wider = 0;
   for (const MacroOp& macro : MacroOps()) {
@@ -273,11 +289,13 @@ TEST(Reference, HoldsWiderEvaluationsOfMacroOps) {
         ASSERT_TRUE(Prepare(macro, sample, own, 5, written).ok());
         ASSERT_TRUE(Prepare(macro, sample, wider, 5, computed, own).ok());
         for (auto& [name, value] : computed.inputs.params) {
-          if (IsFloat(value.type)) value = Scalar::Of(value.type, written.inputs.params.at(name).ToDouble());
+          if (IsFloat(value.type))
+            value = Scalar::Of(value.type, written.inputs.params.at(name).ToDouble());
         }
         const auto results = Interpret(computed.program, computed.inputs);
         ASSERT_TRUE(results.ok()) << results.status();
-        const auto want = InterpretReference(written.program, written.inputs, {}, Precision::kAsWrittenOrWider);
+        const auto want =
+            InterpretReference(written.program, written.inputs, {}, Precision::kAsWrittenOrWider);
         const auto narrow = InterpretReference(written.program, written.inputs);
         ASSERT_TRUE(narrow.ok());
         ++runs;
@@ -285,13 +303,15 @@ TEST(Reference, HoldsWiderEvaluationsOfMacroOps) {
         if (!want.ok()) continue;
         for (size_t r = 0; r < want->size(); ++r) {
           const Tensor rounded = Converted((*results)[r], (*want)[r].type);
-          EXPECT_TRUE(CheckEnclosed((*want)[r], rounded).ok()) << CheckEnclosed((*want)[r], rounded);
+          EXPECT_TRUE(CheckEnclosed((*want)[r], rounded).ok())
+              << CheckEnclosed((*want)[r], rounded);
           only_wider += !CheckEnclosed((*narrow)[r], rounded).ok();
         }
       }
     }
   }
-  std::cerr << runs << " runs, undecided " << undecided << "; " << only_wider << " results are right only so\n";
+  std::cerr << runs << " runs, undecided " << undecided << "; " << only_wider
+            << " results are right only so\n";
   EXPECT_LE(undecided, runs / 50);
   EXPECT_GE(only_wider, 10);
 }
@@ -309,9 +329,11 @@ TEST(Reference, RejectsMovedElementsOfMacroOps) {
       for (const ReferenceTensor& result : *reference) {
         for (const Enclosure& e : result.elements) {
           if (result.type != DType::kF32 || !e.HasFinite()) continue;
-          const long double width = std::max((e.high - e.low) * 2, FormatOf(DType::kF32).Ulp(e.high));
+          const long double width =
+              std::max((e.high - e.low) * 2, FormatOf(DType::kF32).Ulp(e.high));
           const float moved = static_cast<float>(e.high + width);
-          EXPECT_FALSE(Encloses(e, Scalar::Of(DType::kF32, moved))) << macro.name << " " << moved << " in " << ToString(e);
+          EXPECT_FALSE(Encloses(e, Scalar::Of(DType::kF32, moved)))
+              << macro.name << " " << moved << " in " << ToString(e);
         }
       }
     }

@@ -79,11 +79,13 @@ Measured InChild(absl::FunctionRef<Measured()> measure) {
 }
 
 // Every input of a program, written once so that it is resident.
-std::vector<Tensor> MakeTensors(const loop::SizedProgram& sized, const std::vector<loop::TensorId>& ids) {
+std::vector<Tensor> MakeTensors(const loop::SizedProgram& sized,
+                                const std::vector<loop::TensorId>& ids) {
   std::vector<Tensor> tensors;
   for (loop::TensorId id : ids) {
     const std::vector<int64_t> extents = sized.Extents(id).value();
-    tensors.push_back(Tensor::Create(sized.program()[id].type, Dims(extents.begin(), extents.end())).value());
+    tensors.push_back(
+        Tensor::Create(sized.program()[id].type, Dims(extents.begin(), extents.end())).value());
     const int byte = IsFloat(sized.program()[id].type) ? 0x3c : 0;  // of floats, about 0.01
     if (tensors.back().num_bytes() > 0) {
       std::memset(tensors.back().data(), byte, static_cast<size_t>(tensors.back().num_bytes()));
@@ -99,7 +101,8 @@ struct Call {
         inputs(MakeTensors(sized, program.inputs)), outputs(MakeTensors(sized, program.outputs)) {}
 
   void Run(const jit::Executable& executable, jit::Workspace& workspace) const {
-    const std::vector<TensorView> given(inputs.begin(), inputs.end()), results(outputs.begin(), outputs.end());
+    const std::vector<TensorView> given(inputs.begin(), inputs.end()),
+        results(outputs.begin(), outputs.end());
     const absl::Status status = executable.Run({given, results, {}, &sizes}, &workspace);
     NESTOR_CHECK(status.ok(), status.ToString());
   }
@@ -113,7 +116,8 @@ struct Call {
 Measured MeasureCompiled(const Op& op, const loop::Sizes& small, const loop::Sizes& sizes) {
   jit::CompileOptions options;
   options.executor = &jit::InlineExecutor();
-  options.prefetching_bytes = options.streaming_bytes = 0;  // else large arguments have code of their own
+  // Else large arguments have code of their own.
+  options.prefetching_bytes = options.streaming_bytes = 0;
   options.size_classes.variants = 0;  // and so may other sizes than `small`
   const auto executable = jit::Compile(Lower(op), options).value();
   {
@@ -122,7 +126,8 @@ Measured MeasureCompiled(const Op& op, const loop::Sizes& small, const loop::Siz
   }
   const Call call(executable->program(), sizes);
   loop::Statistics statistics;
-  const absl::Status sound = loop::MeasureMemory(call.sized, executable->kernel().plan(), statistics);
+  const absl::Status sound =
+      loop::MeasureMemory(call.sized, executable->kernel().plan(), statistics);
   NESTOR_CHECK(sound.ok(), sound.ToString());
   Measured measured;
   measured.planned = statistics.arena_bytes + statistics.private_bytes;
@@ -135,11 +140,16 @@ Measured MeasureCompiled(const Op& op, const loop::Sizes& small, const loop::Siz
 
 void ExpectAsPlanned(const std::string& name, const Measured& measured, double code) {
   const auto mebibytes = [](int64_t bytes) { return static_cast<double>(bytes) / kMiB; };
-  std::cout << name << ": " << mebibytes(measured.resident) << " MiB resident, " << mebibytes(measured.planned)
-            << " MiB planned, " << mebibytes(measured.code) << " MiB of code\n";
-  EXPECT_LE(static_cast<double>(measured.resident), 1.05 * static_cast<double>(measured.planned) + code) << name;
+  std::cout << name << ": " << mebibytes(measured.resident) << " MiB resident, "
+            << mebibytes(measured.planned) << " MiB planned, " << mebibytes(measured.code)
+            << " MiB of code\n";
+  EXPECT_LE(static_cast<double>(measured.resident),
+            1.05 * static_cast<double>(measured.planned) + code)
+      << name;
   // Otherwise it is not the run that is measured.
-  EXPECT_GE(static_cast<double>(measured.resident), 0.95 * static_cast<double>(measured.lower_bound)) << name;
+  EXPECT_GE(static_cast<double>(measured.resident),
+            0.95 * static_cast<double>(measured.lower_bound))
+      << name;
 }
 
 // A quarter of ResNet-50's channels: a sixteenth of the time.
@@ -153,15 +163,18 @@ loop::Sizes SizesOfResNet(int64_t n, int64_t extent) {
 }
 
 TEST(ResidentMemory, OfResNetForward) {
-  const Measured measured = InChild([] { return MeasureCompiled(ResNet50(), SizesOfResNet(1, 64), SizesOfResNet(4, 224)); });
+  const Measured measured = InChild(
+      [] { return MeasureCompiled(ResNet50(), SizesOfResNet(1, 64), SizesOfResNet(4, 224)); });
   ExpectAsPlanned("forward", measured, static_cast<double>(measured.code));
 }
 
 // Of four images: fewer rows run without tiles, and then what would be packed for the tiles of
 // the last layer is planned, but not touched.
 TEST(ResidentMemory, OfResNetGradient) {
-  const Measured measured =
-      InChild([] { return MeasureCompiled(ResNetGradient({3, 4, 6, 3}), SizesOfResNet(4, 64), SizesOfResNet(4, 160)); });
+  const Measured measured = InChild([] {
+    return MeasureCompiled(ResNetGradient({3, 4, 6, 3}), SizesOfResNet(4, 64),
+                           SizesOfResNet(4, 160));
+  });
   ExpectAsPlanned("gradient", measured, static_cast<double>(measured.code));
 }
 
@@ -186,9 +199,10 @@ Measured MeasureInterpreted(const loop::Program& program, int64_t n) {
 
 TEST(ResidentMemory, OfTheInterpreter) {
   // Two temporaries are needed at once, of six.
-  const auto op = Parse("op chain(x: f32[N]) -> (y) { a[i] = x[N - 1 - i] + x[i]; b[i] = a[N - 1 - i] + x[i];"
-                        " c[i] = b[N - 1 - i] + x[i]; d[i] = c[N - 1 - i] + x[i]; e[i] = d[N - 1 - i] + x[i];"
-                        " f[i] = e[N - 1 - i] + x[i]; y[i] = f[N - 1 - i] + x[i] }");
+  const auto op =
+      Parse("op chain(x: f32[N]) -> (y) { a[i] = x[N - 1 - i] + x[i]; b[i] = a[N - 1 - i] + x[i];"
+            " c[i] = b[N - 1 - i] + x[i]; d[i] = c[N - 1 - i] + x[i]; e[i] = d[N - 1 - i] + x[i];"
+            " f[i] = e[N - 1 - i] + x[i]; y[i] = f[N - 1 - i] + x[i] }");
   ASSERT_TRUE(op.ok()) << op.status();
   const Measured measured = InChild([&] { return MeasureInterpreted(Lower(*op), 1 << 20); });
   ExpectAsPlanned("interpreter", measured, 0);

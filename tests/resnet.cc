@@ -1,5 +1,5 @@
-// The network is written as text in the notation, as a user would write it: macro ops called by name, one
-// set of arguments for each convolution.
+// The network is written as text in the notation, as a user would write it: macro ops called by
+// name, one set of arguments for each convolution.
 #include "tests/resnet.h"
 
 #include "absl/strings/str_cat.h"
@@ -45,7 +45,8 @@ class Writer {
     absl::StrAppend(&body_, "  ", y, " = linear(", x, ", w_out, b_out)\n");
     if (loss) absl::StrAppend(&body_, "  loss = cross_entropy(logits, labels)\n");
     return absl::StrCat(kParts, "op resnet(x: f32[N, C0, H, W], ", absl::StrJoin(args_, ", "),
-                        loss ? ", labels: i64[N]" : "", ") -> (", loss ? "loss" : "y", ") {\n", body_, "}\n");
+                        loss ? ", labels: i64[N]" : "", ") -> (", loss ? "loss" : "y", ") {\n",
+                        body_, "}\n");
   }
 
  private:
@@ -60,12 +61,14 @@ class Writer {
     return y;
   }
 
-  std::string Convolution(const std::string& x, const std::string& in, const std::string& out, int window, int stride) {
+  std::string Convolution(const std::string& x, const std::string& in, const std::string& out,
+                          int window, int stride) {
     const int n = weights_++;
-    args_.push_back(absl::StrCat("w", n, ": f32[", out, ", ", in, ", ", window, ", ", window, "], s", n, ": f32[", out,
-                                 "], b", n, ": f32[", out, "]"));
+    args_.push_back(absl::StrCat("w", n, ": f32[", out, ", ", in, ", ", window, ", ", window,
+                                 "], s", n, ": f32[", out, "], b", n, ": f32[", out, "]"));
     const std::string t = absl::StrCat("t", next_++), y = absl::StrCat("t", next_++);
-    absl::StrAppend(&body_, "  ", t, " = conv2d(", x, ", w", n, "; stride=", stride, ", pad=", window / 2, ")\n");
+    absl::StrAppend(&body_, "  ", t, " = conv2d(", x, ", w", n, "; stride=", stride,
+                    ", pad=", window / 2, ")\n");
     absl::StrAppend(&body_, "  ", y, " = normalised(", t, ", s", n, ", b", n, ")\n");
     return y;
   }

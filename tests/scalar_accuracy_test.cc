@@ -1,7 +1,8 @@
-// Each transcendental row of the table within its stated error, on a million f32 arguments of all exponents and signs (of
-// two operands: structured pairs) and on a quarter as many structured ones of f64, against the C library in a wider type,
-// and MPFR where that cannot clear a result; and both forms of its body give the same bits. //bench:scalar_accuracy takes
-// every f32; what it found is a table in docs/scalar_accuracy.md, of which this looks that it lists every row, within what
+// Each transcendental row of the table within its stated error, on a million f32 arguments of all
+// exponents and signs (of two operands: structured pairs) and on a quarter as many structured ones
+// of f64, against the C library in a wider type, and MPFR where that cannot clear a result; and
+// both forms of its body give the same bits. //bench:scalar_accuracy takes every f32; what it found
+// is a table in docs/scalar_accuracy.md, of which this looks that it lists every row, within what
 // the row states.
 #include <fstream>
 #include <map>
@@ -27,9 +28,7 @@ constexpr int kStrata = 1 << 20;
 class Judge {
  public:
   Judge(const ScalarOpRow& row, DType type)
-      : row_(row),
-        type_(type),
-        screen_(ScreenOf(row.name)),
+      : row_(row), type_(type), screen_(ScreenOf(row.name)),
         function_(FunctionOf(row.op, type, type)),
         by_ldexp_(FunctionOf(row.op, type, type, BodyForm::kLdexp)) {}
 
@@ -38,8 +37,9 @@ class Judge {
     const Bits operands[] = {x.bits, y.bits, 0};
     const Scalar result{type_, function_(operands)}, same{type_, by_ldexp_(operands)};
     if (result.bits != same.bits && !(result.IsNaN() && same.IsNaN()) && ++wrong_ <= 3) {
-      ADD_FAILURE() << row_.name << " of " << Name(type_) << " at " << LiteralText(x) << ", " << LiteralText(y)
-                    << " is " << LiteralText(result) << ", but by ldexp " << LiteralText(same);
+      ADD_FAILURE() << row_.name << " of " << Name(type_) << " at " << LiteralText(x) << ", "
+                    << LiteralText(y) << " is " << LiteralText(result) << ", but by ldexp "
+                    << LiteralText(same);
     }
     const double got = result.ToDouble();
     const double stated = type_ == DType::kF32 ? row_.ulp32 : row_.ulp64;
@@ -49,8 +49,8 @@ class Judge {
     const double error = UlpError(row_.name, Name(type_), args, got);
     if (error <= stated) return;
     if (++wrong_ > 3) return;
-    ADD_FAILURE() << row_.name << " of " << Name(type_) << " at " << LiteralText(x) << ", " << LiteralText(y) << " is "
-                  << got << ": off by " << error << " ulp";
+    ADD_FAILURE() << row_.name << " of " << Name(type_) << " at " << LiteralText(x) << ", "
+                  << LiteralText(y) << " is " << got << ": off by " << error << " ulp";
   }
 
  private:
@@ -83,7 +83,8 @@ void CheckStrata(const ScalarOpRow& row) {
 TEST(ScalarAccuracy, WithinTheStatedError) {
   for (const ScalarOpRow& row : AllScalarOps()) {
     if (!row.transcendental) continue;
-    ASSERT_NE(ScreenOf(row.name).narrow, nullptr) << row.name << " has no row in tests/scalar_screen.cc";
+    ASSERT_NE(ScreenOf(row.name).narrow, nullptr)
+        << row.name << " has no row in tests/scalar_screen.cc";
     if (row.arity == 1) CheckStrata(row);
     else CheckStructured(row, DType::kF32, kStrata);
     CheckStructured(row, DType::kF64, kStrata / 4);
@@ -108,11 +109,13 @@ TEST(ScalarAccuracy, TheDocsListEveryRow) {
   const auto table = Table();
   for (const ScalarOpRow& row : AllScalarOps()) {
     if (!row.transcendental) continue;
-    ASSERT_EQ(table.count(row.name), 1) << row.name << ": run //bench:scalar_accuracy and put its line there";
+    ASSERT_EQ(table.count(row.name), 1)
+        << row.name << ": run //bench:scalar_accuracy and put its line there";
     EXPECT_LE(table.at(row.name).first, row.ulp32) << row.name;
     EXPECT_LE(table.at(row.name).second, row.ulp64) << row.name;
   }
-  for (const auto& [name, errors] : table) EXPECT_TRUE(ScalarOpByName(name)) << name << " is no row";
+  for (const auto& [name, errors] : table)
+    EXPECT_TRUE(ScalarOpByName(name)) << name << " is no row";
 }
 
 }  // namespace

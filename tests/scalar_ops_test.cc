@@ -33,7 +33,8 @@
 namespace nestor {
 namespace {
 
-using Quad = __float128;  // 113 bits: sums, products and quotients of doubles round once more, harmlessly
+// 113 bits: sums, products and quotients of doubles round once more, harmlessly.
+using Quad = __float128;
 using Int = __int128;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -65,7 +66,8 @@ double RoundToHalf(DType type, long double x) {
   const int last_place = exponent + 1 - format.precision;
   const long double rounded = std::ldexp(std::nearbyint(std::ldexp(x, -last_place)), last_place);
   const long double limit = std::ldexp(1.0L, format.max_exponent + 1);
-  return std::fabs(rounded) >= limit ? std::copysign(kInf, static_cast<double>(x)) : static_cast<double>(rounded);
+  return std::fabs(rounded) >= limit ? std::copysign(kInf, static_cast<double>(x))
+                                     : static_cast<double>(rounded);
 }
 
 // SEMANTICS 3: one rounding to the type; the 16-bit floats compute in f32 and round then.
@@ -90,14 +92,17 @@ Bits FloatBits(DType type, double x) {
   const int exponent = std::max(std::ilogb(x), format.min_exponent);
   const Bits significand = static_cast<Bits>(std::ldexp(std::fabs(x), mantissa_bits - exponent));
   // A subnormal's significand lacks the leading bit that a normal's adds to the exponent field.
-  return sign | ((static_cast<Bits>(exponent - format.min_exponent) << mantissa_bits) + significand);
+  return sign |
+         ((static_cast<Bits>(exponent - format.min_exponent) << mantissa_bits) + significand);
 }
 
 // The types without a sign are called so.
 bool HasSign(DType type) { return Name(type)[0] == 'i'; }
 
 // The number that bits of an integer type or bool are.
-Int IntegerOf(DType type, Bits bits) { return HasSign(type) ? Int{static_cast<int64_t>(bits)} : Int{bits}; }
+Int IntegerOf(DType type, Bits bits) {
+  return HasSign(type) ? Int{static_cast<int64_t>(bits)} : Int{bits};
+}
 
 // The value modulo 2^width, as the sign-extended bits of a signed type.
 Bits IntegerBits(DType type, Int x) {
@@ -152,12 +157,15 @@ Quad Fma(const Floats& v, Quad a, Quad b, Quad c) {
   mpfr_set_d(y, static_cast<double>(b), MPFR_RNDN);
   mpfr_set_d(z, static_cast<double>(c), MPFR_RNDN);
   mpfr_fma(x, x, y, z, MPFR_RNDN);
-  const double result = v.type == DType::kF64 ? mpfr_get_d(x, MPFR_RNDN) : mpfr_get_flt(x, MPFR_RNDN);
+  const double result =
+      v.type == DType::kF64 ? mpfr_get_d(x, MPFR_RNDN) : mpfr_get_flt(x, MPFR_RNDN);
   mpfr_clears(x, y, z, nullptr);
   return result;
 }
 
-Quad Sqrt(const Floats& v) { return ReferenceValue("sqrt", Name(v.type), {static_cast<double>(v.a)}); }
+Quad Sqrt(const Floats& v) {
+  return ReferenceValue("sqrt", Name(v.type), {static_cast<double>(v.a)});
+}
 
 // IEEE 754-2019 maximum: NaN wins, -0 < +0.
 Quad Maximum(Quad a, Quad b) {
@@ -193,8 +201,8 @@ int Zeros(int width, Int a) {
 Quad HardSigmoid(const Floats& v) { return Minimum(Maximum(v(v.a + 3), 0), 6) / 6; }
 
 struct Reference {
-  Quad (*floats)(const Floats&);      // rounded by the caller; null where the row takes none
-  Int (*integers)(const Integers&);   // wrapped by the caller; bool is the integer of one bit
+  Quad (*floats)(const Floats&);     // rounded by the caller; null where the row takes none
+  Int (*integers)(const Integers&);  // wrapped by the caller; bool is the integer of one bit
 };
 
 const std::map<std::string, Reference>& References() {
@@ -202,14 +210,18 @@ const std::map<std::string, Reference>& References() {
   using I = const Integers&;
   static const auto& references = *new std::map<std::string, Reference>{
       {"neg", {[](F v) { return -v.a; }, [](I v) { return -v.a; }}},
-      {"abs", {[](F v) { return Negative(v.a) ? -v.a : v.a; }, [](I v) { return v.a < 0 ? -v.a : v.a; }}},
+      {"abs",
+       {[](F v) { return Negative(v.a) ? -v.a : v.a; }, [](I v) { return v.a < 0 ? -v.a : v.a; }}},
       {"sign",
-       {[](F v) { return IsNaN(v.a) || v.a == 0 ? v.a : Negative(v.a) ? Quad{-1} : Quad{1}; },
+       {[](F v) { return IsNaN(v.a) || v.a == 0 ? v.a
+                         : Negative(v.a)        ? Quad{-1}
+                                                : Quad{1}; },
         [](I v) { return Int{v.a > 0} - Int{v.a < 0}; }}},
       {"floor", {[](F v) { return Quad{Floor(v.a)}; }, nullptr}},
       {"ceil", {[](F v) { return -Quad{Floor(-v.a)}; }, nullptr}},
       {"round", {[](F v) { return Quad{RoundHalfToEven(v.a)}; }, nullptr}},
-      {"trunc", {[](F v) { return Negative(v.a) ? -Quad{Floor(-v.a)} : Quad{Floor(v.a)}; }, nullptr}},
+      {"trunc",
+       {[](F v) { return Negative(v.a) ? -Quad{Floor(-v.a)} : Quad{Floor(v.a)}; }, nullptr}},
       {"isnan", {[](F v) { return Quad(IsNaN(v.a)); }, nullptr}},
       {"isinf", {[](F v) { return Quad(v.a == kInf || v.a == -kInf); }, nullptr}},
       {"sqrt", {Sqrt, nullptr}},
@@ -239,15 +251,18 @@ const std::map<std::string, Reference>& References() {
       {"le", {[](F v) { return Quad(v.a <= v.b); }, [](I v) { return Int{v.a <= v.b}; }}},
       {"gt", {[](F v) { return Quad(v.a > v.b); }, [](I v) { return Int{v.a > v.b}; }}},
       {"ge", {[](F v) { return Quad(v.a >= v.b); }, [](I v) { return Int{v.a >= v.b}; }}},
-      {"where", {[](F v) { return v.a != 0 ? v.b : v.c; }, [](I v) { return v.a != 0 ? v.b : v.c; }}},
+      {"where",
+       {[](F v) { return v.a != 0 ? v.b : v.c; }, [](I v) { return v.a != 0 ? v.b : v.c; }}},
       {"and", {nullptr, [](I v) { return v.a & v.b; }}},
       {"or", {nullptr, [](I v) { return v.a | v.b; }}},
       {"xor", {nullptr, [](I v) { return v.a ^ v.b; }}},
-      {"shl", {nullptr, [](I v) { return v.b < 0 || v.b >= v.width ? 0 : v.a << static_cast<int>(v.b); }}},
+      {"shl",
+       {nullptr, [](I v) { return v.b < 0 || v.b >= v.width ? 0 : v.a << static_cast<int>(v.b); }}},
       {"shr",
        {nullptr,
         [](I v) {
-          const Int floored = FloorDivide(v.a, Int{1} << static_cast<int>(v.b >= 0 && v.b < v.width ? v.b : 64));
+          const Int floored =
+              FloorDivide(v.a, Int{1} << static_cast<int>(v.b >= 0 && v.b < v.width ? v.b : 64));
           return floored;
         }}},
       {"popcount", {nullptr, [](I v) { return Int{Ones(v.width, v.a)}; }}},
@@ -255,16 +270,21 @@ const std::map<std::string, Reference>& References() {
       {"dot_halves",
        {nullptr,
         [](I v) {
-          const Int high_a = FloorDivide(v.a + 0x8000, 0x10000), high_b = FloorDivide(v.b + 0x8000, 0x10000);
+          const Int high_a = FloorDivide(v.a + 0x8000, 0x10000),
+                    high_b = FloorDivide(v.b + 0x8000, 0x10000);
           return v.c + (v.a - high_a * 0x10000) * (v.b - high_b * 0x10000) +
                  FloorDivide(v.a, 0x10000) * FloorDivide(v.b, 0x10000);
         }}},
       {"square", {[](F v) { return v.a * v.a; }, [](I v) { return Product(v.a, v.a); }}},
-      {"mulz", {[](F v) { return v.a == 0 || v.b == 0 ? Quad{0} : v.a * v.b; }, [](I v) { return Product(v.a, v.b); }}},
+      {"mulz",
+       {[](F v) { return v.a == 0 || v.b == 0 ? Quad{0} : v.a * v.b; },
+        [](I v) { return Product(v.a, v.b); }}},
       {"relu", {[](F v) { return Maximum(v.a, 0); }, [](I v) { return v.a > 0 ? v.a : Int{0}; }}},
       {"relu6",
        {[](F v) { return Minimum(Maximum(v.a, 0), 6); },
-        [](I v) { return v.a > 6 ? Int{6} : v.a > 0 ? v.a : Int{0}; }}},
+        [](I v) { return v.a > 6   ? Int{6}
+                         : v.a > 0 ? v.a
+                                   : Int{0}; }}},
       {"leaky_relu", {[](F v) { return Maximum(v.a, 0) + v(v.b * Minimum(v.a, 0)); }, nullptr}},
       {"softsign", {[](F v) { return v.a / v(1 + (Negative(v.a) ? -v.a : v.a)); }, nullptr}},
       {"hard_sigmoid", {HardSigmoid, nullptr}},
@@ -299,14 +319,17 @@ using Bound = double (*)(absl::Span<const double> x, double y, const Errors& e);
 double BoundOfLinearAndExponential(double t, double scale, double y, const Errors& e) {
   if (std::expm1(t) * 1.5 > e.greatest) return kInf;
   const double condition = t > 0 ? 1 + t : 1;
-  return std::fabs(y) * (e.Row() + std::expm1(condition * e.u) + 3.02 * e.u) + ((e.ulp + 1) * std::fabs(scale) + 2) * e.tiny;
+  return std::fabs(y) * (e.Row() + std::expm1(condition * e.u) + 3.02 * e.u) +
+         ((e.ulp + 1) * std::fabs(scale) + 2) * e.tiny;
 }
 
-// a sigmoid(z), z of a relative error of `units` u: the sigmoid's is that times |z| (1 - sigmoid(z)).
+// a sigmoid(z), z of a relative error of `units` u: the sigmoid's is that times |z| (1
+// - sigmoid(z)).
 double BoundOfGated(double a, double z, int units, double y, const Errors& e) {
   if (y == 0) return (e.ulp * std::fabs(a) + 1) * e.tiny;
   const double within = std::clamp(z, -1e4, 1e4);  // beyond, the sigmoid is 0 or 1
-  const double moved = std::expm1(units * e.u * std::fabs(within) / (1 + std::exp(std::min(within, 700.0))));
+  const double moved =
+      std::expm1(units * e.u * std::fabs(within) / (1 + std::exp(std::min(within, 700.0))));
   return (e.Row() + 1.01 * e.u + 1.1 * moved) * std::fabs(y) + (e.ulp * std::fabs(a) + 1) * e.tiny;
 }
 
@@ -314,40 +337,49 @@ const std::map<std::string, Bound>& Bounded() {
   using X = absl::Span<const double>;
   using E = const Errors&;
   static const auto& bounds = *new std::map<std::string, Bound>{
-      // 0.5 x (1 + erf(t)), t = x c: t is off by 1.5 u |t| and so erf(t) by 1.5 u |t| erf'(t), which is
-      // <= 0.73 u for every t; then erf's own error and the rounding of a sum <= 2; then two products.
-      // Second-order terms are within the slack of the 0.73, rounded up to 1.
+      // 0.5 x (1 + erf(t)), t = x c: t is off by 1.5 u |t| and so erf(t) by 1.5 u |t| erf'(t),
+      // which is <= 0.73 u for every t; then erf's own error and the rounding of a sum <= 2; then
+      // two products. Second-order terms are within the slack of the 0.73, rounded up to 1.
       {"gelu",
        [](X x, double y, E e) {
          return 0.5 * std::fabs(x[0]) * e.u * (1 + 2 * e.ulp + 2) + 2 * e.u * std::fabs(y) +
                 (1 + std::fabs(x[0])) * 2 * e.tiny;
        }},
-      // A product: sigmoid's relative error, or its absolute one where it is subnormal, and a rounding.
+      // A product: sigmoid's relative error, or its absolute one where it is subnormal,
+      // and a rounding.
       {"silu", [](X x, double y, E e) { return BoundOfGated(x[0], 0, 0, y, e); }},
       // The argument: two constants, a cube, two products and a sum of one sign.
       {"gelu_tanh",
        [](X x, double y, E e) {
-         return BoundOfGated(x[0], 1.5957691216057308 * (x[0] + 0.044715 * x[0] * x[0] * x[0]), 8, y, e);
+         return BoundOfGated(x[0], 1.5957691216057308 * (x[0] + 0.044715 * x[0] * x[0] * x[0]), 8,
+                             y, e);
        }},
       {"elu", [](X x, double y, E e) { return BoundOfLinearAndExponential(0, x[1], y, e); }},
       {"selu", [](X, double y, E e) { return BoundOfLinearAndExponential(0, 1.8, y, e); }},
       {"celu",
-       [](X x, double y, E e) { return BoundOfLinearAndExponential(std::min(x[0], 0.0) / x[1], x[1], y, e); }},
+       [](X x, double y, E e) {
+         return BoundOfLinearAndExponential(std::min(x[0], 0.0) / x[1], x[1], y, e);
+       }},
       // Two rows, of which the outer has a condition of at most 1, and a product.
       {"mish",
        [](X x, double y, E e) {
-         return (2 * e.Row() + 1.05 * e.u) * std::fabs(y) + (2 * e.ulp * std::fabs(x[0]) + 1) * e.tiny;
+         return (2 * e.Row() + 1.05 * e.u) * std::fabs(y) +
+                (2 * e.ulp * std::fabs(x[0]) + 1) * e.tiny;
        }},
       // A quotient, to which tanh has a condition of at most 1, the row, a product.
       {"softcap",
        [](X x, double y, E e) {
-         return (e.Row() + 2.05 * e.u) * std::fabs(y) + ((e.ulp + 1) * std::fabs(x[1]) + 1) * e.tiny;
+         return (e.Row() + 2.05 * e.u) * std::fabs(y) +
+                ((e.ulp + 1) * std::fabs(x[1]) + 1) * e.tiny;
        }},
       // A difference and a quotient move the logarithm by 2 u.
       {"logit", [](X, double y, E e) { return e.Row() * std::fabs(y) + 2.05 * e.u + e.tiny; }},
-      // exp(-d) is at most 1, and so is d exp(-d); log1p moves no more than its argument, and is at most 0.7.
+      // exp(-d) is at most 1, and so is d exp(-d); log1p moves no more than its argument, and
+      // is at most 0.7.
       {"logaddexp",
-       [](X, double y, E e) { return 1.01 * e.u * std::fabs(y) + (1 + 2 * e.Row() / e.u) * 1.01 * e.u + 3 * e.tiny; }},
+       [](X, double y, E e) {
+         return 1.01 * e.u * std::fabs(y) + (1 + 2 * e.Row() / e.u) * 1.01 * e.u + 3 * e.tiny;
+       }},
       {"xlogy",
        [](X x, double y, E e) {
          return (e.Row() + 1.01 * e.u) * std::fabs(y) + (e.ulp * std::fabs(x[0]) + 1) * e.tiny;
@@ -393,7 +425,8 @@ std::vector<Bits> SpecialValues(DType type) {
                      std::sqrt(greatest),
                      kInf}) {
       for (double y : {x, -x}) {
-        const double rounded = IsHalf(type) ? RoundToHalf(type, y) : static_cast<double>(Round(type, y));
+        const double rounded =
+            IsHalf(type) ? RoundToHalf(type, y) : static_cast<double>(Round(type, y));
         values.insert(FloatBits(type, rounded));
       }
     }
@@ -402,9 +435,29 @@ std::vector<Bits> SpecialValues(DType type) {
     const int width = WidthOf(type);
     const Int half = (Int{1} << width) / 2;
     const auto power = [](int n) { return Int{1} << n; };
-    for (Int x : {Int{0}, Int{1}, Int{2}, Int{3}, Int{5}, Int{7}, Int{8}, Int{31}, Int{32}, Int{63}, Int{64}, Int{65},
-                  Int{100}, half - 1, half, half + 1, Int{0x7f0000ff}, power(width / 2), power(24) + 1, power(53) + 1,
-                  power(30) + power(22) + 1, power(62) + power(54) + 1, power(62) + power(38) + 1}) {
+    for (Int x : {Int{0},
+                  Int{1},
+                  Int{2},
+                  Int{3},
+                  Int{5},
+                  Int{7},
+                  Int{8},
+                  Int{31},
+                  Int{32},
+                  Int{63},
+                  Int{64},
+                  Int{65},
+                  Int{100},
+                  half - 1,
+                  half,
+                  half + 1,
+                  Int{0x7f0000ff},
+                  power(width / 2),
+                  power(24) + 1,
+                  power(53) + 1,
+                  power(30) + power(22) + 1,
+                  power(62) + power(54) + 1,
+                  power(62) + power(38) + 1}) {
       values.insert(IntegerBits(type, x));
       values.insert(IntegerBits(type, -x));
     }
@@ -417,10 +470,13 @@ using Random = std::mt19937_64;
 // A random value: of any bits, or (of wide types) of moderate size.
 Bits RandomValue(DType type, Random& random) {
   const uint64_t raw = random();
-  if (!IsFloat(type)) return IntegerBits(type, static_cast<int64_t>(raw >> (raw % 3 == 0 ? 32 : 0)));
+  if (!IsFloat(type))
+    return IntegerBits(type, static_cast<int64_t>(raw >> (raw % 3 == 0 ? 32 : 0)));
   if (raw % 2 == 0) {
-    const double x = std::ldexp(static_cast<int64_t>(random()) * 0x1p-63, static_cast<int>(raw / 2 % 12) - 3);
-    return FloatBits(type, IsHalf(type) ? RoundToHalf(type, x) : static_cast<double>(Round(type, x)));
+    const double x =
+        std::ldexp(static_cast<int64_t>(random()) * 0x1p-63, static_cast<int>(raw / 2 % 12) - 3);
+    return FloatBits(type,
+                     IsHalf(type) ? RoundToHalf(type, x) : static_cast<double>(Round(type, x)));
   }
   const Bits bits = random() & (type == DType::kF64 ? ~Bits{0} : (Bits{1} << WidthOf(type)) - 1);
   return std::isnan(ToDouble(type, bits)) ? FloatBits(type, kNaN) : bits;
@@ -477,12 +533,16 @@ void VisitOperandValues(const std::vector<DType>& types, int random_cases,
 // Collects failures of one row and type, and prints the first few.
 class Failures {
  public:
-  Failures(const ScalarOpRow& row, DType type) : title_(absl::StrCat(row.name, " of ", Name(type))) {}
+  Failures(const ScalarOpRow& row, DType type)
+      : title_(absl::StrCat(row.name, " of ", Name(type))) {}
   ~Failures() {
-    if (count_ != 0) ADD_FAILURE() << title_ << ": " << count_ << " of " << cases_ << " cases are wrong\n" << text_;
+    if (count_ != 0)
+      ADD_FAILURE() << title_ << ": " << count_ << " of " << cases_ << " cases are wrong\n"
+                    << text_;
   }
   void Case() { ++cases_; }
-  void Add(const std::vector<DType>& types, const Bits* operands, const std::string& got, const std::string& want) {
+  void Add(const std::vector<DType>& types, const Bits* operands, const std::string& got,
+           const std::string& want) {
     if (++count_ > 5) return;
     absl::StrAppend(&text_, "  (");
     for (size_t i = 0; i < types.size(); ++i) {
@@ -502,12 +562,14 @@ std::string Text(DType type, Bits bits) {
 
 // ---- Values of the rows ----
 
-Bits ExactResult(const Reference& reference, DType type, DType result, const std::vector<DType>& types, const Bits* v) {
+Bits ExactResult(const Reference& reference, DType type, DType result,
+                 const std::vector<DType>& types, const Bits* v) {
   const int n = static_cast<int>(types.size());
   if (IsFloat(type)) {
     Floats floats{type, 0, 0, 0};
     Quad* const slots[] = {&floats.a, &floats.b, &floats.c};
-    for (int i = 0; i < n; ++i) *slots[i] = types[i] == DType::kBool ? Quad(v[i]) : Quad{ToDouble(type, v[i])};
+    for (int i = 0; i < n; ++i)
+      *slots[i] = types[i] == DType::kBool ? Quad(v[i]) : Quad{ToDouble(type, v[i])};
     const Quad y = reference.floats(floats);
     return result == DType::kBool ? y != 0 : FloatBits(type, static_cast<double>(Round(type, y)));
   }
@@ -525,7 +587,8 @@ void CheckExact(const ScalarOpRow& row, DType type, const Reference& reference) 
   ASSERT_TRUE(IsFloat(type) ? reference.floats != nullptr : reference.integers != nullptr)
       << row.name << " takes " << Name(type) << ", for which this test has no reference";
   Failures failures(row, type);
-  const bool slow = absl::string_view(row.name) == "fma" || absl::string_view(row.name) == "mod";  // MPFR of 4400 bits
+  // MPFR of 4400 bits.
+  const bool slow = absl::string_view(row.name) == "fma" || absl::string_view(row.name) == "mod";
   VisitOperandValues(types, slow ? 20000 : 100000, [&](const Bits* v) {
     failures.Case();
     const Bits want = ExactResult(reference, type, result, types, v), got = function(v);
@@ -536,7 +599,8 @@ void CheckExact(const ScalarOpRow& row, DType type, const Reference& reference) 
 // The 16-bit floats: f32's result, rounded once.
 void CheckNarrowTranscendental(const ScalarOpRow& row, DType type) {
   const std::vector<DType> types = OperandTypesOf(row, type);
-  const ScalarFunction function = FunctionOf(row.op, type, type), wide = FunctionOf(row.op, DType::kF32, DType::kF32);
+  const ScalarFunction function = FunctionOf(row.op, type, type),
+                       wide = FunctionOf(row.op, DType::kF32, DType::kF32);
   const double limit = 0.5 + row.ulp32 * std::ldexp(1.0, FormatOf(type).precision - 24);
   Failures failures(row, type);
   int number = 0;
@@ -553,27 +617,35 @@ void CheckNarrowTranscendental(const ScalarOpRow& row, DType type) {
     if (got != want) return failures.Add(types, v, Text(type, got), Text(type, want));
     if (++number % 16 != 0) return;  // MPFR is slow
     const double error = UlpError(row.name, Name(type), args, ToDouble(type, got));
-    if (!(error <= limit)) failures.Add(types, v, Text(type, got), absl::StrCat("within ", limit, " ulp, not ", error));
+    if (!(error <= limit))
+      failures.Add(types, v, Text(type, got), absl::StrCat("within ", limit, " ulp, not ", error));
   });
 }
 
-// Operands of a transcendental where it is neither saturated nor trivial, which random bits seldom are.
-void VisitInterestingOperands(int arity, DType type, int count, const std::function<void(const Bits*)>& visit) {
+// Operands of a transcendental where it is neither saturated nor trivial, which random
+// bits seldom are.
+void VisitInterestingOperands(int arity, DType type, int count,
+                              const std::function<void(const Bits*)>& visit) {
   Random random(77);
-  const auto uniform = [&](double low, double high) { return low + (high - low) * ((random() >> 11) * 0x1p-53); };
+  const auto uniform = [&](double low, double high) {
+    return low + (high - low) * ((random() >> 11) * 0x1p-53);
+  };
   const auto bits = [&](double x) { return FloatBits(type, static_cast<double>(Round(type, x))); };
   const double range = type == DType::kF64 ? 745 : 104;
   for (int i = 0; i < count; ++i) {
     const double scale = std::vector<double>{1e-3, 1, 10, range, 1e5}[i % 5];
     if (arity == 1) {
-      const Bits operands[] = {bits(i % 7 == 0 ? 1 + uniform(-1e-3, 1e-3) : uniform(-scale, scale))};
+      const Bits operands[] = {
+          bits(i % 7 == 0 ? 1 + uniform(-1e-3, 1e-3) : uniform(-scale, scale))};
       visit(operands);
     } else if (i % 2 == 0) {  // of similar sizes, or far from it
-      const double a = uniform(-scale, scale), ratio = std::exp(uniform(-range, range) / (i % 3 == 0 ? 1000 : 8));
+      const double a = uniform(-scale, scale),
+                   ratio = std::exp(uniform(-range, range) / (i % 3 == 0 ? 1000 : 8));
       const Bits operands[] = {bits(a), bits(i % 4 == 0 ? a * ratio : -a * ratio)};
       visit(operands);
     } else {
-      // pow: a near 1 or of any size, and b such that the result is in range; whole b for negative a.
+      // pow: a near 1 or of any size, and b such that the result is in range; whole b
+      // for negative a.
       const double a = i % 3 == 0 ? 1 + uniform(-1e-2, 1e-2) : std::exp(uniform(-range, range) / 4);
       const double b = uniform(-range, range) / std::max(std::fabs(std::log(a)), 1e-3);
       const bool whole = i % 4 == 0;
@@ -584,7 +656,8 @@ void VisitInterestingOperands(int arity, DType type, int count, const std::funct
 }
 
 void CheckTranscendental(const ScalarOpRow& row, DType type) {
-  ASSERT_TRUE(HasReference(row.name)) << row.name << " has no row in tests/transcendental_reference.cc";
+  ASSERT_TRUE(HasReference(row.name))
+      << row.name << " has no row in tests/transcendental_reference.cc";
   if (IsHalf(type)) return CheckNarrowTranscendental(row, type);
   const std::vector<DType> types = OperandTypesOf(row, type);
   const ScalarFunction function = FunctionOf(row.op, type, type);
@@ -606,10 +679,13 @@ void CheckTranscendental(const ScalarOpRow& row, DType type) {
 }
 
 void CheckBounded(const ScalarOpRow& row, DType type, Bound bound) {
-  ASSERT_TRUE(HasReference(row.name)) << row.name << " has no row in tests/transcendental_reference.cc";
+  ASSERT_TRUE(HasReference(row.name))
+      << row.name << " has no row in tests/transcendental_reference.cc";
   const Format format = FormatOf(type);
-  // The body's rows with the largest stated error: 2 ulps in f64; a 16-bit row is rounded once more.
-  const double u = std::ldexp(1.0, -format.precision), greatest = std::ldexp(2 - 2 * u, format.max_exponent);
+  // The body's rows with the largest stated error: 2 ulps in f64; a 16-bit row is
+  // rounded once more.
+  const double u = std::ldexp(1.0, -format.precision),
+               greatest = std::ldexp(2 - 2 * u, format.max_exponent);
   const Errors errors{u, std::ldexp(2 * u, format.min_exponent), greatest, 2};
   const std::vector<DType> types = OperandTypesOf(row, type);
   const ScalarFunction function = FunctionOf(row.op, type, type);
@@ -622,7 +698,8 @@ void CheckBounded(const ScalarOpRow& row, DType type, Bound bound) {
     for (int i = 0; i < row.arity; ++i) x.push_back(ToDouble(type, v[i]));
     const double got = ToDouble(type, function(v)), want = ReferenceValue(row.name, "f64", x);
     const double limit = bound(x, want, errors) + (type == DType::kF64 ? u * std::fabs(want) : 0);
-    const bool overflow = std::isinf(got) && std::fabs(want) + limit >= std::ldexp(2 - u, format.max_exponent);
+    const bool overflow =
+        std::isinf(got) && std::fabs(want) + limit >= std::ldexp(2 - u, format.max_exponent);
     const bool special = !std::isfinite(want) || !std::isfinite(got);
     const bool same = got == want || (std::isnan(got) && std::isnan(want));
     if (special ? !same && !overflow : !(std::fabs(got - want) <= limit))
@@ -906,12 +983,14 @@ TEST(ScalarOps, SpecialValuesOfTranscendentals) {
         operands[i] = FloatBits(type, static_cast<double>(Round(type, c.args[i])));
       const Bits got = FunctionOf(*ScalarOpByName(c.op), type, type)(operands);
       const Bits want = FloatBits(type, static_cast<double>(Round(type, c.want)));
-      EXPECT_EQ(got, want) << c.op << "(" << c.args[0] << (c.args.size() > 1 ? absl::StrCat(", ", c.args[1]) : "")
-                           << ") of " << Name(type) << " = " << Text(type, got) << ", want " << c.want;
+      EXPECT_EQ(got, want) << c.op << "(" << c.args[0]
+                           << (c.args.size() > 1 ? absl::StrCat(", ", c.args[1]) : "") << ") of "
+                           << Name(type) << " = " << Text(type, got) << ", want " << c.want;
     }
   }
   for (const ScalarOpRow& row : AllScalarOps()) {
-    EXPECT_TRUE(!row.transcendental || seen.count(row.name)) << row.name << " has no special values in this test";
+    EXPECT_TRUE(!row.transcendental || seen.count(row.name))
+        << row.name << " has no special values in this test";
   }
 }
 
@@ -928,7 +1007,8 @@ TEST(ScalarOps, ModHasTheDivisorsSign) {
       if (!(std::fabs(a / b) < limit) || std::isinf(b)) return;
       failures.Case();
       double want = std::fmod(a, b);
-      if (want != 0 && (want < 0) != (b < 0)) want = static_cast<double>(Round(type, Quad{want} + Quad{b}));
+      if (want != 0 && (want < 0) != (b < 0))
+        want = static_cast<double>(Round(type, Quad{want} + Quad{b}));
       const double got = ToDouble(type, function(v));
       if (got != want) failures.Add({type, type}, v, absl::StrCat(got), absl::StrCat(want));
     });
@@ -990,7 +1070,8 @@ TEST(ScalarOps, CastsRoundOnce) {
   for (DType from : AllTypes()) {
     for (DType to : {DType::kBF16, DType::kF16, DType::kF32}) {
       const int digits = IsFloat(from) ? 40 : WidthOf(from) - HasSign(from);
-      if (WidthOf(to) >= WidthOf(from) && (IsFloat(from) || digits <= FormatOf(to).precision)) continue;
+      if (WidthOf(to) >= WidthOf(from) && (IsFloat(from) || digits <= FormatOf(to).precision))
+        continue;
       SCOPED_TRACE(absl::StrCat("to ", Name(to)));
       const ScalarFunction function = FunctionOf(ScalarOp::kCast, from, to);
       Failures failures(Row(ScalarOp::kCast), from);
@@ -998,7 +1079,8 @@ TEST(ScalarOps, CastsRoundOnce) {
         const int top = static_cast<int>(random() % static_cast<unsigned>(digits));
         const int p = FormatOf(to).precision;
         if (top < p + 1) continue;
-        Int x = (Int{1} << top) + static_cast<Int>(random() % (1 << (p - 1))) * (Int{1} << (top - p + 1));
+        Int x = (Int{1} << top) +
+                static_cast<Int>(random() % (1 << (p - 1))) * (Int{1} << (top - p + 1));
         x += Int{1} << (top - p);                 // a tie
         x += static_cast<Int>(random() % 5) - 2;  // and its neighbours
         if (random() % 2) x = -x;
@@ -1014,7 +1096,8 @@ TEST(ScalarOps, CastsRoundOnce) {
 }
 
 TEST(ScalarOps, BitsAndBack) {
-  for (const auto& [real, integer] : {std::pair(DType::kF32, DType::kI32), std::pair(DType::kF64, DType::kI64)}) {
+  for (const auto& [real, integer] :
+       {std::pair(DType::kF32, DType::kI32), std::pair(DType::kF64, DType::kI64)}) {
     ASSERT_EQ(ResultTypeOf(ScalarOp::kToBits, real, real), integer);
     ASSERT_EQ(ResultTypeOf(ScalarOp::kFromBits, integer, integer), real);
     const ScalarFunction to = FunctionOf(ScalarOp::kToBits, real, integer),
@@ -1031,7 +1114,8 @@ TEST(ScalarOps, BitsAndBack) {
       EXPECT_EQ(back(bits), FloatBits(real, kNaN));
     }
   }
-  for (DType type : {DType::kBF16, DType::kF16}) EXPECT_FALSE(ResultTypeOf(ScalarOp::kToBits, type, type));
+  for (DType type : {DType::kBF16, DType::kF16})
+    EXPECT_FALSE(ResultTypeOf(ScalarOp::kToBits, type, type));
   for (DType type : AllTypes()) {
     const bool taken = type == DType::kI32 || type == DType::kI64;
     EXPECT_EQ(ResultTypeOf(ScalarOp::kFromBits, type, type).has_value(), taken) << Name(type);
@@ -1041,7 +1125,8 @@ TEST(ScalarOps, BitsAndBack) {
 // ---- Rows in programs ----
 
 // The values of a program's one result, as bits.
-absl::StatusOr<std::vector<Bits>> RunText(const std::string& text, const std::vector<Tensor>& args) {
+absl::StatusOr<std::vector<Bits>> RunText(const std::string& text,
+                                          const std::vector<Tensor>& args) {
   const absl::StatusOr<Op> op = ParseOp(text);
   if (!op.ok()) return op.status();
   RunInputs inputs;
@@ -1051,7 +1136,8 @@ absl::StatusOr<std::vector<Bits>> RunText(const std::string& text, const std::ve
   std::vector<Bits> bits;
   const Tensor& y = (*results)[0];
   for (int64_t i = 0; i < y.num_elements(); ++i) {
-    bits.push_back(Load(y.type(), static_cast<const char*>(y.data()) + i * ByteSize(y.type())).bits);
+    bits.push_back(
+        Load(y.type(), static_cast<const char*>(y.data()) + i * ByteSize(y.type())).bits);
   }
   return bits;
 }
@@ -1098,13 +1184,14 @@ void CheckInProgram(const RowCase& c, int literal, Bits literal_bits) {
   std::vector<Tensor> args;
   for (int i = 0; i < c.row.arity; ++i) {
     const std::string name(1, static_cast<char>('a' + i));
-    const std::string cast = absl::StrCat(Name(c.types[i]), "(", LiteralText({c.types[i], literal_bits}), ")");
+    const std::string cast =
+        absl::StrCat(Name(c.types[i]), "(", LiteralText({c.types[i], literal_bits}), ")");
     absl::StrAppend(&call, i == 0 ? "" : ", ", i == literal ? cast : name + "[i]");
     absl::StrAppend(&signature, i == 0 ? "" : ", ", name, ": ", Name(c.types[i]), "[N]");
     args.push_back(TensorOfBits(c.types[i], c.operands[i]));
   }
-  const std::string text =
-      absl::StrCat("op f(", signature, ") -> (y) { y[i] = ", c.row.name, "(", call, ") where i < N }");
+  const std::string text = absl::StrCat("op f(", signature, ") -> (y) { y[i] = ", c.row.name, "(",
+                                        call, ") where i < N }");
   const absl::StatusOr<std::vector<Bits>> got = RunText(text, args);
   ASSERT_TRUE(got.ok()) << got.status() << "\n" << text;
   ASSERT_EQ(got->size(), c.operands[0].size()) << text;
@@ -1116,7 +1203,8 @@ void CheckInProgram(const RowCase& c, int literal, Bits literal_bits) {
     for (int i = 0; i < c.row.arity; ++i) v[i] = i == literal ? literal_bits : c.operands[i][k];
     failures.Case();
     const Bits want = function(v);
-    if ((*got)[k] != want) failures.Add(c.types, v, Text(c.result, (*got)[k]), Text(c.result, want));
+    if ((*got)[k] != want)
+      failures.Add(c.types, v, Text(c.result, (*got)[k]), Text(c.result, want));
   }
 }
 
@@ -1148,7 +1236,8 @@ TEST(ScalarOpTable, NamesAreUniqueAndFound) {
     EXPECT_TRUE(row.arity >= 1 && row.arity <= 3) << row.name;
   }
   EXPECT_FALSE(ScalarOpByName("no_such_row").has_value());
-  for (const auto& [name, reference] : References()) EXPECT_TRUE(names.count(name)) << name << " is no row";
+  for (const auto& [name, reference] : References())
+    EXPECT_TRUE(names.count(name)) << name << " is no row";
 }
 
 TEST(ScalarOpTable, CommutingRowsCommute) {
@@ -1179,10 +1268,11 @@ absl::StatusOr<Op> DerivativeOp(const ScalarOpRow& row, int operand, DType type)
   std::string args;
   for (int i = 0; i < row.arity; ++i) {
     const bool condition = row.result == ResultType::kChoice && i == 0;
-    absl::StrAppend(&args, std::string(1, static_cast<char>('a' + i)), ": ", condition ? "bool" : "T", "[], ");
+    absl::StrAppend(&args, std::string(1, static_cast<char>('a' + i)), ": ",
+                    condition ? "bool" : "T", "[], ");
   }
-  const std::string text = absl::StrCat("op d(", args, "y: ", result, "[], g: ", result, "[]) -> (d) { d = ",
-                                        row.derivatives[operand], " }");
+  const std::string text = absl::StrCat("op d(", args, "y: ", result, "[], g: ", result,
+                                        "[]) -> (d) { d = ", row.derivatives[operand], " }");
   absl::StatusOr<Module> module = Module::Parse(text);
   if (!module.ok()) return module.status();
   ArgumentSpecs specs;
@@ -1216,8 +1306,7 @@ TEST(ScalarOpTable, DerivativesAreNotation) {
 class Derivative {
  public:
   Derivative(const ScalarOpRow& row, int operand)
-      : row_(row),
-        types_(OperandTypesOf(row, DType::kF64)),
+      : row_(row), types_(OperandTypesOf(row, DType::kF64)),
         function_(FunctionOf(row.op, DType::kF64, *ResultTypeOf(row.op, DType::kF64, DType::kF64))),
         program_(Lower(*DerivativeOp(row, operand, DType::kF64))) {}
 
@@ -1226,7 +1315,8 @@ class Derivative {
     std::map<std::string, Tensor> tensors;
     for (int i = 0; i < row_.arity; ++i) {
       bits[i] = types_[i] == DType::kBool ? operands[i] != 0 : ToBits(operands[i]);
-      tensors[std::string(1, static_cast<char>('a' + i))] = Tensor::Of(types_[i], {}, {operands[i]});
+      tensors[std::string(1, static_cast<char>('a' + i))] =
+          Tensor::Of(types_[i], {}, {operands[i]});
     }
     tensors["y"] = Tensor::Of<double>({}, {ToDouble(DType::kF64, function_(bits))});
     tensors["g"] = Tensor::Of<double>({}, {g});
@@ -1251,7 +1341,8 @@ void VisitPoints(const ScalarOpRow& row, const std::vector<double>& points,
     std::vector<double> operands;
     for (size_t digit : digits) operands.push_back(points[digit]);
     visit(operands);
-    for (carry = 0; carry < digits.size() && ++digits[carry] == points.size(); ++carry) digits[carry] = 0;
+    for (carry = 0; carry < digits.size() && ++digits[carry] == points.size(); ++carry)
+      digits[carry] = 0;
   }
 }
 
@@ -1275,11 +1366,13 @@ TEST(ScalarOpTable, UnboundedDerivativesAreMarked) {
                   [&](const std::vector<double>& point) {
                     const double partial = derivative.At(point, 1);
                     if (!std::isfinite(partial))
-                      blows_up_at = absl::StrCat("operand ", operand, " at ", PointText(point), ": ", partial);
+                      blows_up_at = absl::StrCat("operand ", operand, " at ", PointText(point),
+                                                 ": ", partial);
                   });
     }
     if (!any) continue;
-    EXPECT_EQ((row.traits & kUnbounded) != 0, !blows_up_at.empty()) << row.name << " " << blows_up_at;
+    EXPECT_EQ((row.traits & kUnbounded) != 0, !blows_up_at.empty())
+        << row.name << " " << blows_up_at;
   }
 }
 
@@ -1289,13 +1382,15 @@ TEST(ScalarOpTable, DerivativesAreLinearInTheAdjoint) {
     for (int operand = 0; operand < row.arity; ++operand) {
       if (!HasDerivative(row, operand)) continue;
       const Derivative derivative(row, operand);
-      VisitPoints(row, {0.0, 0.3, -0.7, 1, -2, 3.7, -12.5, 40}, [&](const std::vector<double>& point) {
-        const double one = derivative.At(point, 1);
-        if (!std::isfinite(one)) return;
-        EXPECT_EQ(derivative.At(point, 2), 2 * one)
-            << row.name << " by operand " << operand << " at " << PointText(point);
-        EXPECT_EQ(derivative.At(point, 0), 0) << row.name << " by operand " << operand << " at " << PointText(point);
-      });
+      VisitPoints(row, {0.0, 0.3, -0.7, 1, -2, 3.7, -12.5, 40},
+                  [&](const std::vector<double>& point) {
+                    const double one = derivative.At(point, 1);
+                    if (!std::isfinite(one)) return;
+                    EXPECT_EQ(derivative.At(point, 2), 2 * one)
+                        << row.name << " by operand " << operand << " at " << PointText(point);
+                    EXPECT_EQ(derivative.At(point, 0), 0)
+                        << row.name << " by operand " << operand << " at " << PointText(point);
+                  });
     }
   }
 }

@@ -1,4 +1,5 @@
-// One line a row. Where the definition would cancel or overflow half-way, the row is written so that it does not.
+// One line a row. Where the definition would cancel or overflow half-way, the row is written so
+// that it does not.
 #include "tests/scalar_screen.h"
 
 #include <algorithm>
@@ -22,26 +23,28 @@ struct Row {
   Screen screen;
 };
 
-#define NESTOR_SCREEN(name, expression)                                  \
-  {                                                                      \
-    name, {                                                              \
+#define NESTOR_SCREEN(name, expression)                                                          \
+  {                                                                                              \
+    name, {                                                                                      \
       []([[maybe_unused]] double a, [[maybe_unused]] double b) -> double { return expression; }, \
-      []([[maybe_unused]] long double a, [[maybe_unused]] long double b) -> long double { return expression; } \
-    }                                                                    \
+          []([[maybe_unused]] long double a, [[maybe_unused]] long double b) -> long double {    \
+            return expression;                                                                   \
+          }                                                                                      \
+    }                                                                                            \
   }
 constexpr Row kRows[] = {
-    NESTOR_SCREEN("exp", std::exp(a)),       NESTOR_SCREEN("exp2", std::exp2(a)),
-    NESTOR_SCREEN("expm1", std::expm1(a)),   NESTOR_SCREEN("log", std::log(a)),
-    NESTOR_SCREEN("log2", std::log2(a)),     NESTOR_SCREEN("log10", std::log10(a)),
-    NESTOR_SCREEN("log1p", std::log1p(a)),   NESTOR_SCREEN("sin", std::sin(a)),
-    NESTOR_SCREEN("cos", std::cos(a)),       NESTOR_SCREEN("tan", std::tan(a)),
-    NESTOR_SCREEN("asin", std::asin(a)),     NESTOR_SCREEN("acos", std::acos(a)),
-    NESTOR_SCREEN("atan", std::atan(a)),     NESTOR_SCREEN("sinh", std::sinh(a)),
-    NESTOR_SCREEN("cosh", std::cosh(a)),     NESTOR_SCREEN("tanh", std::tanh(a)),
-    NESTOR_SCREEN("asinh", std::asinh(a)),   NESTOR_SCREEN("acosh", std::acosh(a)),
-    NESTOR_SCREEN("atanh", std::atanh(a)),   NESTOR_SCREEN("sigmoid", Sigmoid(a)),
-    NESTOR_SCREEN("softplus", Softplus(a)),  NESTOR_SCREEN("erf", std::erf(a)),
-    NESTOR_SCREEN("erfc", std::erfc(a)),     NESTOR_SCREEN("pow", std::pow(a, b)),
+    NESTOR_SCREEN("exp", std::exp(a)),        NESTOR_SCREEN("exp2", std::exp2(a)),
+    NESTOR_SCREEN("expm1", std::expm1(a)),    NESTOR_SCREEN("log", std::log(a)),
+    NESTOR_SCREEN("log2", std::log2(a)),      NESTOR_SCREEN("log10", std::log10(a)),
+    NESTOR_SCREEN("log1p", std::log1p(a)),    NESTOR_SCREEN("sin", std::sin(a)),
+    NESTOR_SCREEN("cos", std::cos(a)),        NESTOR_SCREEN("tan", std::tan(a)),
+    NESTOR_SCREEN("asin", std::asin(a)),      NESTOR_SCREEN("acos", std::acos(a)),
+    NESTOR_SCREEN("atan", std::atan(a)),      NESTOR_SCREEN("sinh", std::sinh(a)),
+    NESTOR_SCREEN("cosh", std::cosh(a)),      NESTOR_SCREEN("tanh", std::tanh(a)),
+    NESTOR_SCREEN("asinh", std::asinh(a)),    NESTOR_SCREEN("acosh", std::acosh(a)),
+    NESTOR_SCREEN("atanh", std::atanh(a)),    NESTOR_SCREEN("sigmoid", Sigmoid(a)),
+    NESTOR_SCREEN("softplus", Softplus(a)),   NESTOR_SCREEN("erf", std::erf(a)),
+    NESTOR_SCREEN("erfc", std::erfc(a)),      NESTOR_SCREEN("pow", std::pow(a, b)),
     NESTOR_SCREEN("atan2", std::atan2(a, b)), NESTOR_SCREEN("hypot", std::hypot(a, b)),
     NESTOR_SCREEN("fmod", std::fmod(a, b)),
 };
@@ -51,12 +54,14 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 template <class Wide>
 double Distance(Wide exact, double result, int precision, int min_exponent, int max_exponent) {
-  if (std::isnan(exact) || std::isnan(result)) return std::isnan(exact) && std::isnan(result) ? 0 : kInfinity;
+  if (std::isnan(exact) || std::isnan(result))
+    return std::isnan(exact) && std::isnan(result) ? 0 : kInfinity;
   if (std::isinf(exact)) return exact == result ? 0 : kInfinity;
   if (std::signbit(exact) != std::signbit(result)) return kInfinity;
   const Wide limit = std::ldexp(Wide{1}, max_exponent + 1);
   const Wide y = std::min(std::fabs(exact), limit), got = std::min<Wide>(std::fabs(result), limit);
-  const int exponent = y == 0 ? min_exponent : std::clamp(std::ilogb(y), min_exponent, max_exponent);
+  const int exponent =
+      y == 0 ? min_exponent : std::clamp(std::ilogb(y), min_exponent, max_exponent);
   return static_cast<double>(std::ldexp(std::fabs(got - y), precision - 1 - exponent));
 }
 

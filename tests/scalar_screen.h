@@ -1,5 +1,6 @@
-// What tells a right result of a transcendental scalar op quickly: the C library in a wider type, which is off by a
-// thousandth of an ulp of the narrower one at most. What it cannot clear, MPFR judges (transcendental_reference.h).
+// What tells a right result of a transcendental scalar op quickly: the C library in a wider type,
+// which is off by a thousandth of an ulp of the narrower one at most. What it cannot clear, MPFR
+// judges (transcendental_reference.h).
 #ifndef NESTOR_TESTS_SCALAR_SCREEN_H_
 #define NESTOR_TESTS_SCALAR_SCREEN_H_
 
@@ -11,7 +12,8 @@
 
 namespace nestor {
 
-// The row's value at (a, b), b ignored by rows of one operand. REQUIRES: the op is a transcendental row of the table.
+// The row's value at (a, b), b ignored by rows of one operand. REQUIRES: the op is a transcendental
+// row of the table.
 using WideFunction = long double (*)(long double a, long double b);
 using DoubleFunction = double (*)(double a, double b);
 
@@ -22,12 +24,14 @@ struct Screen {
 // Null functions where there is no such op.
 Screen ScreenOf(absl::string_view op);
 
-// |result - exact| in ulps of `type` (f32 or f64), as transcendental_reference.h measures it, off by some thousandths;
-// infinite where the two differ in being NaN or infinite, or a zero has the wrong sign.
+// |result - exact| in ulps of `type` (f32 or f64), as transcendental_reference.h measures it,
+// off by some thousandths; infinite where the two differ in being NaN or infinite, or a zero has
+// the wrong sign.
 double ScreenedError(const Screen& screen, DType type, double a, double b, double result);
 
-// Arguments where a row is neither saturated nor trivial, which random bits seldom are: of every size, near 0 and 1,
-// whole, in the range of exponentials, and pairs of similar sizes. Deterministic.
+// Arguments where a row is neither saturated nor trivial, which random bits seldom are: of every
+// size, near 0 and 1, whole, in the range of exponentials, and pairs of similar sizes.
+// Deterministic.
 class StructuredArguments {
  public:
   explicit StructuredArguments(DType type) : type_(type) {}

@@ -34,7 +34,8 @@ jit::CompileOptions OptionsOf(uint64_t seed) {
     options.schedule.memory_order.columns = 3;
     options.schedule.memory_order.rows = 2;
   }
-  if (seed % 3 != 1) options.schedule.parallel_sums.least_steps = 1 + static_cast<int64_t>(seed % 5);
+  if (seed % 3 != 1)
+    options.schedule.parallel_sums.least_steps = 1 + static_cast<int64_t>(seed % 5);
   if (seed % 4 != 0) options.schedule.strips.rows = 1 + static_cast<int64_t>(seed % 3);
   if (seed % 7 == 0) options.schedule.contractions.rows = 2;
   if (seed % 7 == 1) options.schedule.contractions.vectors = 1;
@@ -60,7 +61,8 @@ Finding CheckSchedule(const Op& op, const RunInputs& inputs, uint64_t seed, Coun
   const absl::Status status = fusion::Pipeline::Default().Run(fused, run);
   if (!status.ok()) return status.ToString();
   const Isa isa = seed % 2 == 0 ? Isa::kAvx2 : Isa::kAvx512;
-  const Finding finding = CheckPasses(PassesOf(options, isa), unfused, fused, inputs, counts, bounded_checks);
+  const Finding finding =
+      CheckPasses(PassesOf(options, isa), unfused, fused, inputs, counts, bounded_checks);
   if (!finding) return absl::nullopt;
   return absl::StrCat(isa == Isa::kAvx2 ? "avx2, " : "avx512, ", *finding);
 }

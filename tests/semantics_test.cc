@@ -79,7 +79,8 @@ std::string Expand(const std::string& text) {
 // TYPE[DIMS] VALUES
 Tensor ParseTensor(const std::string& text) {
   std::string type_name, dims, values;
-  EXPECT_TRUE(RE2::FullMatch(text, R"((\w+)\[([^\]]*)\]\s*(.*))", &type_name, &dims, &values)) << text;
+  EXPECT_TRUE(RE2::FullMatch(text, R"((\w+)\[([^\]]*)\]\s*(.*))", &type_name, &dims, &values))
+      << text;
   const auto type = TypeByName(type_name);
   EXPECT_TRUE(type.has_value()) << text;
   Dims shape;
@@ -90,7 +91,8 @@ Tensor ParseTensor(const std::string& text) {
   }
   Tensor tensor = *Tensor::Create(*type, shape);
   int64_t next = 0;
-  for (absl::string_view value : absl::StrSplit(values, absl::ByAnyChar(" \t"), absl::SkipEmpty())) {
+  for (absl::string_view value :
+       absl::StrSplit(values, absl::ByAnyChar(" \t"), absl::SkipEmpty())) {
     auto scalar = ParseLiteral(value, *type);
     if (IsFloat(*type) && value == "-0") scalar = Scalar::Float(*type, -0.0);
     EXPECT_TRUE(scalar.has_value()) << text << ": " << value;
@@ -117,7 +119,8 @@ void ParseDirective(const std::string& line, Case& c) {
     int64_t integer;
     if (absl::StrContains(rest, "[")) c.inputs.emplace(name, ParseTensor(rest));
     else if (name[0] != '$') c.numbers.dims[name] = absl::SimpleAtoi(rest, &integer) ? integer : 0;
-    else if (rest == "true" || rest == "false") c.numbers.params[name] = *ParseLiteral(rest, DType::kBool);
+    else if (rest == "true" || rest == "false")
+      c.numbers.params[name] = *ParseLiteral(rest, DType::kBool);
     else if (absl::SimpleAtoi(rest, &integer)) c.numbers.params[name] = Scalar::I64(integer);
     else c.numbers.params[name] = *ParseLiteral(rest, DType::kF64);
   } else {
@@ -160,7 +163,8 @@ bool Near(const Scalar& a, const Scalar& b) {
 void ExpectResult(const Expectation& want, const Tensor& got) {
   if (want.exact) {
     EXPECT_FALSE(FirstDifference(got, want.value).has_value())
-        << want.name << ": " << *FirstDifference(got, want.value) << "\n" << ToString(got);
+        << want.name << ": " << *FirstDifference(got, want.value) << "\n"
+        << ToString(got);
     return;
   }
   ASSERT_EQ(got.type(), want.value.type());
@@ -169,7 +173,8 @@ void ExpectResult(const Expectation& want, const Tensor& got) {
   for (int64_t i = 0; i < got.num_elements(); ++i) {
     const Scalar x = Load(got.type(), static_cast<const char*>(got.data()) + i * size);
     const Scalar y = Load(got.type(), static_cast<const char*>(want.value.data()) + i * size);
-    EXPECT_TRUE(Near(x, y)) << want.name << "[" << i << "] = " << LiteralText(x) << ", want " << LiteralText(y);
+    EXPECT_TRUE(Near(x, y)) << want.name << "[" << i << "] = " << LiteralText(x) << ", want "
+                            << LiteralText(y);
   }
 }
 
@@ -179,8 +184,10 @@ void ExpectRefused(const Case& c, const absl::Status& status) {
   EXPECT_TRUE(absl::StrContains(message, c.piece)) << message << "\nwant '" << c.piece << "'";
   int line = 0, column = 0;
   RE2::PartialMatch(message, R"(^(\d+):(\d+):)", &line, &column);
-  EXPECT_TRUE(c.error_line == 0 || line == c.error_line) << message << "\nwant line " << c.error_line;
-  EXPECT_TRUE(c.error_column == 0 || column == c.error_column) << message << "\nwant column " << c.error_column;
+  EXPECT_TRUE(c.error_line == 0 || line == c.error_line)
+      << message << "\nwant line " << c.error_line;
+  EXPECT_TRUE(c.error_column == 0 || column == c.error_column)
+      << message << "\nwant column " << c.error_column;
 }
 
 absl::StatusOr<Op> Instantiate(const Case& c) {

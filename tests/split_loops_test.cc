@@ -35,7 +35,8 @@ int64_t Setting(const char* name, int64_t otherwise) {
 using Pass = absl::StatusOr<bool> (*)(loop::Program&);
 
 // Whether the pass changed the program.
-bool ExpectSameBits(const loop::Program& before, const RunInputs& inputs, Pass pass = loop::SplitLoops) {
+bool ExpectSameBits(const loop::Program& before, const RunInputs& inputs,
+                    Pass pass = loop::SplitLoops) {
   loop::Program after = before;
   const auto changed = pass(after);
   EXPECT_TRUE(changed.ok()) << changed.status();
@@ -71,16 +72,19 @@ TEST(SplitLoops, RandomGraphs) {
 
 // Windows over images of all small sizes, which may be smaller than a border.
 TEST(SplitWindows, AllSmallImages) {
-  for (const char* window : {"k=3, stride=2, pad=1", "k=3, stride=1, pad=1", "k=5, stride=1, pad=2", "k=2, stride=3, pad=1"}) {
+  for (const char* window : {"k=3, stride=2, pad=1", "k=3, stride=1, pad=1", "k=5, stride=1, pad=2",
+                             "k=2, stride=3, pad=1"}) {
     for (const char* pool : {"max_pool2d(x; ", "avg_pool2d(x; "}) {
-      const auto op = Parse(absl::StrCat("op f(x: f32[N, C, H, W]) -> (y) { y = ", pool, window, ") }"));
+      const auto op =
+          Parse(absl::StrCat("op f(x: f32[N, C, H, W]) -> (y) { y = ", pool, window, ") }"));
       ASSERT_TRUE(op.ok()) << op.status();
       loop::Program program = Lower(*op);
       ASSERT_TRUE(fusion::Pipeline::Default().Run(program).ok());
       for (int64_t h = 1; h <= 7; ++h) {
         for (int64_t w = 1; w <= 9; ++w) {
           std::vector<float> values(static_cast<size_t>(2 * h * w));
-          for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 37 % 41) - 50;
+          for (size_t i = 0; i < values.size(); ++i)
+            values[i] = static_cast<float>(i * 37 % 41) - 50;
           const Tensor x = Tensor::Of<float>({1, 2, h, w}, values);
           RunInputs inputs;
           inputs.tensors["x"] = x;
@@ -93,8 +97,9 @@ TEST(SplitWindows, AllSmallImages) {
 
 // Masked windows: how many of a window are its maximum.
 TEST(SplitWindows, MaskedWindows) {
-  const auto op = Parse("op f(x: f32[H, W], m: f32[H, W]) -> (y) { "
-                        "y[i, j] = sum[q, r](i64(x[i + q - 1, j + 2 * r - 2 | 7] == m[i, j])) where i < H, j < W, q < 3, r < 3 }");
+  const auto op = Parse(
+      "op f(x: f32[H, W], m: f32[H, W]) -> (y) { "
+      "y[i, j] = sum[q, r](i64(x[i + q - 1, j + 2 * r - 2 | 7] == m[i, j])) where i < H, j < W, q < 3, r < 3 }");
   ASSERT_TRUE(op.ok()) << op.status();
   loop::Program program = Lower(*op);
   ASSERT_TRUE(fusion::Pipeline::Default().Run(program).ok());
@@ -134,9 +139,10 @@ class RandomLoops {
     if (v < 2 && random_.Chance(v == 0 ? 70 : 35)) {
       absl::StrAppend(&text, Loop(v + 1));
     } else if (sums) {
-      const std::string condition = random_.Chance(50) ? Condition(v) : absl::StrCat("j", v, " <= i", v);
-      absl::StrAppend(&text, "for j", v, " in [0, ", random_.Pick({"N", "5"}), ") { drop s", v, " if ", condition,
-                      op[0] == 's' ? " += " : " max= ", Value(v), " }\n");
+      const std::string condition =
+          random_.Chance(50) ? Condition(v) : absl::StrCat("j", v, " <= i", v);
+      absl::StrAppend(&text, "for j", v, " in [0, ", random_.Pick({"N", "5"}), ") { drop s", v,
+                      " if ", condition, op[0] == 's' ? " += " : " max= ", Value(v), " }\n");
     }
     for (int64_t i = random_.Between(v > 0, 1); i >= 0; --i) absl::StrAppend(&text, Statement(v));
     if (sums) absl::StrAppend(&text, "drop y[i", random_.Below(v + 1), ", 0] = s", v, "\n");
@@ -144,8 +150,10 @@ class RandomLoops {
   }
 
   std::string Index(int v) {
-    const std::string var = absl::StrCat("i", random_.Below(v + 1)), other = absl::StrCat("i", random_.Below(v + 1));
-    const std::string shift = random_.Pick<const char*>({"", "", " + 1", " - 1", " - R", " + $u", " - 2*$s"});
+    const std::string var = absl::StrCat("i", random_.Below(v + 1)),
+                      other = absl::StrCat("i", random_.Below(v + 1));
+    const std::string shift =
+        random_.Pick<const char*>({"", "", " + 1", " - 1", " - R", " + $u", " - 2*$s"});
     const std::string form = random_.Pick<const char*>({"", "", "2*", "-1*", "$s*", "$u*", "-3*"});
     if (random_.Chance(12)) return absl::StrCat("(", var, shift, ")/$s");
     if (random_.Chance(8)) return absl::StrCat("(", var, shift, ")%3");
@@ -154,13 +162,15 @@ class RandomLoops {
   }
 
   std::string Comparison(int v) {
-    return absl::StrCat(Index(v), random_.Pick({" < ", " <= ", " == ", " != "}),
-                        random_.Chance(50) ? Index(v) : random_.Pick<const char*>({"N", "R", "3", "M - 1"}));
+    return absl::StrCat(
+        Index(v), random_.Pick({" < ", " <= ", " == ", " != "}),
+        random_.Chance(50) ? Index(v) : random_.Pick<const char*>({"N", "R", "3", "M - 1"}));
   }
 
   std::string Condition(int v) {
     if (random_.Chance(20)) return absl::StrCat("!(", Comparison(v), ")");
-    if (random_.Chance(30)) return absl::StrCat(Comparison(v), random_.Pick({" && ", " || "}), Comparison(v));
+    if (random_.Chance(30))
+      return absl::StrCat(Comparison(v), random_.Pick({" && ", " || "}), Comparison(v));
     return Comparison(v);
   }
 
@@ -172,9 +182,10 @@ class RandomLoops {
   std::string Value(int v) {
     if (random_.Chance(30)) {
       const char* sign = random_.Pick({" < ", " >= ", " == "});
-      const std::string compares =
-          absl::StrCat("index(i", random_.Below(v + 1), ")", sign, "index(", random_.Pick({"N - 1", "R", "i0"}), ")");
-      return absl::StrCat("where(", random_.Chance(20) ? "!" : "", "(", compares, "), ", Load(v), ", 0.0)");
+      const std::string compares = absl::StrCat("index(i", random_.Below(v + 1), ")", sign,
+                                                "index(", random_.Pick({"N - 1", "R", "i0"}), ")");
+      return absl::StrCat("where(", random_.Chance(20) ? "!" : "", "(", compares, "), ", Load(v),
+                          ", 0.0)");
     }
     return random_.Chance(50) ? Load(v) : absl::StrCat(Load(v), " + ", Load(v));
   }
@@ -199,12 +210,15 @@ TEST(SplitLoops, RandomLoops) {
     ASSERT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
     Random random(seed);
     Tensor x = *Tensor::Create(DType::kF32, {random.Between(0, 4), random.Between(0, 4)});
-    for (float& value : x.values<float>()) value = static_cast<float>(random.Between(-4000, 4000)) / 977;
+    for (float& value : x.values<float>())
+      value = static_cast<float>(random.Between(-4000, 4000)) / 977;
     const Tensor n = *Tensor::Create(DType::kF32, {random.Between(0, 3)});
     RunInputs inputs;
     inputs.tensors = {{"x", x.view()}, {"n", n.view()}};
-    inputs.params = {{"$s", Scalar::I64(random.Between(1, 3))}, {"$u", Scalar::I64(random.Between(-2, 3))}};
-    SCOPED_TRACE(absl::StrCat("seed ", seed, ": N, M ", ShapeText(x.shape()), ", R ", ShapeText(n.shape())));
+    inputs.params = {{"$s", Scalar::I64(random.Between(1, 3))},
+                     {"$u", Scalar::I64(random.Between(-2, 3))}};
+    SCOPED_TRACE(
+        absl::StrCat("seed ", seed, ": N, M ", ShapeText(x.shape()), ", R ", ShapeText(n.shape())));
     split += ExpectSameBits(*program, inputs);
   }
   std::cerr << "random loops: " << split << " of " << count << " split\n";

@@ -37,7 +37,8 @@ struct Subject {
 
 Op OpFor(const MacroOp& macro, const Sample& sample) {
   ArgumentSpecs specs;
-  for (const SampleArgument& arg : sample.args) specs[arg.name] = {absl::nullopt, static_cast<int>(arg.shape.size())};
+  for (const SampleArgument& arg : sample.args)
+    specs[arg.name] = {absl::nullopt, static_cast<int>(arg.shape.size())};
   const absl::StatusOr<Op> op = MacroLibrary().Instantiate(macro.name, specs);
   EXPECT_TRUE(op.ok()) << macro.name << op.status();
   return *op;
@@ -51,7 +52,8 @@ Sizes SizesFor(const Op& op, const Sample& sample) {
     tensors.push_back(*Tensor::Create(argument->type, Dims(arg.shape.begin(), arg.shape.end())));
     inputs.tensors[arg.name] = tensors.back().view();
   }
-  for (const auto& [name, text] : sample.params) inputs.params[name] = *ParseLiteral(text, op.FindParam(name)->type);
+  for (const auto& [name, text] : sample.params)
+    inputs.params[name] = *ParseLiteral(text, op.FindParam(name)->type);
   const absl::StatusOr<Binding> binding = Bind(SignatureOf(op), inputs);
   EXPECT_TRUE(binding.ok()) << op.name << binding.status();
   return binding->symbols;
@@ -92,7 +94,8 @@ TEST(MemoryPlans, OfEveryMacroOpKeepEveryValueUntilItIsRead) {
       ASSERT_TRUE(arena.ok()) << subject.name << arena.status();
       for (int alias = -1; alias < static_cast<int>(plan.aliases.size()); ++alias) {
         EXPECT_EQ(loop::ReplayPlan(*sized, plan, *arena, Gathered, alias), absl::OkStatus())
-            << subject.name << " " << alias << "\n" << ToText(subject.program);
+            << subject.name << " " << alias << "\n"
+            << ToText(subject.program);
       }
     }
   }
@@ -109,11 +112,13 @@ double ClosedBy(const loop::Program& program, const Sizes& sizes) {
       double own = 1;
       for (IndexId condition : statement->target.conditions) {
         const IndexNode& node = program.pool[condition];
-        if (node.kind != IndexKind::kEq || program.pool[node.args[0]].kind != IndexKind::kMod) continue;
-        const auto divisor = EvaluateIndex(program.pool, program.pool[node.args[0]].args[1],
-                                           [&](const IndexNode& leaf, absl::Span<const int64_t>) {
-                                             return absl::optional<int64_t>(sizes.at(program.pool.SymbolNameAt(leaf.value)));
-                                           });
+        if (node.kind != IndexKind::kEq || program.pool[node.args[0]].kind != IndexKind::kMod)
+          continue;
+        const auto divisor = EvaluateIndex(
+            program.pool, program.pool[node.args[0]].args[1],
+            [&](const IndexNode& leaf, absl::Span<const int64_t>) {
+              return absl::optional<int64_t>(sizes.at(program.pool.SymbolNameAt(leaf.value)));
+            });
         own *= static_cast<double>(divisor.value_or(1));
       }
       factor = std::max(factor, own);
@@ -122,28 +127,32 @@ double ClosedBy(const loop::Program& program, const Sizes& sizes) {
   return factor;
 }
 
-// The program with all conditions of its accesses taken to hold, as the estimate takes them; what lies outside a
-// tensor is still not touched.
+// The program with all conditions of its accesses taken to hold, as the estimate takes them; what
+// lies outside a tensor is still not touched.
 loop::Program WithOpenMasks(loop::Program program) {
   for (loop::Value& value : program.values) {
     if (auto* load = absl::get_if<loop::LoadValue>(&value.node)) load->access.conditions.clear();
   }
   for (loop::Block& block : program.blocks) {
-    VisitStatements(block.body, [](loop::Statement& statement) { statement.target.conditions.clear(); });
+    VisitStatements(block.body,
+                    [](loop::Statement& statement) { statement.target.conditions.clear(); });
   }
   return program;
 }
 
 double FactorBetween(double a, double b) { return a == b ? 1 : std::max(a / b, b / a); }
 
-// How far the estimate is off, over what may be asked of it: it takes conditions to hold, so it is right where it is
-// close to what the program walks, but for sums that are dropped, or to what it would walk with open masks.
-absl::StatusOr<double> Excess(const Subject& subject, const SizedProgram& sized, const SizedProgram& open, int64_t cache) {
+// How far the estimate is off, over what may be asked of it: it takes conditions to hold, so it is
+// right where it is close to what the program walks, but for sums that are dropped, or to what it
+// would walk with open masks.
+absl::StatusOr<double> Excess(const Subject& subject, const SizedProgram& sized,
+                              const SizedProgram& open, int64_t cache) {
   const double estimate = loop::EstimateBytesWalked(sized, cache).Total();
   const absl::StatusOr<BytesWalked> closed = loop::SimulateBytesWalked(sized, cache, Gathered);
   const absl::StatusOr<BytesWalked> all = loop::SimulateBytesWalked(open, cache, Gathered);
   if (!closed.ok()) return closed.status();
-  const double of_closed = FactorBetween(estimate, closed->Total()) / ClosedBy(subject.program, subject.sizes);
+  const double of_closed =
+      FactorBetween(estimate, closed->Total()) / ClosedBy(subject.program, subject.sizes);
   // Where a condition keeps a place in range, masks cannot be opened.
   return all.ok() ? std::min(of_closed, FactorBetween(estimate, all->Total())) : of_closed;
 }
@@ -153,7 +162,8 @@ TEST(BytesWalked, OfEveryMacroOpAreCloseToTheirDefinition) {
   std::vector<double> factors;
   for (const Subject& subject : Subjects()) {
     const loop::Program opened = WithOpenMasks(subject.program);
-    const auto sized = SizedProgram::Create(subject.program, subject.sizes), open = SizedProgram::Create(opened, subject.sizes);
+    const auto sized = SizedProgram::Create(subject.program, subject.sizes),
+               open = SizedProgram::Create(opened, subject.sizes);
     ASSERT_TRUE(sized.ok() && open.ok()) << subject.name << sized.status() << open.status();
     for (int64_t cache : {64, 512, 4096, 1 << 20}) {
       const absl::StatusOr<double> excess = Excess(subject, *sized, *open, cache);
@@ -163,8 +173,8 @@ TEST(BytesWalked, OfEveryMacroOpAreCloseToTheirDefinition) {
     }
   }
   std::sort(factors.begin(), factors.end());
-  std::printf("%zu estimates: median %.3f, 9th decile %.3f, worst %.3f\n", factors.size(), factors[factors.size() / 2],
-              factors[factors.size() * 9 / 10], factors.back());
+  std::printf("%zu estimates: median %.3f, 9th decile %.3f, worst %.3f\n", factors.size(),
+              factors[factors.size() / 2], factors[factors.size() * 9 / 10], factors.back());
   EXPECT_LE(factors[factors.size() / 2], 1.05);
   EXPECT_LE(factors[factors.size() * 9 / 10], 1.1);
 }

@@ -1,8 +1,10 @@
-// The reference for the transcendental scalar ops. Each op is one row: a function that leaves its value, to about 150
-// bits, in an MPFR number. A row is written from the op's definition, but so that nothing cancels: gelu over erfc, softplus
-// over log1p, gelu_tanh as a quotient. MPFR's own functions are correctly rounded and follow C99 at the special values; a value composed of a few
+// The reference for the transcendental scalar ops. Each op is one row: a function that leaves its
+// value, to about 150 bits, in an MPFR number. A row is written from the op's definition, but so
+// that nothing cancels: gelu over erfc, softplus over log1p, gelu_tanh as a quotient. MPFR's own
+// functions are correctly rounded and follow C99 at the special values; a value composed of a few
 // of them is off by some units in the 160th bit, far below what a format of 53 bits can tell.
-// MPFR's exponents have more than 30 bits, so nothing overflows or underflows here that is not far out of the range of f64.
+// MPFR's exponents have more than 30 bits, so nothing overflows or underflows here that is not far
+// out of the range of f64.
 
 #include "tests/transcendental_reference.h"
 
@@ -101,9 +103,12 @@ void LinearAndExponential(double a, double scale, double divisor, double slope, 
 
 void Elu(Args args, mpfr_ptr y) { LinearAndExponential(args[0], args[1], 1, 1, y); }
 void Celu(Args args, mpfr_ptr y) { LinearAndExponential(args[0], args[1], args[1], 1, y); }
-void Selu(Args args, mpfr_ptr y) { LinearAndExponential(args[0], 1.7580993408473766, 1, 1.0507009873554805, y); }
+void Selu(Args args, mpfr_ptr y) {
+  LinearAndExponential(args[0], 1.7580993408473766, 1, 1.0507009873554805, y);
+}
 
-void GeluTanh(Args args, mpfr_ptr y) {  // x/2 (1 + tanh(z)) = x / (1 + exp(-2 z)), z = sqrt(2/pi) (x + 0.044715 x^3)
+// x/2 (1 + tanh(z)) = x / (1 + exp(-2 z)), z = sqrt(2/pi) (x + 0.044715 x^3).
+void GeluTanh(Args args, mpfr_ptr y) {
   Number x(args[0]), z(args[0]);
   mpfr_sqr(z, x, kNearest);
   mpfr_mul(z, z, x, kNearest);
@@ -160,20 +165,47 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {"exp", 1, Unary<mpfr_exp>},       {"exp2", 1, Unary<mpfr_exp2>},     {"expm1", 1, Unary<mpfr_expm1>},
-    {"log", 1, Unary<mpfr_log>},       {"log2", 1, Unary<mpfr_log2>},     {"log10", 1, Unary<mpfr_log10>},
-    {"log1p", 1, Unary<mpfr_log1p>},   {"sin", 1, Unary<mpfr_sin>},       {"cos", 1, Unary<mpfr_cos>},
-    {"tan", 1, Unary<mpfr_tan>},       {"asin", 1, Unary<mpfr_asin>},     {"acos", 1, Unary<mpfr_acos>},
-    {"atan", 1, Unary<mpfr_atan>},     {"sinh", 1, Unary<mpfr_sinh>},     {"cosh", 1, Unary<mpfr_cosh>},
-    {"tanh", 1, Unary<mpfr_tanh>},     {"asinh", 1, Unary<mpfr_asinh>},   {"acosh", 1, Unary<mpfr_acosh>},
-    {"atanh", 1, Unary<mpfr_atanh>},   {"erf", 1, Unary<mpfr_erf>},       {"erfc", 1, Unary<mpfr_erfc>},
-    {"sqrt", 1, Unary<mpfr_sqrt>},     {"pow", 2, Binary<mpfr_pow>},      {"atan2", 2, Binary<mpfr_atan2>},
-    {"hypot", 2, Binary<mpfr_hypot>},  {"fmod", 2, Binary<mpfr_fmod>},    {"recip", 1, Recip},
-    {"rsqrt", 1, Rsqrt},               {"sigmoid", 1, Sigmoid},           {"silu", 1, Silu},
-    {"gelu", 1, Gelu},                 {"softplus", 1, Softplus},         {"elu", 2, Elu},
-    {"celu", 2, Celu},                 {"selu", 1, Selu},                 {"gelu_tanh", 1, GeluTanh},
-    {"mish", 1, Mish},                 {"softcap", 2, Softcap},           {"logit", 1, Logit},
-    {"logaddexp", 2, Logaddexp},       {"xlogy", 2, Xlogy},
+    {"exp", 1, Unary<mpfr_exp>},
+    {"exp2", 1, Unary<mpfr_exp2>},
+    {"expm1", 1, Unary<mpfr_expm1>},
+    {"log", 1, Unary<mpfr_log>},
+    {"log2", 1, Unary<mpfr_log2>},
+    {"log10", 1, Unary<mpfr_log10>},
+    {"log1p", 1, Unary<mpfr_log1p>},
+    {"sin", 1, Unary<mpfr_sin>},
+    {"cos", 1, Unary<mpfr_cos>},
+    {"tan", 1, Unary<mpfr_tan>},
+    {"asin", 1, Unary<mpfr_asin>},
+    {"acos", 1, Unary<mpfr_acos>},
+    {"atan", 1, Unary<mpfr_atan>},
+    {"sinh", 1, Unary<mpfr_sinh>},
+    {"cosh", 1, Unary<mpfr_cosh>},
+    {"tanh", 1, Unary<mpfr_tanh>},
+    {"asinh", 1, Unary<mpfr_asinh>},
+    {"acosh", 1, Unary<mpfr_acosh>},
+    {"atanh", 1, Unary<mpfr_atanh>},
+    {"erf", 1, Unary<mpfr_erf>},
+    {"erfc", 1, Unary<mpfr_erfc>},
+    {"sqrt", 1, Unary<mpfr_sqrt>},
+    {"pow", 2, Binary<mpfr_pow>},
+    {"atan2", 2, Binary<mpfr_atan2>},
+    {"hypot", 2, Binary<mpfr_hypot>},
+    {"fmod", 2, Binary<mpfr_fmod>},
+    {"recip", 1, Recip},
+    {"rsqrt", 1, Rsqrt},
+    {"sigmoid", 1, Sigmoid},
+    {"silu", 1, Silu},
+    {"gelu", 1, Gelu},
+    {"softplus", 1, Softplus},
+    {"elu", 2, Elu},
+    {"celu", 2, Celu},
+    {"selu", 1, Selu},
+    {"gelu_tanh", 1, GeluTanh},
+    {"mish", 1, Mish},
+    {"softcap", 2, Softcap},
+    {"logit", 1, Logit},
+    {"logaddexp", 2, Logaddexp},
+    {"xlogy", 2, Xlogy},
 };
 
 struct Format {
@@ -182,13 +214,15 @@ struct Format {
   int min_exponent, max_exponent;  // of normal numbers: 1.m * 2^e
 };
 
-constexpr Format kFormats[] = {{"f64", 53, -1022, 1023}, {"f32", 24, -126, 127}, {"f16", 11, -14, 15}, {"bf16", 8, -126, 127}};
+constexpr Format kFormats[] = {
+    {"f64", 53, -1022, 1023}, {"f32", 24, -126, 127}, {"f16", 11, -14, 15}, {"bf16", 8, -126, 127}};
 
 void Evaluate(absl::string_view op, Args args, mpfr_ptr y) {
   for (const Row& row : kRows) {
     if (row.op == op && static_cast<size_t>(row.arity) == args.size()) return row.value(args, y);
   }
-  std::fprintf(stderr, "no reference for %.*s of %zu arguments\n", static_cast<int>(op.size()), op.data(), args.size());
+  std::fprintf(stderr, "no reference for %.*s of %zu arguments\n", static_cast<int>(op.size()),
+               op.data(), args.size());
   std::abort();
 }
 
@@ -203,13 +237,15 @@ const Format& FindFormat(absl::string_view type) {
 // The exponent of the last place of a finite x in the format.
 long LastPlace(const Format& format, mpfr_ptr x) {
   const long exponent = mpfr_zero_p(x) ? format.min_exponent : mpfr_get_exp(x) - 1;
-  return std::clamp<long>(exponent, format.min_exponent, format.max_exponent) + 1 - format.precision;
+  return std::clamp<long>(exponent, format.min_exponent, format.max_exponent) + 1 -
+         format.precision;
 }
 
 }  // namespace
 
 bool HasReference(absl::string_view op) {
-  return std::any_of(std::begin(kRows), std::end(kRows), [op](const Row& row) { return row.op == op; });
+  return std::any_of(std::begin(kRows), std::end(kRows),
+                     [op](const Row& row) { return row.op == op; });
 }
 
 double ReferenceValue(absl::string_view op, absl::string_view type, absl::Span<const double> args) {
@@ -221,11 +257,13 @@ double ReferenceValue(absl::string_view op, absl::string_view type, absl::Span<c
   mpfr_mul_2si(y, y, -last, kNearest);  // then the value is an integer in the format
   mpfr_rint(y, y, kNearest);            // half to even
   mpfr_mul_2si(y, y, last, kNearest);
-  if (!mpfr_zero_p(y) && mpfr_get_exp(y) - 1 > format.max_exponent) mpfr_set_inf(y, mpfr_signbit(y) ? -1 : 1);
+  if (!mpfr_zero_p(y) && mpfr_get_exp(y) - 1 > format.max_exponent)
+    mpfr_set_inf(y, mpfr_signbit(y) ? -1 : 1);
   return mpfr_get_d(y, kNearest);
 }
 
-double UlpError(absl::string_view op, absl::string_view type, absl::Span<const double> args, double result) {
+double UlpError(absl::string_view op, absl::string_view type, absl::Span<const double> args,
+                double result) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const Format& format = FindFormat(type);
   Number exact;

@@ -139,19 +139,23 @@ class Evaluator {
     Dense& y = values_[id.value];
     y.type = graph_.type(id);
     const std::string name = absl::StrCat("op ", op_.name, ": node ", id.value);
-    NESTOR_ASSIGN_OR_RETURN(y.shape, EvaluateShape(graph_.pool(), graph_.shape(id), binding_, name));
+    NESTOR_ASSIGN_OR_RETURN(y.shape,
+                            EvaluateShape(graph_.pool(), graph_.shape(id), binding_, name));
     NESTOR_ASSIGN_OR_RETURN(const int64_t count, NumElements(y.shape));
-    if (count > kMaxElements) return absl::ResourceExhaustedError(absl::StrCat(name, " is too large"));
+    if (count > kMaxElements)
+      return absl::ResourceExhaustedError(absl::StrCat(name, " is too large"));
     y.elements.resize(count);
     absl::visit([&](const auto& node) { Fill(node, y); }, graph_[id].op);
-    if (overflow_) return absl::InvalidArgumentError(absl::StrCat(name, ": an index expression overflows"));
+    if (overflow_)
+      return absl::InvalidArgumentError(absl::StrCat(name, ": an index expression overflows"));
     return absl::OkStatus();
   }
 
   // Sets every element of y to what f gives for its index.
   template <class F>
   static void ForEach(Dense& y, F f) {
-    for (size_t n = 0; n < y.elements.size(); ++n) y.elements[n] = f(PlaceOf(y.shape, static_cast<int64_t>(n)));
+    for (size_t n = 0; n < y.elements.size(); ++n)
+      y.elements[n] = f(PlaceOf(y.shape, static_cast<int64_t>(n)));
   }
 
   void Fill(const Input& node, Dense& y) {
@@ -213,7 +217,8 @@ class Evaluator {
         // The reduced axes take their places again, ascending.
         for (size_t axis = 0; axis < x.shape.size(); ++axis) {
           const auto listed = std::find(axes.begin(), axes.end(), static_cast<int>(axis));
-          if (listed != axes.end()) place.insert(place.begin() + axis, inner[listed - axes.begin()]);
+          if (listed != axes.end())
+            place.insert(place.begin() + axis, inner[listed - axes.begin()]);
         }
         row.push_back(x.elements[OffsetOf(x.shape, place)]);
       }
@@ -242,7 +247,8 @@ class Evaluator {
     const Carry& carry = *graph_.As<Carry>(node.carries[0]);
     const int64_t count = Of(node.carries[0]).shape[carry.axis];
     for (int64_t step = 0; step < count; ++step) {
-      for (size_t k = 0; k < node.carries.size(); ++k) values_[node.carries[k].value] = Of(node.bodies[k]);
+      for (size_t k = 0; k < node.carries.size(); ++k)
+        values_[node.carries[k].value] = Of(node.bodies[k]);
       for (NodeId id : steps.nodes) NESTOR_CHECK(Evaluate(id).ok(), op_.name);
     }
     y.elements = Of(node.x).elements;
@@ -271,8 +277,10 @@ class Evaluator {
     switch (op) {
       case ReduceOp::kSum:
       case ReduceOp::kAny: return 0;
-      case ReduceOp::kMax: return IsFloat(type) ? EncodeFloat(type, -inf) : Wrap(type, LeastOf(type));
-      case ReduceOp::kMin: return IsFloat(type) ? EncodeFloat(type, inf) : Wrap(type, GreatestOf(type));
+      case ReduceOp::kMax:
+        return IsFloat(type) ? EncodeFloat(type, -inf) : Wrap(type, LeastOf(type));
+      case ReduceOp::kMin:
+        return IsFloat(type) ? EncodeFloat(type, inf) : Wrap(type, GreatestOf(type));
       default: return IsFloat(type) ? EncodeFloat(type, 1) : 1;
     }
   }
@@ -354,8 +362,10 @@ class Evaluator {
     switch (kind) {
       case IndexKind::kAdd: return a + b;
       case IndexKind::kMul: return a * b;
-      case IndexKind::kDiv: return b == 0 ? absl::nullopt : absl::make_optional(FloorQuotient(a, b));
-      case IndexKind::kMod: return b == 0 ? absl::nullopt : absl::make_optional(a - b * FloorQuotient(a, b));
+      case IndexKind::kDiv:
+        return b == 0 ? absl::nullopt : absl::make_optional(FloorQuotient(a, b));
+      case IndexKind::kMod:
+        return b == 0 ? absl::nullopt : absl::make_optional(a - b * FloorQuotient(a, b));
       case IndexKind::kMin: return a < b ? a : b;
       case IndexKind::kMax: return a < b ? b : a;
       case IndexKind::kLt: return a < b;

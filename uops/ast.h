@@ -50,7 +50,7 @@ struct Expr {
   std::vector<const InfixOperator*> operators;  // of a chain: one fewer than args
   std::vector<Position> operator_positions;
   std::vector<Item> items;
-  ExprPtr fill;                            // a literal or param, or null
+  ExprPtr fill;  // a literal or param, or null
   std::vector<ExprPtr> conditions;
 };
 
@@ -79,11 +79,11 @@ struct Statement {
   // The names defined: one, or of a call one or more; of a block its index.
   std::vector<std::string> targets;
   std::vector<Position> target_positions;
-  std::vector<Item> items;      // the left side's
-  TypeName type;                // of a scatter
-  std::vector<Item> dims;       // of a scatter
+  std::vector<Item> items;               // the left side's
+  TypeName type;                         // of a scatter
+  std::vector<Item> dims;                // of a scatter
   ReduceOp scatter_op = ReduceOp::kSum;  // sum, prod, max or min
-  ExprPtr expr;                 // of a block: what its index runs to
+  ExprPtr expr;                          // of a block: what its index runs to
   std::vector<Bound> bounds;
   std::vector<Statement> block;
   std::string callee;

@@ -38,7 +38,8 @@ class SignatureBinder {
     for (const ast::Argument& arg : syntax_.args) {
       const auto spec = specs_.find(arg.name);
       if (!IsVariable(arg.type) || spec == specs_.end() || !spec->second.type) continue;
-      const auto [it, inserted] = environment_.type_variables.emplace(arg.type.text, *spec->second.type);
+      const auto [it, inserted] =
+          environment_.type_variables.emplace(arg.type.text, *spec->second.type);
       if (!inserted && it->second != *spec->second.type) {
         return absl::InvalidArgumentError(
             absl::StrCat("op ", syntax_.name, ": ", arg.type.text, " is ", Name(it->second),
@@ -69,9 +70,9 @@ class SignatureBinder {
         }
         if (unknown.size() != 1) continue;
         if (*spec->second.rank < known) {
-          return absl::InvalidArgumentError(absl::StrCat("op ", syntax_.name, ": argument ", arg.name, " has ",
-                                                         *spec->second.rank, " dimensions, at least ", known,
-                                                         " are needed"));
+          return absl::InvalidArgumentError(
+              absl::StrCat("op ", syntax_.name, ": argument ", arg.name, " has ",
+                           *spec->second.rank, " dimensions, at least ", known, " are needed"));
         }
         lengths[unknown[0]] = *spec->second.rank - known;
         changed = true;
@@ -89,7 +90,8 @@ class SignatureBinder {
     for (const ast::Argument& arg : syntax_.args) {
       if (arg.name == name) return true;
       for (const ast::Item& dim : arg.dims) {
-        if (!dim.is_pack && dim.expr->kind == ExprKind::kName && dim.expr->text == name) return true;
+        if (!dim.is_pack && dim.expr->kind == ExprKind::kName && dim.expr->text == name)
+          return true;
       }
     }
     return false;
@@ -118,7 +120,8 @@ class SignatureBinder {
   }
 
   absl::Status DeclareNames(const Expr& expr) {
-    if (expr.kind == ExprKind::kName) environment_.dims[expr.text] = op().graph.pool().Symbol(expr.text);
+    if (expr.kind == ExprKind::kName)
+      environment_.dims[expr.text] = op().graph.pool().Symbol(expr.text);
     if (expr.kind == ExprKind::kAccess) {
       return ErrorAt(expr.position, "a dimension cannot depend on a tensor's values");
     }
@@ -130,7 +133,8 @@ class SignatureBinder {
     for (const ast::Param& param : syntax_.params) {
       ParamInfo info{param.name, DType::kI64, {}, {}, {}};
       if (param.type) {
-        if (IsVariable(*param.type)) environment_.type_variables.emplace(param.type->text, DType::kF32);
+        if (IsVariable(*param.type))
+          environment_.type_variables.emplace(param.type->text, DType::kF32);
         NESTOR_ASSIGN_OR_RETURN(info.type, environment_.Type(*param.type));
       }
       if (!environment_.params.emplace(param.name, info.type).second) {
@@ -144,22 +148,27 @@ class SignatureBinder {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<absl::optional<Scalar>> ParamLiteral(const absl::optional<ast::Literal>& literal, DType type) {
+  absl::StatusOr<absl::optional<Scalar>> ParamLiteral(const absl::optional<ast::Literal>& literal,
+                                                      DType type) {
     if (!literal) return absl::optional<Scalar>();
     const auto value = ParseParamLiteral(literal->text, type);
     if (value) return value;
-    return ErrorAt(literal->position, absl::StrCat("the literal '", literal->text, "' does not fit ", Name(type)));
+    return ErrorAt(literal->position,
+                   absl::StrCat("the literal '", literal->text, "' does not fit ", Name(type)));
   }
 
-  absl::StatusOr<absl::optional<Scalar>> ParamBound(const absl::optional<ast::Literal>& literal, DType type) {
-    if (!literal || literal->text == "inf" || literal->text == "-inf") return absl::optional<Scalar>();
+  absl::StatusOr<absl::optional<Scalar>> ParamBound(const absl::optional<ast::Literal>& literal,
+                                                    DType type) {
+    if (!literal || literal->text == "inf" || literal->text == "-inf")
+      return absl::optional<Scalar>();
     return ParamLiteral(literal, type);
   }
 
   absl::Status DeclareArguments() {
     for (const ast::Argument& arg : syntax_.args) {
       if (environment_.dims.contains(arg.name)) {
-        return ErrorAt(arg.position, absl::StrCat("the argument '", arg.name, "' has the name of a dimension"));
+        return ErrorAt(arg.position,
+                       absl::StrCat("the argument '", arg.name, "' has the name of a dimension"));
       }
       if (environment_.tensors.contains(arg.name) || environment_.shapes.contains(arg.name)) {
         return ErrorAt(arg.position, absl::StrCat("'", arg.name, "' is already defined"));
@@ -167,9 +176,11 @@ class SignatureBinder {
       NESTOR_ASSIGN_OR_RETURN(const DType type, environment_.Type(arg.type));
       NESTOR_ASSIGN_OR_RETURN(Shape shape, Resolver(environment_).Extents(arg.dims));
       const auto spec = specs_.find(arg.name);
-      if (spec != specs_.end() && spec->second.rank && *spec->second.rank != static_cast<int>(shape.size())) {
-        return absl::InvalidArgumentError(absl::StrCat("op ", syntax_.name, ": argument ", arg.name, " has ",
-                                                       shape.size(), " dimensions, is given ", *spec->second.rank));
+      if (spec != specs_.end() && spec->second.rank &&
+          *spec->second.rank != static_cast<int>(shape.size())) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("op ", syntax_.name, ": argument ", arg.name, " has ", shape.size(),
+                         " dimensions, is given ", *spec->second.rank));
       }
       const NodeId node = op().graph.AddInput(arg.name, type, shape);
       if (arg.shape_only) environment_.shapes.insert(arg.name);
@@ -186,7 +197,8 @@ class SignatureBinder {
 
 }  // namespace
 
-absl::Status BindSignature(const ast::Op& syntax, const ArgumentSpecs& specs, Environment& environment) {
+absl::Status BindSignature(const ast::Op& syntax, const ArgumentSpecs& specs,
+                           Environment& environment) {
   return SignatureBinder(syntax, specs, environment).Run();
 }
 

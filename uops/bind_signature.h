@@ -16,7 +16,8 @@ namespace nestor {
 // REQUIRES: nothing has been bound in `environment`. Errors: types or ranks in `specs` that
 // contradict the signature; a name that is defined twice; an unknown type; a dimension that depends
 // on a tensor's values; a literal that does not fit its $param.
-absl::Status BindSignature(const ast::Op& syntax, const ArgumentSpecs& specs, Environment& environment);
+absl::Status BindSignature(const ast::Op& syntax, const ArgumentSpecs& specs,
+                           Environment& environment);
 
 }  // namespace nestor
 

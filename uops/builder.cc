@@ -13,10 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "uops/call.h"
 #include "uops/invariant.h"
-#include "uops/recurrence.h"
 #include "uops/operators.h"
-#include "uops/statement_builder.h"
 #include "uops/parser.h"
+#include "uops/recurrence.h"
+#include "uops/statement_builder.h"
 
 namespace nestor {
 
@@ -52,16 +52,20 @@ Expr Chained(ScalarOp op, const Expr& a, const Expr& b) {
 
 }  // namespace
 
-#define OPERATOR(Type, Name, Op)                                                                         \
-  Type Name(const Type& a, const Type& b) { return Type{Infix(ScalarOp::Op, a.handle, b.handle)}; }      \
+#define OPERATOR(Type, Name, Op)                          \
+  Type Name(const Type& a, const Type& b) {               \
+    return Type{Infix(ScalarOp::Op, a.handle, b.handle)}; \
+  }                                                       \
   Expr Name(const Expr& a, const Expr& b) { return Chained(ScalarOp::Op, a, b); }
-#define COMPARISON(Name, Op)                                                                             \
-  Condition Name(const IndexExpr& a, const IndexExpr& b) { return {Infix(ScalarOp::Op, a.handle, b.handle)}; } \
+#define COMPARISON(Name, Op)                               \
+  Condition Name(const IndexExpr& a, const IndexExpr& b) { \
+    return {Infix(ScalarOp::Op, a.handle, b.handle)};      \
+  }                                                        \
   Expr Name(const Expr& a, const Expr& b) { return Chained(ScalarOp::Op, a, b); }
-#define FUNCTION(Name)                                                                                   \
-  IndexExpr Name(const IndexExpr& a, const IndexExpr& b) {                                               \
-    return IndexExpr(Combine(*FindIndexFunction(IndexKind::k##Name), a.handle, b.handle));               \
-  }                                                                                                      \
+#define FUNCTION(Name)                                                                     \
+  IndexExpr Name(const IndexExpr& a, const IndexExpr& b) {                                 \
+    return IndexExpr(Combine(*FindIndexFunction(IndexKind::k##Name), a.handle, b.handle)); \
+  }                                                                                        \
   Expr Name(const Expr& a, const Expr& b) { return Apply(ScalarOp::k##Name, {a, b}); }
 // clang-format off
 OPERATOR(IndexExpr, operator+, kAdd) OPERATOR(IndexExpr, operator-, kSub)
@@ -84,7 +88,8 @@ Expr operator!(const Expr& a) { return Apply(ScalarOp::kNot, {a}); }
 Expr Apply(ScalarOp op, std::vector<Expr> operands) {
   ExprNode node{Form::kMap};
   node.op = op;
-  FillOperands(Row(op), operands, [](const char* literal) { return Expr(std::strtod(literal, nullptr)); });
+  FillOperands(Row(op), operands,
+               [](const char* literal) { return Expr(std::strtod(literal, nullptr)); });
   for (const Expr& e : operands) node.args.push_back(e.node());
   return Wrap(std::move(node));
 }
@@ -103,8 +108,12 @@ Expr Reduce(ReduceOp op, std::vector<IndexExpr> indices, const Expr& body) {
   return Wrap(std::move(node));
 }
 
-Expr Expr::Literal(DType type, std::string text) { return Wrap({Form::kLiteral, type, std::move(text)}); }
-Expr Expr::Literal(double value) { return Literal(DType::kF64, LiteralText(Scalar::Float(DType::kF64, value))); }
+Expr Expr::Literal(DType type, std::string text) {
+  return Wrap({Form::kLiteral, type, std::move(text)});
+}
+Expr Expr::Literal(double value) {
+  return Literal(DType::kF64, LiteralText(Scalar::Float(DType::kF64, value)));
+}
 
 Expr::Expr(const IndexExpr& index) {
   if (index.handle.graph == nullptr && index.handle.error.empty()) {
@@ -130,9 +139,11 @@ Expr::Expr(const Condition& condition) {
   std::vector<Expr> operands;
   for (IndexId arg : node.args) {
     const IndexHandle operand = HandleOf(*h.graph, arg);
-    operands.push_back(infix != nullptr && infix->Compares() ? Expr(IndexExpr(operand)) : Expr(Condition{operand}));
+    operands.push_back(infix != nullptr && infix->Compares() ? Expr(IndexExpr(operand))
+                                                             : Expr(Condition{operand}));
   }
-  *this = infix != nullptr ? Chained(infix->op, operands[0], operands[1]) : Apply(ScalarOp::kNot, std::move(operands));
+  *this = infix != nullptr ? Chained(infix->op, operands[0], operands[1])
+                           : Apply(ScalarOp::kNot, std::move(operands));
 }
 
 Access Access::Or(const Expr& fill) const {
@@ -177,17 +188,20 @@ OpBuilder::OpBuilder(absl::string_view name) {
 
 void OpBuilder::Keep(const absl::Status& status, absl::string_view where) {
   if (status.ok() || !first_error_.ok()) return;
-  first_error_ = absl::InvalidArgumentError(absl::StrCat("op ", op_.name, ": ", where, ": ", status.message()));
+  first_error_ = absl::InvalidArgumentError(
+      absl::StrCat("op ", op_.name, ": ", where, ": ", status.message()));
 }
 
 absl::Status OpBuilder::Claim(absl::string_view name, absl::string_view what) {
   const absl::string_view word = what == "parameter" && !name.empty() ? name.substr(1) : name;
-  bool fits = !word.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(word[0])) && !IsReserved(word);
+  bool fits = !word.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(word[0])) &&
+              !IsReserved(word);
   if (what == "parameter") fits &= name[0] == '$';
   if (what == "op") fits &= !ScalarOpByName(name);
   for (char c : word) fits &= c == '_' || absl::ascii_isalnum(static_cast<unsigned char>(c));
   if (!fits) return Misuse(absl::StrCat("'", name, "' cannot be the name of a ", what));
-  if (std::find(names_.begin(), names_.end(), name) != names_.end()) return Misuse(absl::StrCat("'", name, "' is already defined"));
+  if (std::find(names_.begin(), names_.end(), name) != names_.end())
+    return Misuse(absl::StrCat("'", name, "' is already defined"));
   names_.push_back(std::string(name));
   return absl::OkStatus();
 }
@@ -200,8 +214,10 @@ absl::StatusOr<IndexId> OpBuilder::ResolveExtent(const IndexExpr& index) {
 }
 
 absl::StatusOr<NodeId> OpBuilder::NodeOf(const TensorRef& tensor) const {
-  if (tensor.graph_ == nullptr || !tensor.node_.valid()) return Misuse("a tensor handle that was never set");
-  if (tensor.graph_ != &op_.graph) return Misuse(absl::StrCat("'", tensor.name_, "' is a tensor of another builder"));
+  if (tensor.graph_ == nullptr || !tensor.node_.valid())
+    return Misuse("a tensor handle that was never set");
+  if (tensor.graph_ != &op_.graph)
+    return Misuse(absl::StrCat("'", tensor.name_, "' is a tensor of another builder"));
   return tensor.node_;
 }
 
@@ -211,8 +227,8 @@ IndexExpr OpBuilder::Dimension(absl::string_view name) {
   return IndexExpr(HandleOf(op_.graph, op_.graph.pool().Symbol(name)));
 }
 
-absl::Status OpBuilder::AddArgument(absl::string_view name, DType type, const std::vector<IndexExpr>& shape,
-                                    bool shape_only) {
+absl::Status OpBuilder::AddArgument(absl::string_view name, DType type,
+                                    const std::vector<IndexExpr>& shape, bool shape_only) {
   NESTOR_RETURN_IF_ERROR(Claim(name, "argument"));
   Shape extents;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
@@ -225,13 +241,15 @@ absl::Status OpBuilder::AddArgument(absl::string_view name, DType type, const st
   return absl::OkStatus();
 }
 
-TensorRef OpBuilder::Input(absl::string_view name, DType type, const std::vector<IndexExpr>& shape) {
+TensorRef OpBuilder::Input(absl::string_view name, DType type,
+                           const std::vector<IndexExpr>& shape) {
   const absl::Status status = AddArgument(name, type, shape, false);
   Keep(status, absl::StrCat("argument ", name));
   return TensorRef(&op_.graph, status.ok() ? op_.args.back().node : NodeId(), std::string(name));
 }
 
-void OpBuilder::ShapeInput(absl::string_view name, DType type, const std::vector<IndexExpr>& shape) {
+void OpBuilder::ShapeInput(absl::string_view name, DType type,
+                           const std::vector<IndexExpr>& shape) {
   Keep(AddArgument(name, type, shape, true), absl::StrCat("argument ", name));
 }
 
@@ -244,7 +262,9 @@ absl::Status OpBuilder::AddParam(absl::string_view name, DType type, const Param
     if (!*expr) continue;
     const ExprNode& node = *(*expr)->node();
     if (node.form == Form::kLiteral) *scalar = ParseParamLiteral(node.text, type);
-    if (!*scalar) return Misuse(absl::StrCat("its default and limits must be literals that fit ", nestor::Name(type)));
+    if (!*scalar)
+      return Misuse(
+          absl::StrCat("its default and limits must be literals that fit ", nestor::Name(type)));
   }
   op_.params.push_back(std::move(info));
   return absl::OkStatus();
@@ -266,14 +286,18 @@ void OpBuilder::Result(absl::string_view name, const TensorRef& tensor) {
   Keep(node.status(), where);
   if (!node.ok()) return;
   const Argument* arg = op_.FindArgument(name);  // an argument can be a result by its own name
-  if (arg == nullptr || arg->node != *node || op_.FindResult(name) != nullptr) Keep(Claim(name, "result"), where);
+  if (arg == nullptr || arg->node != *node || op_.FindResult(name) != nullptr)
+    Keep(Claim(name, "result"), where);
   op_.results.push_back({std::string(name), *node});
 }
 
-void OpBuilder::SetGradient(Op gradient) { op_.gradient = std::make_shared<const Op>(std::move(gradient)); }
+void OpBuilder::SetGradient(Op gradient) {
+  op_.gradient = std::make_shared<const Op>(std::move(gradient));
+}
 
 IndexExpr OpBuilder::NewIndex(absl::string_view name) {
-  IndexHandle handle = HandleOf(op_.graph, op_.graph.pool().Var(static_cast<int64_t>(variables_.size())));
+  IndexHandle handle =
+      HandleOf(op_.graph, op_.graph.pool().Var(static_cast<int64_t>(variables_.size())));
   handle.alone = true;
   variables_.push_back({std::string(name)});
   return IndexExpr(std::move(handle));
@@ -332,9 +356,11 @@ absl::Status OpBuilder::BindCall(const Op& callee, const std::vector<TensorRef>&
     bool known = param != nullptr;
     for (const Argument& arg : callee.args) {
       for (IndexId extent : arg.shape) {
-        VisitIndex(callee.graph.pool(), extent, [&, wanted = absl::string_view(name)](IndexId id, const IndexNode& node) {
-          known |= node.kind == IndexKind::kSymbol && callee.graph.pool().SymbolName(id) == wanted;
-        });
+        VisitIndex(callee.graph.pool(), extent,
+                   [&, wanted = absl::string_view(name)](IndexId id, const IndexNode& node) {
+                     known |= node.kind == IndexKind::kSymbol &&
+                              callee.graph.pool().SymbolName(id) == wanted;
+                   });
       }
     }
     if (!known) return Misuse(absl::StrCat("it has no parameter or dimension '", name, "'"));
@@ -347,14 +373,18 @@ absl::Status OpBuilder::BindCall(const Op& callee, const std::vector<TensorRef>&
     } else if (node.form == Form::kParam && node.type == param->type) {
       bindings.values[name] = op_.graph.AddParam(node.text, node.type);
     } else {
-      const auto literal = node.form == Form::kLiteral ? ParseLiteral(node.text, param->type) : absl::nullopt;
-      if (!literal) return Misuse(absl::StrCat(name, " takes a literal or $param that fits ", nestor::Name(param->type)));
+      const auto literal =
+          node.form == Form::kLiteral ? ParseLiteral(node.text, param->type) : absl::nullopt;
+      if (!literal)
+        return Misuse(
+            absl::StrCat(name, " takes a literal or $param that fits ", nestor::Name(param->type)));
       bindings.values[name] = op_.graph.AddConstant(*literal);
     }
   }
   NESTOR_ASSIGN_OR_RETURN(const std::vector<NodeId> made, CallOp(callee, nodes, bindings, op_));
   for (size_t i = 0; i < made.size(); ++i) {
-    results[i] = TensorRef(&op_.graph, made[i], absl::StrCat(callee.name, "'s ", callee.results[i].name));
+    results[i] =
+        TensorRef(&op_.graph, made[i], absl::StrCat(callee.name, "'s ", callee.results[i].name));
   }
   return absl::OkStatus();
 }
@@ -362,11 +392,13 @@ absl::Status OpBuilder::BindCall(const Op& callee, const std::vector<TensorRef>&
 std::vector<TensorRef> OpBuilder::Call(const Op& callee, const std::vector<TensorRef>& args,
                                        const std::vector<std::pair<std::string, Expr>>& bindings) {
   std::vector<TensorRef> results(callee.results.size());
-  if (first_error_.ok()) Keep(BindCall(callee, args, bindings, results), absl::StrCat("call of ", callee.name));
+  if (first_error_.ok())
+    Keep(BindCall(callee, args, bindings, results), absl::StrCat("call of ", callee.name));
   return results;
 }
 
-TensorRef OpBuilder::Carry(DType type, const std::vector<IndexExpr>& shape, int axis, bool backward) {
+TensorRef OpBuilder::Carry(DType type, const std::vector<IndexExpr>& shape, int axis,
+                           bool backward) {
   Shape extents;
   for (const IndexExpr& extent : shape) {
     const absl::StatusOr<IndexId> id = ResolveExtent(extent);
@@ -378,11 +410,13 @@ TensorRef OpBuilder::Carry(DType type, const std::vector<IndexExpr>& shape, int 
     Keep(Misuse(absl::StrCat("it has no axis ", axis, " but ", extents.size(), " axes")), "carry");
     return TensorRef();
   }
-  return TensorRef(&op_.graph, op_.graph.AddCarry(type, std::move(extents), axis, backward), "carry");
+  return TensorRef(&op_.graph, op_.graph.AddCarry(type, std::move(extents), axis, backward),
+                   "carry");
 }
 
 absl::StatusOr<std::vector<TensorRef>> OpBuilder::SettleEquations(
-    const std::vector<std::pair<TensorRef, TensorRef>>& equations, const std::vector<TensorRef>& tensors) {
+    const std::vector<std::pair<TensorRef, TensorRef>>& equations,
+    const std::vector<TensorRef>& tensors) {
   std::vector<Equation> nodes;
   for (const auto& [carry, body] : equations) {
     NESTOR_ASSIGN_OR_RETURN(const NodeId carry_node, NodeOf(carry));
@@ -394,16 +428,19 @@ absl::StatusOr<std::vector<TensorRef>> OpBuilder::SettleEquations(
     NESTOR_ASSIGN_OR_RETURN(const NodeId root, NodeOf(tensor));
     roots.push_back(root);
   }
-  const std::string misuse = EquationsMisuse(op_.graph, nodes, roots, [&](IndexId lag) { return internal::IsLag(op_, lag); });
+  const std::string misuse = EquationsMisuse(
+      op_.graph, nodes, roots, [&](IndexId lag) { return internal::IsLag(op_, lag); });
   if (!misuse.empty()) return Misuse(misuse);
   Settler settler(op_.graph, std::move(nodes));
   std::vector<TensorRef> settled;
-  for (size_t i = 0; i < roots.size(); ++i) settled.push_back(TensorRef(&op_.graph, settler.Settle(roots[i]), tensors[i].name_));
+  for (size_t i = 0; i < roots.size(); ++i)
+    settled.push_back(TensorRef(&op_.graph, settler.Settle(roots[i]), tensors[i].name_));
   return settled;
 }
 
-std::vector<TensorRef> OpBuilder::Settle(const std::vector<std::pair<TensorRef, TensorRef>>& equations,
-                                         const std::vector<TensorRef>& tensors) {
+std::vector<TensorRef> OpBuilder::Settle(
+    const std::vector<std::pair<TensorRef, TensorRef>>& equations,
+    const std::vector<TensorRef>& tensors) {
   std::vector<TensorRef> results(tensors.size());
   if (!first_error_.ok()) return results;
   absl::StatusOr<std::vector<TensorRef>> settled = SettleEquations(equations, tensors);
@@ -412,7 +449,9 @@ std::vector<TensorRef> OpBuilder::Settle(const std::vector<std::pair<TensorRef, 
 }
 
 absl::Status OpBuilder::CheckSignature() const {
-  const auto fail = [&](absl::string_view message) { return Misuse(absl::StrCat("op ", op_.name, ": ", message)); };
+  const auto fail = [&](absl::string_view message) {
+    return Misuse(absl::StrCat("op ", op_.name, ": ", message));
+  };
   if (op_.results.empty()) return fail("it has no result");
   std::vector<NodeId> views;
   for (int i = 0; i < op_.graph.size(); ++i) {
@@ -420,7 +459,8 @@ absl::Status OpBuilder::CheckSignature() const {
   }
   const std::vector<bool> live = Reachable(op_.graph, op_.ResultNodes(), views);
   for (int i = 0; i < op_.graph.size(); ++i) {
-    if (live[i] && op_.graph.As<nestor::Carry>(NodeId{i}) != nullptr) return fail("a result depends on a carry: give what Settle returns");
+    if (live[i] && op_.graph.As<nestor::Carry>(NodeId{i}) != nullptr)
+      return fail("a result depends on a carry: give what Settle returns");
   }
   const IndexPool& pool = op_.graph.pool();
   for (const std::string& dimension : dimensions_) {
@@ -436,12 +476,16 @@ absl::Status OpBuilder::CheckSignature() const {
   }
   if (op_.gradient == nullptr) return absl::OkStatus();
   for (const Argument& arg : op_.gradient->args) {
-    const bool adjoint = arg.name.rfind("g_", 0) == 0 && op_.FindResult(arg.name.substr(2)) != nullptr;
-    if (adjoint || op_.FindArgument(arg.name) != nullptr || op_.FindResult(arg.name) != nullptr) continue;
-    return fail(absl::StrCat("its gradient's argument ", arg.name, " is neither g_<result> nor an argument or result"));
+    const bool adjoint =
+        arg.name.rfind("g_", 0) == 0 && op_.FindResult(arg.name.substr(2)) != nullptr;
+    if (adjoint || op_.FindArgument(arg.name) != nullptr || op_.FindResult(arg.name) != nullptr)
+      continue;
+    return fail(absl::StrCat("its gradient's argument ", arg.name,
+                             " is neither g_<result> nor an argument or result"));
   }
   for (const nestor::Result& result : op_.gradient->results) {
-    if (result.name.rfind("g_", 0) == 0 && op_.FindArgument(result.name.substr(2)) != nullptr) continue;
+    if (result.name.rfind("g_", 0) == 0 && op_.FindArgument(result.name.substr(2)) != nullptr)
+      continue;
     return fail(absl::StrCat("its gradient's result ", result.name, " is not g_<argument>"));
   }
   return absl::OkStatus();

@@ -51,7 +51,9 @@ using EnableInteger = std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<
 struct IndexExpr {
   IndexExpr() { handle.error = "an index handle that was never set"; }
   template <class T, EnableInteger<T> = 0>
-  IndexExpr(T constant) { handle.constant = static_cast<int64_t>(constant); }
+  IndexExpr(T constant) {
+    handle.constant = static_cast<int64_t>(constant);
+  }
   explicit IndexExpr(internal::IndexHandle h) : handle(std::move(h)) {}
   internal::IndexHandle handle;
 };
@@ -109,13 +111,16 @@ class TensorRef {
  public:
   TensorRef() = default;
   template <class... Places>
-  Access operator()(const Places&... places) const { return At({Place(places)...}); }
+  Access operator()(const Places&... places) const {
+    return At({Place(places)...});
+  }
   Access At(std::vector<Place> places) const;
   operator Expr() const { return At({}); }
 
  private:
   friend class OpBuilder;
-  TensorRef(Graph* graph, NodeId node, std::string name) : graph_(graph), node_(node), name_(std::move(name)) {}
+  TensorRef(Graph* graph, NodeId node, std::string name)
+      : graph_(graph), node_(node), name_(std::move(name)) {}
   Graph* graph_ = nullptr;
   NodeId node_;
   std::string name_;
@@ -148,7 +153,9 @@ Expr operator!(const Expr& a);
 // Any row of the scalar ops but a cast.
 Expr Apply(ScalarOp op, std::vector<Expr> operands);
 Expr Cast(DType type, const Expr& a);
-inline Expr Where(const Expr& c, const Expr& a, const Expr& b) { return Apply(ScalarOp::kSelect, {c, a, b}); }
+inline Expr Where(const Expr& c, const Expr& a, const Expr& b) {
+  return Apply(ScalarOp::kSelect, {c, a, b});
+}
 inline Expr Exp(const Expr& a) { return Apply(ScalarOp::kExp, {a}); }
 inline Expr Log(const Expr& a) { return Apply(ScalarOp::kLog, {a}); }
 inline Expr Sqrt(const Expr& a) { return Apply(ScalarOp::kSqrt, {a}); }
@@ -223,14 +230,16 @@ class OpBuilder {
   absl::StatusOr<Op> Build() const;
 
  private:
-  absl::Status AddArgument(absl::string_view name, DType type, const std::vector<IndexExpr>& shape, bool shape_only);
+  absl::Status AddArgument(absl::string_view name, DType type, const std::vector<IndexExpr>& shape,
+                           bool shape_only);
   absl::Status AddParam(absl::string_view name, DType type, const ParamLimits& limits);
   absl::Status BindCall(const Op& callee, const std::vector<TensorRef>& args,
                         const std::vector<std::pair<std::string, Expr>>& bindings,
                         std::vector<TensorRef>& results);
   absl::Status Claim(absl::string_view name, absl::string_view what);
-  absl::StatusOr<std::vector<TensorRef>> SettleEquations(const std::vector<std::pair<TensorRef, TensorRef>>& equations,
-                                                         const std::vector<TensorRef>& tensors);
+  absl::StatusOr<std::vector<TensorRef>> SettleEquations(
+      const std::vector<std::pair<TensorRef, TensorRef>>& equations,
+      const std::vector<TensorRef>& tensors);
   TensorRef Build(internal::Statement statement);
   // The expression of `index`, which holds neither indices nor loads.
   absl::StatusOr<IndexId> ResolveExtent(const IndexExpr& index);

@@ -30,7 +30,8 @@ void Matmul(OpBuilder& b) {
 
 void Linear(OpBuilder& b) {
   IndexExpr N = b.Dimension("N0"), K = b.Dimension("K"), O = b.Dimension("O");
-  TensorRef x = b.Input("x", kF32, {N, K}), w = b.Input("w", kF32, {O, K}), bias = b.Input("b", kF32, {O});
+  TensorRef x = b.Input("x", kF32, {N, K}), w = b.Input("w", kF32, {O, K}),
+            bias = b.Input("b", kF32, {O});
   IndexExpr n = b.NewIndex("n"), o = b.NewIndex("o"), k = b.NewIndex("k");
   b.Result("y", b.Define({n, o}, Sum({k}, x(n, k) * w(o, k)) + bias(o)));
 }
@@ -51,7 +52,8 @@ void LogSoftmax(OpBuilder& b) {
 
 void LayerNorm(OpBuilder& b) {
   IndexExpr N = b.Dimension("N0"), C = b.Dimension("C");
-  TensorRef x = b.Input("x", kF32, {N, C}), scale = b.Input("scale", kF32, {C}), bias = b.Input("bias", kF32, {C});
+  TensorRef x = b.Input("x", kF32, {N, C}), scale = b.Input("scale", kF32, {C}),
+            bias = b.Input("bias", kF32, {C});
   Expr eps = b.Param("$eps", kF32, {.value = 1e-5});
   IndexExpr n = b.NewIndex("n"), c = b.NewIndex("c");
   TensorRef m = b.Define({n}, Sum({c}, x(n, c)) / C);
@@ -67,11 +69,13 @@ void Conv2d(OpBuilder& b) {
   IndexExpr dilation = b.IndexParam("$dilation", {.value = 1, .low = 1});
   IndexExpr groups = b.IndexParam("$groups", {.value = 1, .low = 1});
   TensorRef x = b.Input("x", kF32, {N, C * groups, H, W}), w = b.Input("w", kF32, {O, C, R, S});
-  IndexExpr n = b.NewIndex("n"), o = b.NewIndex("o"), c = b.NewIndex("c"), r = b.NewIndex("r"), s = b.NewIndex("s");
+  IndexExpr n = b.NewIndex("n"), o = b.NewIndex("o"), c = b.NewIndex("c"), r = b.NewIndex("r"),
+            s = b.NewIndex("s");
   IndexExpr h = b.NewIndex("h", (H + 2 * pad - dilation * (R - 1) - 1) / stride + 1);
   IndexExpr v = b.NewIndex("v", (W + 2 * pad - dilation * (S - 1) - 1) / stride + 1);
   b.Result("y", b.Define({n, o, h, v},
-                         Sum({c, r, s}, w(o, c, r, s) * x(n, o / (O / groups) * C + c, h * stride + r * dilation - pad,
+                         Sum({c, r, s}, w(o, c, r, s) * x(n, o / (O / groups) * C + c,
+                                                          h * stride + r * dilation - pad,
                                                           v * stride + s * dilation - pad))));
 }
 
@@ -80,9 +84,13 @@ void MaxPool2d(OpBuilder& b) {
   TensorRef x = b.Input("x", kF32, {b.Dimension("N"), b.Dimension("C"), H, W});
   IndexExpr k = b.IndexParam("$k", {.low = 1}), stride = b.IndexParam("$stride", {.low = 1});
   IndexExpr pad = b.IndexParam("$pad", {.value = 0, .low = 0});
-  IndexExpr n = b.NewIndex("n"), c = b.NewIndex("c"), r = b.NewIndex("r", k), s = b.NewIndex("s", k);
-  IndexExpr h = b.NewIndex("h", (H + 2 * pad - k) / stride + 1), v = b.NewIndex("v", (W + 2 * pad - k) / stride + 1);
-  b.Result("y", b.Define({n, c, h, v}, Max({r, s}, x(n, c, h * stride + r - pad, v * stride + s - pad).Or(-kInf))));
+  IndexExpr n = b.NewIndex("n"), c = b.NewIndex("c"), r = b.NewIndex("r", k),
+            s = b.NewIndex("s", k);
+  IndexExpr h = b.NewIndex("h", (H + 2 * pad - k) / stride + 1),
+            v = b.NewIndex("v", (W + 2 * pad - k) / stride + 1);
+  b.Result("y",
+           b.Define({n, c, h, v},
+                    Max({r, s}, x(n, c, h * stride + r - pad, v * stride + s - pad).Or(-kInf))));
 }
 
 void Embedding(OpBuilder& b) {
@@ -102,10 +110,12 @@ void CrossEntropy(OpBuilder& b) {
 }
 
 void Attention(OpBuilder& b) {
-  IndexExpr B = b.Dimension("B0"), L = b.Dimension("L"), D = b.Dimension("D"), S = b.Dimension("S"), E = b.Dimension("E");
-  TensorRef q = b.Input("q", kF32, {B, L, D}), k = b.Input("k", kF32, {B, S, D}), v = b.Input("v", kF32, {B, S, E});
-  IndexExpr i = b.NewIndex("b"), l = b.NewIndex("l"), s = b.NewIndex("s"), t = b.NewIndex("t"), d = b.NewIndex("d"),
-            f = b.NewIndex("f");
+  IndexExpr B = b.Dimension("B0"), L = b.Dimension("L"), D = b.Dimension("D"), S = b.Dimension("S"),
+            E = b.Dimension("E");
+  TensorRef q = b.Input("q", kF32, {B, L, D}), k = b.Input("k", kF32, {B, S, D}),
+            v = b.Input("v", kF32, {B, S, E});
+  IndexExpr i = b.NewIndex("b"), l = b.NewIndex("l"), s = b.NewIndex("s"), t = b.NewIndex("t"),
+            d = b.NewIndex("d"), f = b.NewIndex("f");
   TensorRef score = b.Define({i, l, s}, Sum({d}, q(i, l, d) * k(i, s, d)) * Rsqrt(Cast(kF32, D)));
   TensorRef e = b.Define({i, l, s}, Exp(score(i, l, s) - Max({t}, score(i, l, t))));
   TensorRef p = b.Define({i, l, s}, e(i, l, s) / Sum({t}, e(i, l, t)));
@@ -132,10 +142,16 @@ struct LibraryCase {
 TEST(Builder, EqualsTheMacroLibrary) {
   const ArgumentSpec three{kF32, 3};
   const LibraryCase cases[] = {
-      {"matmul", Matmul, {}}, {"linear", Linear, {{"x", {kF32, 2}}}}, {"softmax", Softmax, {{"x", {kF32, 2}}}},
-      {"log_softmax", LogSoftmax, {{"x", {kF32, 2}}}}, {"layer_norm", LayerNorm, {{"x", {kF32, 2}}}},
-      {"conv2d", Conv2d, {}}, {"max_pool2d", MaxPool2d, {}}, {"embedding", Embedding, {{"ids", {kI64, 1}}}},
-      {"cross_entropy", CrossEntropy, {}}, {"attention", Attention, {{"q", three}, {"k", three}, {"v", three}}},
+      {"matmul", Matmul, {}},
+      {"linear", Linear, {{"x", {kF32, 2}}}},
+      {"softmax", Softmax, {{"x", {kF32, 2}}}},
+      {"log_softmax", LogSoftmax, {{"x", {kF32, 2}}}},
+      {"layer_norm", LayerNorm, {{"x", {kF32, 2}}}},
+      {"conv2d", Conv2d, {}},
+      {"max_pool2d", MaxPool2d, {}},
+      {"embedding", Embedding, {{"ids", {kI64, 1}}}},
+      {"cross_entropy", CrossEntropy, {}},
+      {"attention", Attention, {{"q", three}, {"k", three}, {"v", three}}},
       {"sgd", Sgd, {{"p", {kF32, 1}}}},
   };
   for (const LibraryCase& c : cases) {
@@ -155,7 +171,8 @@ TEST(Builder, EqualsTheMacroLibrary) {
 
 struct TextCase {
   const char* text;
-  std::function<void(OpBuilder&, TensorRef x, TensorRef ids, IndexExpr i, IndexExpr j, IndexExpr k)> build;
+  std::function<void(OpBuilder&, TensorRef x, TensorRef ids, IndexExpr i, IndexExpr j, IndexExpr k)>
+      build;
 };
 
 // Each with x: f32[M, N] and ids: i32[M].
@@ -164,14 +181,18 @@ TEST(Builder, EqualsTheNotation) {
   using T = TensorRef;
   using I = IndexExpr;
   const TextCase cases[] = {
-      {"r[i] = argmax[k](x[i, k])", [](B b, T x, T, I i, I, I k) { b.Result("r", b.Define({i}, Argmax({k}, x(i, k)))); }},
+      {"r[i] = argmax[k](x[i, k])",
+       [](B b, T x, T, I i, I, I k) { b.Result("r", b.Define({i}, Argmax({k}, x(i, k)))); }},
       {"r[ids[i], j]: f32[9, N] += x[i, j]",
        [](B b, T x, T ids, I i, I j, I) {
          IndexExpr extent = AsIndex(9);
-         b.Result("r", b.Scatter(ReduceOp::kSum, kF32, {extent, AsIndex(b.Param("$n", kI64))}, {ids(i), j}, x(i, j)));
+         b.Result("r", b.Scatter(ReduceOp::kSum, kF32, {extent, AsIndex(b.Param("$n", kI64))},
+                                 {ids(i), j}, x(i, j)));
        }},
       {"r[i - 1]: f32[M] max= x[i, j] * 2",
-       [](B b, T x, T, I i, I j, I) { b.Result("r", b.Scatter(ReduceOp::kMax, kF32, {5}, {i - 1}, x(i, j) * 2)); }},
+       [](B b, T x, T, I i, I j, I) {
+         b.Result("r", b.Scatter(ReduceOp::kMax, kF32, {5}, {i - 1}, x(i, j) * 2));
+       }},
       {"r[i, j] = x[i, j + 1 | 2.5 if i < j, !(i == 3)]",
        [](B b, T x, T, I i, I j, I) {
          IndexExpr bound = b.NewIndex("j", 7);
@@ -180,7 +201,9 @@ TEST(Builder, EqualsTheNotation) {
        }},
       // An index in arithmetic takes no range, whatever the arithmetic comes to.
       {"r[i] = x[i + 0, 2*i - i] + f32(ids[i]*0)",
-       [](B b, T x, T ids, I i, I, I) { b.Result("r", b.Define({i}, x(i + 0, 2 * i - i) + Cast(kF32, ids(i) * 0))); }},
+       [](B b, T x, T ids, I i, I, I) {
+         b.Result("r", b.Define({i}, x(i + 0, 2 * i - i) + Cast(kF32, ids(i) * 0)));
+       }},
       {"r[i, j] = x[i, j if ids[0] < 3] + sum[k](x[k, ids[j]])",
        [](B b, T x, T ids, I i, I j, I k) {
          b.Result("r", b.Define({i, j}, x(i, j).If(AsIndex(ids(0)) < 3) + Sum({k}, x(k, ids(j)))));
@@ -196,16 +219,21 @@ TEST(Builder, EqualsTheNotation) {
          const Expr shared = x(k, k);
          b.Result("r", b.Define({i}, Sum({k}, shared * x(i, k)) + Sum({k}, shared)));
        }},
-      {"r[i] = ids[i] / 2 + i", [](B b, T, T ids, I i, I, I) { b.Result("r", b.Define({i}, ids(i) / 2 + i)); }},
+      {"r[i] = ids[i] / 2 + i",
+       [](B b, T, T ids, I i, I, I) { b.Result("r", b.Define({i}, ids(i) / 2 + i)); }},
       {"r[i, j] = where(i <= j && x[i, j] > 0, x[i, j], -inf)",
-       [](B b, T x, T, I i, I j, I) { b.Result("r", b.Define({i, j}, Where(Expr(i <= j) && x(i, j) > 0, x(i, j), -kInf))); }},
+       [](B b, T x, T, I i, I j, I) {
+         b.Result("r", b.Define({i, j}, Where(Expr(i <= j) && x(i, j) > 0, x(i, j), -kInf)));
+       }},
       {"r[j, i] = x[i, j] / sum[k](x[i, k] * sum[j2](x[k, j2]))",
        [](B b, T x, T, I i, I j, I k) {
          IndexExpr inner = b.NewIndex("k");
          b.Result("r", b.Define({j, i}, x(i, j) / Sum({k}, x(i, k) * Sum({inner}, x(k, inner)))));
        }},
       {"r[i, j] = any[k](x[i, k] == x[j, k]) && floordiv(i, 2) != mod(j, 3)",
-       [](B b, T x, T, I i, I j, I k) { b.Result("r", b.Define({i, j}, Any({k}, x(i, k) == x(j, k)) && Expr(i / 2 != j % 3))); }},
+       [](B b, T x, T, I i, I j, I k) {
+         b.Result("r", b.Define({i, j}, Any({k}, x(i, k) == x(j, k)) && Expr(i / 2 != j % 3)));
+       }},
   };
   for (const TextCase& c : cases) {
     std::string text = c.text, signature = "x: f32[M, N], ids: i32[M]", where;
@@ -219,7 +247,8 @@ TEST(Builder, EqualsTheNotation) {
     }
     if (absl::StrContains(text, "f32[M]")) text.replace(text.find("f32[M]"), 6, "f32[5]");
     if (absl::StrContains(text, "2.5")) where = " where j < 7";
-    const absl::StatusOr<Op> expected = ParseOp("op f(" + signature + ") -> (r) { " + text + where + " }");
+    const absl::StatusOr<Op> expected =
+        ParseOp("op f(" + signature + ") -> (r) { " + text + where + " }");
     const absl::StatusOr<Op> built = b.Build();
     ASSERT_TRUE(expected.ok()) << expected.status() << text;
     ASSERT_TRUE(built.ok()) << built.status() << text;
@@ -296,7 +325,8 @@ TEST(Builder, MisuseIsAStatus) {
     b.Result("r", c.build(b, x, ids, b.NewIndex("i"), b.NewIndex("j")));
     const absl::Status status = b.Build().status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.message;
-    EXPECT_TRUE(absl::StrContains(status.message(), c.message)) << status << "\nexpected: " << c.message;
+    EXPECT_TRUE(absl::StrContains(status.message(), c.message))
+        << status << "\nexpected: " << c.message;
   }
   EXPECT_TRUE(absl::StrContains(OpBuilder("exp").Build().status().message(), "cannot be the name"));
   EXPECT_EQ(OpBuilder("f").Build().status().message(), "op f: it has no result");
@@ -373,7 +403,8 @@ TEST(Builder, TrailingConstantsMayBeLeftOut) {
       OpBuilder b("f");
       const TensorRef x = b.Input("x", kF32, {b.Dimension("N")});
       const IndexExpr i = b.NewIndex("i");
-      b.Result("y", b.Define({i}, Apply(row.op, std::vector<Expr>(static_cast<size_t>(count), x(i)))));
+      b.Result("y",
+               b.Define({i}, Apply(row.op, std::vector<Expr>(static_cast<size_t>(count), x(i)))));
       const absl::StatusOr<Op> built = b.Build();
       ASSERT_TRUE(built.ok()) << built.status();
       EXPECT_EQ(PrintOp(*built), PrintOp(*whole));

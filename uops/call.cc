@@ -37,13 +37,15 @@ class Inliner {
 
   absl::Status CheckArguments() const {
     if (args_.size() != callee_.args.size()) {
-      return Error(absl::StrCat("takes ", callee_.args.size(), " tensors, is given ", args_.size()));
+      return Error(
+          absl::StrCat("takes ", callee_.args.size(), " tensors, is given ", args_.size()));
     }
     for (size_t i = 0; i < args_.size(); ++i) {
       const Argument& arg = callee_.args[i];
       const DType type = caller_.graph.type(args_[i]);
       if (type != arg.type && !arg.shape_only) {
-        return Error(absl::StrCat("argument ", arg.name, " is ", Name(arg.type), ", is given ", Name(type)));
+        return Error(
+            absl::StrCat("argument ", arg.name, " is ", Name(arg.type), ", is given ", Name(type)));
       }
       const int rank = caller_.graph.rank(args_[i]);
       if (rank != static_cast<int>(arg.shape.size())) {
@@ -101,7 +103,8 @@ class Inliner {
     const double value = constant->value.ToDouble();
     if ((param.low && !(value >= param.low->ToDouble())) ||
         (param.high && !(value <= param.high->ToDouble()))) {
-      return Error(absl::StrCat(param.name, " = ", LiteralText(constant->value), " is out of its range"));
+      return Error(
+          absl::StrCat(param.name, " = ", LiteralText(constant->value), " is out of its range"));
     }
     return absl::OkStatus();
   }
@@ -125,18 +128,20 @@ class Inliner {
     absl::Status status;
     VisitIndex(from_, extent, [&](IndexId id, const IndexNode& node) {
       if (node.kind == IndexKind::kSymbol && !symbols_.contains(from_.SymbolName(id))) {
-        status = Error(absl::StrCat("dimension ", from_.SymbolName(id), " cannot be had from the arguments"));
+        status = Error(
+            absl::StrCat("dimension ", from_.SymbolName(id), " cannot be had from the arguments"));
       }
     });
     return status;
   }
 
   IndexId Translate(IndexId e) {
-    return CopyIndex(from_, e, to_,
-                     [&](const IndexNode& node, absl::Span<const IndexId>) -> absl::optional<IndexId> {
-                       if (node.kind != IndexKind::kSymbol) return absl::nullopt;
-                       return Symbol(node.value);
-                     });
+    return CopyIndex(
+        from_, e, to_,
+        [&](const IndexNode& node, absl::Span<const IndexId>) -> absl::optional<IndexId> {
+          if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+          return Symbol(node.value);
+        });
   }
 
   absl::optional<IndexId> Symbol(int64_t number) const {
@@ -149,13 +154,15 @@ class Inliner {
     for (size_t i = 0; i < args_.size(); ++i) {
       const Argument& arg = callee_.args[i];
       for (size_t axis = 0; axis < arg.shape.size(); ++axis) {
-        const std::string where = absl::StrCat("op ", callee_.name, ": axis ", axis, " of ", arg.name, " (",
-                                               SymbolicText(from_, arg.shape[axis]), ")");
+        const std::string where =
+            absl::StrCat("op ", callee_.name, ": axis ", axis, " of ", arg.name, " (",
+                         SymbolicText(from_, arg.shape[axis]), ")");
         AddEquality(caller_.graph.shape(args_[i])[axis], Translate(arg.shape[axis]), where);
       }
     }
     for (const Equality& e : callee_.equalities) {
-      AddEquality(Translate(e.left), Translate(e.right), absl::StrCat("op ", callee_.name, ": ", e.message));
+      AddEquality(Translate(e.left), Translate(e.right),
+                  absl::StrCat("op ", callee_.name, ": ", e.message));
     }
     for (RangeCheck check : callee_.range_checks) {
       check.value = Translate(check.value);
@@ -171,7 +178,8 @@ class Inliner {
 
   std::vector<NodeId> Import() {
     const auto leaf = [&](NodeId id) -> NodeId {
-      if (const Param* param = callee_.graph.As<Param>(id)) return ParamNode(param->name, callee_.graph.type(id));
+      if (const Param* param = callee_.graph.As<Param>(id))
+        return ParamNode(param->name, callee_.graph.type(id));
       const std::string& name = callee_.graph.As<Input>(id)->name;
       for (size_t i = 0; i < args_.size(); ++i) {
         if (callee_.args[i].name == name) return AsShaped(i);
@@ -188,7 +196,8 @@ class Inliner {
       roots.insert(roots.end(), call.results.begin(), call.results.end());
       for (const auto& [name, node] : call.value_params) roots.push_back(node);
     }
-    std::vector<NodeId> images = ImportNodes(callee_.graph, roots, caller_.graph, {leaf, symbol, tag});
+    std::vector<NodeId> images =
+        ImportNodes(callee_.graph, roots, caller_.graph, {leaf, symbol, tag});
     size_t next = callee_.results.size();
     for (size_t i = 0; i < callee_.custom_calls.size(); ++i) {
       Op::CustomCall& call = caller_.custom_calls[first_tag + i];
@@ -217,8 +226,11 @@ class Inliner {
       if (param == nullptr || !IsInteger(callee_.graph.type(NodeId{i}))) continue;
       const IndexId value = symbols_.at(param->name);
       const IndexKind kind = to_[value].kind;
-      if (kind == IndexKind::kConst || (kind == IndexKind::kSymbol && to_.SymbolName(value)[0] == '$')) continue;
-      return Error(absl::StrCat(param->name, " is the fill of an access and must be a literal or a $param"));
+      if (kind == IndexKind::kConst ||
+          (kind == IndexKind::kSymbol && to_.SymbolName(value)[0] == '$'))
+        continue;
+      return Error(
+          absl::StrCat(param->name, " is the fill of an access and must be a literal or a $param"));
     }
     return absl::OkStatus();
   }
@@ -243,10 +255,12 @@ class Inliner {
   // callee's own gradient.
   absl::StatusOr<std::vector<NodeId>> CallWithGradient() {
     std::vector<NodeId> results = Import();
-    Op::CustomCall call{std::make_shared<const Op>(callee_), {args_.begin(), args_.end()}, {}, {}, {}};
+    Op::CustomCall call{
+        std::make_shared<const Op>(callee_), {args_.begin(), args_.end()}, {}, {}, {}};
     call.value_params.assign(values_.begin(), values_.end());
     for (const ParamInfo& param : callee_.params) {
-      if (IsInteger(param.type)) call.index_params.emplace_back(param.name, symbols_.at(param.name));
+      if (IsInteger(param.type))
+        call.index_params.emplace_back(param.name, symbols_.at(param.name));
     }
     const int64_t tag = static_cast<int64_t>(caller_.custom_calls.size()) + 1;
     for (NodeId& node : results) node = caller_.graph.AddTaggedCopy(node, tag);
@@ -272,8 +286,8 @@ absl::Status MergeParam(const ParamInfo& param, Op& whole) {
   if (known == nullptr) {
     whole.params.push_back(param);
   } else if (known->type != param.type) {
-    return absl::InvalidArgumentError(absl::StrCat(param.name, " is ", Name(known->type), " in one op and ",
-                                                   Name(param.type), " in another"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        param.name, " is ", Name(known->type), " in one op and ", Name(param.type), " in another"));
   }
   return absl::OkStatus();
 }
@@ -315,7 +329,8 @@ absl::StatusOr<Op> Combine(absl::string_view name, absl::Span<const Op> ops,
     CallBindings bindings;
     for (const ParamInfo& param : op.params) {
       NESTOR_RETURN_IF_ERROR(MergeParam(param, whole));
-      if (IsInteger(param.type)) bindings.indices[param.name] = whole.graph.pool().Symbol(param.name);
+      if (IsInteger(param.type))
+        bindings.indices[param.name] = whole.graph.pool().Symbol(param.name);
       else bindings.values[param.name] = whole.graph.AddParam(param.name, param.type);
     }
     NESTOR_ASSIGN_OR_RETURN(const std::vector<NodeId> nodes, CallOp(op, args, bindings, whole));
@@ -323,7 +338,8 @@ absl::StatusOr<Op> Combine(absl::string_view name, absl::Span<const Op> ops,
       const std::string& result = op.results[i].name;
       if (results.empty() &&
           std::find(all_results.begin(), all_results.end(), result) != all_results.end()) {
-        return absl::InvalidArgumentError(absl::StrCat("Combine: two ops have a result named ", result));
+        return absl::InvalidArgumentError(
+            absl::StrCat("Combine: two ops have a result named ", result));
       }
       named[result] = nodes[i];
       all_results.push_back(result);

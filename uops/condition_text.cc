@@ -1,5 +1,5 @@
-// A condition is an expression of the notation without tensors and indices: the parser reads it, and the
-// resolver resolves it in an environment that knows the op's sizes alone.
+// A condition is an expression of the notation without tensors and indices: the parser reads it,
+// and the resolver resolves it in an environment that knows the op's sizes alone.
 #include "uops/condition_text.h"
 
 #include <utility>

@@ -4,7 +4,8 @@
 #define NESTOR_UOPS_CPP20_H_
 
 #if __cplusplus <= 201703L
-#error "Nestor needs C++20: compile with -std=c++20 (in Bazel, 'build --cxxopt=-std=c++20' in .bazelrc)"
+#error \
+    "Nestor needs C++20: compile with -std=c++20 (in Bazel, 'build --cxxopt=-std=c++20' in .bazelrc)"
 #endif
 
 #endif  // NESTOR_UOPS_CPP20_H_

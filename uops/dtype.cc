@@ -29,9 +29,13 @@ constexpr Bits InfinityOf(const TypeFacts& facts) {
 }
 
 // The one NaN: the first bit of the fraction.
-constexpr Bits NaNOf(const TypeFacts& facts) { return InfinityOf(facts) | Bits{1} << (facts.significand - 2); }
+constexpr Bits NaNOf(const TypeFacts& facts) {
+  return InfinityOf(facts) | Bits{1} << (facts.significand - 2);
+}
 
-constexpr Bits MagnitudeOf(const TypeFacts& facts, Bits bits) { return bits & (~Bits{0} >> (65 - 8 * facts.bytes)); }
+constexpr Bits MagnitudeOf(const TypeFacts& facts, Bits bits) {
+  return bits & (~Bits{0} >> (65 - 8 * facts.bytes));
+}
 
 bool IsDecimal(absl::string_view text) {
   for (char c : text) {
@@ -84,7 +88,8 @@ std::string ShortestHalf(const Scalar& value) {
   for (int digits = 1; digits <= 9; ++digits) {
     char buffer[64];
     const auto end = std::to_chars(buffer, buffer + sizeof buffer, value.ToDouble(),
-                                   std::chars_format::general, digits).ptr;
+                                   std::chars_format::general, digits)
+                         .ptr;
     std::string text(buffer, end);
     if (Scalar::Float(value.type, std::strtod(text.c_str(), nullptr)) == value) return text;
   }
@@ -132,7 +137,8 @@ absl::optional<DType> TypeByName(absl::string_view name) {
 Scalar Scalar::Float(DType type, double v) {
   return VisitType(type, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) return Stored(type, T::Round(OddFloat(v)));
+    if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>)
+      return Stored(type, T::Round(OddFloat(v)));
     else return Stored(type, arith::Cast<T>(v));
   });
 }
@@ -140,7 +146,8 @@ Scalar Scalar::Float(DType type, double v) {
 Scalar Scalar::Integer(DType type, int64_t v) {
   return VisitType(type, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) return Float(type, OddDouble(v));
+    if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>)
+      return Float(type, OddDouble(v));
     else return Stored(type, arith::Cast<T>(v));
   });
 }

@@ -43,7 +43,8 @@ struct TypeFacts {
 
 inline constexpr TypeFacts kTypeFacts[] = {
 #define ELEMENT(Enumerator, Type, name, kind, significand, least_exponent, accumulator) \
-  {DType::k##Enumerator, name, TypeKind::kind, sizeof(Type), significand, least_exponent, DType::k##accumulator},
+  {DType::k##Enumerator, name,           TypeKind::kind,       sizeof(Type),            \
+   significand,          least_exponent, DType::k##accumulator},
 #include "uops/element_types.inc"
 #undef ELEMENT
 };
@@ -78,7 +79,8 @@ constexpr bool IsNarrowFloat(DType type) { return AccumulatorType(type) != type;
 // Whether the product of two values of `narrow` is a value of `wide`, unless it is too large or too
 // small for the type.
 constexpr bool HoldsProducts(DType wide, DType narrow) {
-  return IsFloat(wide) && IsFloat(narrow) && FactsOf(wide).significand >= 2 * FactsOf(narrow).significand;
+  return IsFloat(wide) && IsFloat(narrow) &&
+         FactsOf(wide).significand >= 2 * FactsOf(narrow).significand;
 }
 
 // The bits of one value, in the low bytes. An integer is stored extended to 64 bits
@@ -121,7 +123,8 @@ template <class F>
 decltype(auto) VisitType(DType type, F&& f) {
   switch (type) {
 #define ELEMENT(Enumerator, Type, ...) \
-  case DType::k##Enumerator: return f(Type{});
+  case DType::k##Enumerator:           \
+    return f(Type{});
 #include "uops/element_types.inc"
 #undef ELEMENT
   }

@@ -85,16 +85,20 @@ class Elaborator {
   absl::Status DeclareStep(const ast::Statement& statement) {
     StepBlock& block = *environment_.block;
     if (statement.kind == ast::StatementKind::kCall) {
-      return ErrorAt(statement.position, "an op cannot be called in a 'for' block: call it before or after");
+      return ErrorAt(statement.position,
+                     "an op cannot be called in a 'for' block: call it before or after");
     }
     const std::string& name = statement.targets[0];
     NESTOR_RETURN_IF_ERROR(CheckFree(name, statement.position));
-    const int stepped = static_cast<int>(std::count_if(statement.items.begin(), statement.items.end(), [&](const ast::Item& item) {
-      return !item.is_pack && item.expr->kind == ExprKind::kName && item.expr->text == block.index;
-    }));
+    const int stepped = static_cast<int>(
+        std::count_if(statement.items.begin(), statement.items.end(), [&](const ast::Item& item) {
+          return !item.is_pack && item.expr->kind == ExprKind::kName &&
+                 item.expr->text == block.index;
+        }));
     if (stepped != 1) {
-      return ErrorAt(statement.position, absl::StrCat("'", name, "' is defined in a block over ", block.index, ": ", block.index,
-                                                      " must stand alone as one of its indices"));
+      return ErrorAt(statement.position,
+                     absl::StrCat("'", name, "' is defined in a block over ", block.index, ": ",
+                                  block.index, " must stand alone as one of its indices"));
     }
     environment_.tensors[name] = NodeId();
     block.tensors[name] = {};
@@ -144,7 +148,9 @@ class Elaborator {
 
   int StepPosition(const std::vector<internal::IndexHandle>& place, const StatementScope& scope) {
     const IndexId step = op().graph.pool().Var(scope.step());
-    const auto at = std::find_if(place.begin(), place.end(), [&](const internal::IndexHandle& index) { return index.id == step; });
+    const auto at =
+        std::find_if(place.begin(), place.end(),
+                     [&](const internal::IndexHandle& index) { return index.id == step; });
     return static_cast<int>(at - place.begin());
   }
 
@@ -164,12 +170,15 @@ class Elaborator {
     NESTOR_ASSIGN_OR_RETURN(tensor.body, internal::BuildStatement(prepared.built, op()));
     const Graph& graph = op().graph;
     if (graph.type(tensor.body) != *tensor.type) {
-      return ErrorAt(statement.position, absl::StrCat("types ", Name(graph.type(tensor.body)), " and ", Name(*tensor.type), " do not mix in '",
-                                                      statement.targets[0], "': cast one"));
+      return ErrorAt(
+          statement.position,
+          absl::StrCat("types ", Name(graph.type(tensor.body)), " and ", Name(*tensor.type),
+                       " do not mix in '", statement.targets[0], "': cast one"));
     }
     if (prepared.built.scatter && tensor.shape[tensor.axis] != block.extent) {
       op().equalities.push_back({tensor.shape[tensor.axis], block.extent,
-                                 absl::StrCat("axis ", tensor.axis, " of ", statement.targets[0], " and the block over ", block.index)});
+                                 absl::StrCat("axis ", tensor.axis, " of ", statement.targets[0],
+                                              " and the block over ", block.index)});
     }
     return absl::OkStatus();
   }
@@ -180,10 +189,12 @@ class Elaborator {
       if (tensor.carry.valid()) equations.push_back({tensor.carry, tensor.body});
     }
     // In an order of their own, whatever that of the map.
-    std::sort(equations.begin(), equations.end(), [](const Equation& a, const Equation& b) { return a.carry < b.carry; });
+    std::sort(equations.begin(), equations.end(),
+              [](const Equation& a, const Equation& b) { return a.carry < b.carry; });
     Settler settler(op().graph, std::move(equations));
     std::vector<std::pair<NodeId, std::string>> bodies;
-    for (const auto& [name, tensor] : environment_.block->tensors) bodies.emplace_back(tensor.body, name);
+    for (const auto& [name, tensor] : environment_.block->tensors)
+      bodies.emplace_back(tensor.body, name);
     std::sort(bodies.begin(), bodies.end());
     for (const auto& [body, name] : bodies) environment_.tensors[name] = settler.Settle(body);
     environment_.block.reset();
@@ -227,9 +238,11 @@ class Elaborator {
     if (statement.kind == ast::StatementKind::kScatter) {
       NESTOR_ASSIGN_OR_RETURN(const DType type, environment_.Type(statement.type));
       NESTOR_ASSIGN_OR_RETURN(shape, Resolver(environment_).Extents(statement.dims));
-      built.scatter = internal::ScatterTarget{statement.scatter_op, type, shape, {}, statement.type.position};
+      built.scatter =
+          internal::ScatterTarget{statement.scatter_op, type, shape, {}, statement.type.position};
     }
-    NESTOR_ASSIGN_OR_RETURN(prepared.scope, StatementScope::Analyze(statement, environment_, shape));
+    NESTOR_ASSIGN_OR_RETURN(prepared.scope,
+                            StatementScope::Analyze(statement, environment_, shape));
     const Resolver resolver(environment_, prepared.scope);
     built.variables = prepared.scope.variables();  // it stays where it is when the scope is moved
     built.indices = resolver.Handles(prepared.scope.left());
@@ -243,7 +256,8 @@ class Elaborator {
   absl::Status Define(const ast::Statement& statement) {
     NESTOR_RETURN_IF_ERROR(CheckFree(statement.targets[0], statement.position));
     NESTOR_ASSIGN_OR_RETURN(const Prepared prepared, Prepare(statement));
-    NESTOR_ASSIGN_OR_RETURN(environment_.tensors[statement.targets[0]], internal::BuildStatement(prepared.built, op()));
+    NESTOR_ASSIGN_OR_RETURN(environment_.tensors[statement.targets[0]],
+                            internal::BuildStatement(prepared.built, op()));
     return absl::OkStatus();
   }
 
@@ -251,16 +265,18 @@ class Elaborator {
     std::vector<NodeId> args;
     std::vector<ArgumentSpec> specs;
     for (size_t i = 0; i < statement.call_args.size(); ++i) {
-      NESTOR_ASSIGN_OR_RETURN(const NodeId node,
-                              environment_.Tensor(statement.call_args[i], statement.call_arg_positions[i]));
+      NESTOR_ASSIGN_OR_RETURN(
+          const NodeId node,
+          environment_.Tensor(statement.call_args[i], statement.call_arg_positions[i]));
       args.push_back(node);
       specs.push_back({op().graph.type(node), op().graph.rank(node)});
     }
     NESTOR_ASSIGN_OR_RETURN(const Op callee,
                             make_callee_(statement.callee, statement.callee_position, specs));
     if (callee.results.size() != statement.targets.size()) {
-      return ErrorAt(statement.position, absl::StrCat("op ", callee.name, " has ", callee.results.size(),
-                                                      " results, ", statement.targets.size(), " are named"));
+      return ErrorAt(statement.position,
+                     absl::StrCat("op ", callee.name, " has ", callee.results.size(), " results, ",
+                                  statement.targets.size(), " are named"));
     }
     CallBindings bindings;
     for (const ast::Value& value : statement.call_values) {
@@ -285,8 +301,8 @@ class Elaborator {
     if (param == nullptr && !IsDimension(callee, value.name)) {
       std::vector<std::string> known;
       for (const ParamInfo& p : callee.params) known.push_back(p.name.substr(1));
-      return ErrorAt(value.position, absl::StrCat("op ", callee.name, " has no parameter '", value.name, "'",
-                                                  DidYouMean(value.name, known)));
+      return ErrorAt(value.position, absl::StrCat("op ", callee.name, " has no parameter '",
+                                                  value.name, "'", DidYouMean(value.name, known)));
     }
     if (param == nullptr || IsInteger(param->type)) {
       NESTOR_ASSIGN_OR_RETURN(const IndexId index, Resolver(environment_).Index(*value.expr));
@@ -319,13 +335,15 @@ class Elaborator {
     if (expr.kind == ExprKind::kLiteral) {
       const auto literal = ParseLiteral(expr.text, type);
       if (literal) return graph.AddConstant(*literal);
-      return ErrorAt(expr.position, absl::StrCat("the literal '", expr.text, "' does not fit ", Name(type)));
+      return ErrorAt(expr.position,
+                     absl::StrCat("the literal '", expr.text, "' does not fit ", Name(type)));
     }
     if (expr.kind == ExprKind::kParam && environment_.params.contains(expr.text) &&
         environment_.params.at(expr.text) == type) {
       return graph.AddParam(expr.text, type);
     }
-    if (type == DType::kBool) return ErrorAt(expr.position, "expected true, false or a bool $param");
+    if (type == DType::kBool)
+      return ErrorAt(expr.position, "expected true, false or a bool $param");
     NESTOR_ASSIGN_OR_RETURN(const IndexId index, Resolver(environment_).Index(expr));
     if (graph.pool().HasLoad(index)) {
       return ErrorAt(expr.position, "a parameter cannot depend on a tensor's values");
@@ -338,10 +356,12 @@ class Elaborator {
     for (const ast::Result& result : syntax_.results) {
       const auto it = environment_.tensors.find(result.name);
       if (it == environment_.tensors.end()) {
-        return ErrorAt(result.position, absl::StrCat("the result '", result.name, "' is not defined"));
+        return ErrorAt(result.position,
+                       absl::StrCat("the result '", result.name, "' is not defined"));
       }
       if (!named.insert(result.name).second) {
-        return ErrorAt(result.position, absl::StrCat("the result '", result.name, "' is named twice"));
+        return ErrorAt(result.position,
+                       absl::StrCat("the result '", result.name, "' is named twice"));
       }
       op().results.push_back({result.name, it->second});
     }
@@ -356,7 +376,8 @@ class Elaborator {
 
 }  // namespace
 
-absl::StatusOr<Op> Elaborate(const ast::Op& syntax, const ArgumentSpecs& specs, MakeCallee make_callee) {
+absl::StatusOr<Op> Elaborate(const ast::Op& syntax, const ArgumentSpecs& specs,
+                             MakeCallee make_callee) {
   return Elaborator(syntax, specs, make_callee).Run();
 }
 

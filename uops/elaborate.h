@@ -16,7 +16,8 @@ namespace nestor {
 using MakeCallee = absl::FunctionRef<absl::StatusOr<Op>(
     absl::string_view name, const ast::Position& position, absl::Span<const ArgumentSpec> args)>;
 
-absl::StatusOr<Op> Elaborate(const ast::Op& syntax, const ArgumentSpecs& specs, MakeCallee make_callee);
+absl::StatusOr<Op> Elaborate(const ast::Op& syntax, const ArgumentSpecs& specs,
+                             MakeCallee make_callee);
 
 }  // namespace nestor
 

@@ -18,14 +18,17 @@ absl::Status Environment::UnknownName(const std::string& name, const ast::Positi
   std::sort(known.begin(), known.end());
   const bool elsewhere = index_names.contains(name);
   const std::string hint = elsewhere ? ": it is an index elsewhere" : ForeignHint(name);
-  return ErrorAt(position, absl::StrCat("unknown ", what, " '", name, "'", hint.empty() ? DidYouMean(name, known) : hint));
+  return ErrorAt(position, absl::StrCat("unknown ", what, " '", name, "'",
+                                        hint.empty() ? DidYouMean(name, known) : hint));
 }
 
-absl::StatusOr<NodeId> Environment::Tensor(const std::string& name, const ast::Position& position) const {
+absl::StatusOr<NodeId> Environment::Tensor(const std::string& name,
+                                           const ast::Position& position) const {
   const auto it = tensors.find(name);
   if (it != tensors.end()) return it->second;
   if (shapes.contains(name)) {
-    return ErrorAt(position, absl::StrCat("'", name, "' is a shape: only its dimensions can be read"));
+    return ErrorAt(position,
+                   absl::StrCat("'", name, "' is a shape: only its dimensions can be read"));
   }
   return UnknownName(name, position, "tensor");
 }

@@ -17,12 +17,12 @@ namespace nestor {
 // The `for` block that is being elaborated, and what is known of the tensors that it defines.
 struct StepBlock {
   struct Tensor {
-    int axis = -1;        // along which it is stepped; -1 until it is known
+    int axis = -1;  // along which it is stepped; -1 until it is known
     absl::optional<DType> type;
-    Shape shape;          // known with the type
-    NodeId known;         // while types and ranges are inferred: a node of them
-    NodeId carry;         // what reads of earlier steps read
-    NodeId body;          // once its statement is built
+    Shape shape;   // known with the type
+    NodeId known;  // while types and ranges are inferred: a node of them
+    NodeId carry;  // what reads of earlier steps read
+    NodeId body;   // once its statement is built
   };
   std::string index;
   IndexId extent;
@@ -34,12 +34,12 @@ struct StepBlock {
 struct Environment {
   Op op;  // under construction
   absl::flat_hash_map<std::string, NodeId> tensors;
-  absl::flat_hash_set<std::string> shapes;         // arguments of which only dimensions are read
+  absl::flat_hash_set<std::string> shapes;  // arguments of which only dimensions are read
   absl::flat_hash_map<std::string, IndexId> dims;
   absl::flat_hash_map<std::string, std::vector<IndexId>> dim_packs;
   absl::flat_hash_map<std::string, DType> params;  // with "$"
   absl::flat_hash_map<std::string, DType> type_variables;
-  absl::flat_hash_set<std::string> index_names;    // of the statements so far
+  absl::flat_hash_set<std::string> index_names;  // of the statements so far
   // Its tensors are among `tensors`, too: an invalid node is one whose shape is not known yet.
   absl::optional<StepBlock> block;
 

@@ -23,7 +23,8 @@ IndexId IdIn(IndexPool& pool, const IndexHandle& handle) {
 IndexHandle CombineConstants(IndexHandle a, const IndexHandle& b, Function function) {
   IndexPool pool;
   const IndexId result = function(pool, IdIn(pool, a), IdIn(pool, b));
-  const auto value = EvaluateIndex(pool, result, [](const IndexNode&, absl::Span<const int64_t>) { return absl::nullopt; });
+  const auto value = EvaluateIndex(
+      pool, result, [](const IndexNode&, absl::Span<const int64_t>) { return absl::nullopt; });
   if (!value) return Misused("the value of an index expression overflows i64");
   a.constant = *value;
   return a;
@@ -32,7 +33,8 @@ IndexHandle CombineConstants(IndexHandle a, const IndexHandle& b, Function funct
 IndexHandle CombineBy(IndexHandle a, const IndexHandle& b, Function function) {
   if (!a.error.empty()) return a;
   if (!b.error.empty()) return b;
-  if (a.graph != nullptr && b.graph != nullptr && a.graph != b.graph) return Misused("an index of another builder");
+  if (a.graph != nullptr && b.graph != nullptr && a.graph != b.graph)
+    return Misused("an index of another builder");
   Graph* graph = a.graph != nullptr ? a.graph : b.graph;
   if (graph == nullptr) return CombineConstants(std::move(a), b, function);
   a.id = function(graph->pool(), IdIn(graph->pool(), a), IdIn(graph->pool(), b));
@@ -40,7 +42,8 @@ IndexHandle CombineBy(IndexHandle a, const IndexHandle& b, Function function) {
   a.alone = false;
   a.loads.insert(a.loads.end(), b.loads.begin(), b.loads.end());
   if (graph->pool().Depth(a.id) <= kMaxIndexDepth) return a;
-  return Misused(absl::StrCat("the index expression is too long (more than ", kMaxIndexDepth, " terms)"));
+  return Misused(
+      absl::StrCat("the index expression is too long (more than ", kMaxIndexDepth, " terms)"));
 }
 
 }  // namespace
@@ -61,27 +64,36 @@ IndexHandle Misused(std::string error) {
 }
 
 IndexHandle Combine(const InfixOperator& op, IndexHandle a, const IndexHandle& b) {
-  return CombineBy(std::move(a), b, [&](IndexPool& pool, IndexId x, IndexId y) { return CombineIndices(pool, op, x, y); });
+  return CombineBy(std::move(a), b, [&](IndexPool& pool, IndexId x, IndexId y) {
+    return CombineIndices(pool, op, x, y);
+  });
 }
 
 IndexHandle Combine(const IndexFunction& function, IndexHandle a, const IndexHandle& b) {
-  return CombineBy(std::move(a), b, [&](IndexPool& pool, IndexId x, IndexId y) { return pool.Make(function.index, 0, {x, y}); });
+  return CombineBy(std::move(a), b, [&](IndexPool& pool, IndexId x, IndexId y) {
+    return pool.Make(function.index, 0, {x, y});
+  });
 }
 
 IndexHandle Not(IndexHandle a) {
-  return CombineBy(std::move(a), IndexHandle{}, [](IndexPool& pool, IndexId x, IndexId) { return pool.Not(x); });
+  return CombineBy(std::move(a), IndexHandle{},
+                   [](IndexPool& pool, IndexId x, IndexId) { return pool.Not(x); });
 }
 
 std::string AccessMisuse(const ExprNode& access, const Graph& graph) {
-  if (access.graph == nullptr || !access.tensor.valid()) return "a tensor handle that was never set";
-  if (access.graph != &graph) return absl::StrCat("'", access.text, "' is a tensor of another builder");
+  if (access.graph == nullptr || !access.tensor.valid())
+    return "a tensor handle that was never set";
+  if (access.graph != &graph)
+    return absl::StrCat("'", access.text, "' is a tensor of another builder");
   const size_t rank = graph.shape(access.tensor).size();
   if (rank == access.indices.size()) return "";
-  return absl::StrCat("'", access.text, "' has ", rank, " dimensions and is given ", access.indices.size(), " indices");
+  return absl::StrCat("'", access.text, "' has ", rank, " dimensions and is given ",
+                      access.indices.size(), " indices");
 }
 
 IndexHandle LoadOf(const ExprNodePtr& access) {
-  if (access->form != Form::kAccess) return Misused("an index is an index expression or an integer tensor's element");
+  if (access->form != Form::kAccess)
+    return Misused("an index is an index expression or an integer tensor's element");
   Graph* graph = access->graph;
   if (graph == nullptr) return Misused("a tensor handle that was never set");
   if (IsOpen(*access)) {
@@ -92,7 +104,8 @@ IndexHandle LoadOf(const ExprNodePtr& access) {
     return unknown;
   }
   if (!IsInteger(graph->type(access->tensor))) {
-    return Misused(absl::StrCat("'", access->text, "' is not an integer tensor and cannot be an index"));
+    return Misused(
+        absl::StrCat("'", access->text, "' is not an integer tensor and cannot be an index"));
   }
   if (!access->args.empty() || !access->conditions.empty()) {
     return Misused("an access inside an index takes no fill and no condition");

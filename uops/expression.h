@@ -70,7 +70,9 @@ IndexHandle Not(IndexHandle a);
 IndexHandle LoadOf(const ExprNodePtr& access);
 
 // Whether `access` reads a tensor of which nothing is known yet.
-inline bool IsOpen(const ExprNode& access) { return access.graph != nullptr && !access.tensor.valid(); }
+inline bool IsOpen(const ExprNode& access) {
+  return access.graph != nullptr && !access.tensor.valid();
+}
 
 // Why `access` cannot be read in `graph`: its tensor is of no graph, or of another, or has
 // another number of axes; "" where it can.

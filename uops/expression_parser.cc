@@ -34,8 +34,10 @@ absl::Status UnknownReduction(const Expr& access) {
   for (int op = 0; op <= static_cast<int>(ReduceOp::kAll); ++op) {
     known.emplace_back(nestor::Name(ReduceOp{static_cast<uint8_t>(op)}));
   }
-  return ErrorAt(access.position, absl::StrCat("unknown reduction '", access.text, "'", DidYouMean(access.text, known),
-                                               " (there are ", absl::StrJoin(known, ", "), ")", ForeignHint(access.text)));
+  return ErrorAt(
+      access.position,
+      absl::StrCat("unknown reduction '", access.text, "'", DidYouMean(access.text, known),
+                   " (there are ", absl::StrJoin(known, ", "), ")", ForeignHint(access.text)));
 }
 
 }  // namespace
@@ -72,7 +74,8 @@ absl::StatusOr<Token> ExpressionParser::Name(absl::string_view what) {
   return tokens_[next_++];
 }
 
-absl::Status ExpressionParser::List(absl::string_view close, absl::FunctionRef<absl::Status()> element) {
+absl::Status ExpressionParser::List(absl::string_view close,
+                                    absl::FunctionRef<absl::Status()> element) {
   if (Take(close)) return absl::OkStatus();
   do {
     NESTOR_RETURN_IF_ERROR(element());
@@ -116,7 +119,8 @@ absl::Status ExpressionParser::OneItem(std::vector<ast::Item>& items) {
 // By precedence climbing.
 absl::StatusOr<ExprPtr> ExpressionParser::Operators(int tightness) {
   NESTOR_ASSIGN_OR_RETURN(ExprPtr expr, Prefix());
-  for (const InfixOperator* op = AtInfix(); op != nullptr && op->tightness >= tightness; op = AtInfix()) {
+  for (const InfixOperator* op = AtInfix(); op != nullptr && op->tightness >= tightness;
+       op = AtInfix()) {
     NESTOR_ASSIGN_OR_RETURN(expr, Chain(std::move(expr), op->tightness));
   }
   return expr;
@@ -126,8 +130,10 @@ absl::StatusOr<ExprPtr> ExpressionParser::Operators(int tightness) {
 absl::StatusOr<ExprPtr> ExpressionParser::Chain(ExprPtr first, int tightness) {
   ExprPtr chain = NewExpr(ExprKind::kChain, first->position);
   chain->args.push_back(std::move(first));
-  for (const InfixOperator* op = AtInfix(); op != nullptr && op->tightness == tightness; op = AtInfix()) {
-    if (op->Compares() && !chain->operators.empty()) return Expected("'&&' or '||' (comparisons do not chain)");
+  for (const InfixOperator* op = AtInfix(); op != nullptr && op->tightness == tightness;
+       op = AtInfix()) {
+    if (op->Compares() && !chain->operators.empty())
+      return Expected("'&&' or '||' (comparisons do not chain)");
     chain->operators.push_back(op);
     chain->operator_positions.push_back(Peek().position);
     ++next_;
@@ -194,7 +200,9 @@ absl::StatusOr<ExprPtr> ExpressionParser::Primary() {
     return Expected(absl::StrCat("'[' and the indices that ", token.text, " runs over"));
   }
   if (At("(", 1)) return Function();
-  if (At("if")) return ErrorAt(token.position, absl::StrCat("expected an expression, found 'if'", ForeignHint("?")));
+  if (At("if"))
+    return ErrorAt(token.position,
+                   absl::StrCat("expected an expression, found 'if'", ForeignHint("?")));
   if (IsReserved(token.text)) return Expected("an expression");
   if (At("[", 1)) {
     NESTOR_ASSIGN_OR_RETURN(ExprPtr access, Access());
@@ -244,7 +252,9 @@ absl::StatusOr<ExprPtr> ExpressionParser::Function() {
     return absl::OkStatus();
   }));
   const auto op = ScalarOpByName(expr->text);
-  const auto literal = [&](const char* text) { return NewExpr(ExprKind::kLiteral, expr->position, text); };
+  const auto literal = [&](const char* text) {
+    return NewExpr(ExprKind::kLiteral, expr->position, text);
+  };
   if (op) FillOperands(Row(*op), expr->args, literal);
   return expr;
 }

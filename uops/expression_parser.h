@@ -25,7 +25,9 @@ class ExpressionParser {
  protected:
   // ---- Tokens
 
-  const Token& Peek(size_t ahead = 0) const { return tokens_[std::min(next_ + ahead, tokens_.size() - 1)]; }
+  const Token& Peek(size_t ahead = 0) const {
+    return tokens_[std::min(next_ + ahead, tokens_.size() - 1)];
+  }
   bool At(absl::string_view text, size_t ahead = 0) const;
   bool AtLiteral(size_t ahead = 0) const;
   bool Take(absl::string_view text);

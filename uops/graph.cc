@@ -22,9 +22,9 @@ struct ReduceRow {
   ScalarOp step;
 };
 constexpr ReduceRow kReduceRows[] = {
-    {"sum", ScalarOp::kAdd},    {"prod", ScalarOp::kMul},   {"max", ScalarOp::kMax},
-    {"min", ScalarOp::kMin},    {"argmax", ScalarOp::kMax}, {"argmin", ScalarOp::kMin},
-    {"any", ScalarOp::kOr},     {"all", ScalarOp::kAnd},
+    {"sum", ScalarOp::kAdd}, {"prod", ScalarOp::kMul},   {"max", ScalarOp::kMax},
+    {"min", ScalarOp::kMin}, {"argmax", ScalarOp::kMax}, {"argmin", ScalarOp::kMin},
+    {"any", ScalarOp::kOr},  {"all", ScalarOp::kAnd},
 };
 
 struct OpEquals {
@@ -51,7 +51,9 @@ struct OpEquals {
     return a.x == b.x && a.carries == b.carries && a.bodies == b.bodies;
   }
   template <class A, class B>
-  bool operator()(const A&, const B&) const { return false; }
+  bool operator()(const A&, const B&) const {
+    return false;
+  }
 };
 
 Shape Pick(const Shape& shape, absl::Span<const int> axes) {
@@ -132,7 +134,9 @@ NodeId Graph::AddParam(absl::string_view name, DType type) {
   return Intern(Param{std::string(name)}, type, {});
 }
 
-NodeId Graph::AddConstant(Scalar value) { return Intern(Constant{value.Canonical()}, value.type, {}); }
+NodeId Graph::AddConstant(Scalar value) {
+  return Intern(Constant{value.Canonical()}, value.type, {});
+}
 
 NodeId Graph::AddIndex(IndexId expr, Shape shape) {
   if (const auto value = pool_.ConstValue(expr)) {
@@ -165,13 +169,16 @@ NodeId Graph::Compose(const Reindex& inner, Shape shape, const IndexList& place)
   IndexList composed, conditions;
   for (IndexId e : inner.place) composed.push_back(SubstituteVars(pool_, e, place));
   for (IndexId c : inner.conditions) conditions.push_back(SubstituteVars(pool_, c, place));
-  return AddReindex(inner.x, std::move(shape), std::move(composed), inner.fill, std::move(conditions));
+  return AddReindex(inner.x, std::move(shape), std::move(composed), inner.fill,
+                    std::move(conditions));
 }
 
-NodeId Graph::AddReindex(NodeId x, Shape shape, IndexList place, NodeId fill, IndexList conditions) {
+NodeId Graph::AddReindex(NodeId x, Shape shape, IndexList place, NodeId fill,
+                         IndexList conditions) {
   NESTOR_CHECK(place.size() == this->shape(x).size(), "a place has one index per axis");
   if (!fill.valid()) fill = AddConstant(Scalar::Zero(type(x)));
-  NESTOR_CHECK(rank(fill) == 0 && type(fill) == type(x), "a fill is a scalar of the operand's type");
+  NESTOR_CHECK(rank(fill) == 0 && type(fill) == type(x),
+               "a fill is a scalar of the operand's type");
   conditions.erase(std::remove_if(conditions.begin(), conditions.end(),
                                   [&](IndexId c) { return pool_.IsConst(c, 1); }),
                    conditions.end());
@@ -185,7 +192,8 @@ NodeId Graph::AddReindex(NodeId x, Shape shape, IndexList place, NodeId fill, In
     fill = AddConstant(Scalar::Zero(type(x)));
   }
   const DType result = type(x);
-  return Intern(Reindex{x, std::move(place), fill, std::move(conditions)}, result, std::move(shape));
+  return Intern(Reindex{x, std::move(place), fill, std::move(conditions)}, result,
+                std::move(shape));
 }
 
 NodeId Graph::AddBroadcast(NodeId x, Shape shape, absl::Span<const int> axes) {
@@ -214,7 +222,8 @@ NodeId Graph::Restrict(NodeId x, absl::Span<const int> axes) {
   IndexList place, conditions;
   for (IndexId e : node.place) place.push_back(SubstituteVars(pool_, e, vars));
   for (IndexId c : node.conditions) conditions.push_back(SubstituteVars(pool_, c, vars));
-  return AddReindex(node.x, Pick(shape(x), axes), std::move(place), node.fill, std::move(conditions));
+  return AddReindex(node.x, Pick(shape(x), axes), std::move(place), node.fill,
+                    std::move(conditions));
 }
 
 // Literals with a sign, and casts of constants, are constants: both are written
@@ -264,7 +273,9 @@ NodeId Graph::PermuteOperands(NodeId x) {
   const Reindex* found = As<Reindex>(x);
   if (found == nullptr || rank(found->x) != rank(x)) return x;
   const Reindex permutation = *found;
-  if (!permutation.conditions.empty() || !NeverOutOfBounds(permutation.x, shape(x), permutation.place)) return x;
+  if (!permutation.conditions.empty() ||
+      !NeverOutOfBounds(permutation.x, shape(x), permutation.place))
+    return x;
   const Map* map = As<Map>(permutation.x);
   if (map == nullptr || map->tag != 0) return x;
   const Map op = *map;
@@ -316,7 +327,8 @@ NodeId Graph::AddReduce(ReduceOp op, NodeId x, absl::Span<const int> axes) {
   if (sorted.size() < static_cast<size_t>(rank(x))) {
     operand = Restrict(x, sorted);
     for (int& axis : order) {
-      axis = static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), axis) - sorted.begin());
+      axis =
+          static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), axis) - sorted.begin());
     }
   }
   IndexList place(order.size());
@@ -349,30 +361,34 @@ NodeId Graph::AddScatter(ReduceOp op, NodeId x, Shape shape, IndexList place) {
 }
 
 NodeId Graph::AddCarry(DType type, Shape shape, int axis, bool backward) {
-  NESTOR_CHECK(axis >= 0 && axis < static_cast<int>(shape.size()), "a carry is stepped along an axis of its own");
+  NESTOR_CHECK(axis >= 0 && axis < static_cast<int>(shape.size()),
+               "a carry is stepped along an axis of its own");
   return Intern(Carry{carries_++, axis, backward}, type, std::move(shape));
 }
 
-NodeId Graph::AddRecurrence(NodeId x, absl::Span<const NodeId> carries, absl::Span<const NodeId> bodies) {
-  NESTOR_CHECK(!carries.empty() && carries.size() == bodies.size(), "a recurrence has an equation for each carry");
+NodeId Graph::AddRecurrence(NodeId x, absl::Span<const NodeId> carries,
+                            absl::Span<const NodeId> bodies) {
+  NESTOR_CHECK(!carries.empty() && carries.size() == bodies.size(),
+               "a recurrence has an equation for each carry");
   const bool is_new = std::none_of(recurrences_.begin(), recurrences_.end(), [&](NodeId known) {
     return absl::c_equal(As<Recurrence>(known)->carries, carries);
   });
   const Shape shape = this->shape(x);
-  const NodeId id = Intern(Recurrence{x, {carries.begin(), carries.end()}, {bodies.begin(), bodies.end()}}, type(x), shape);
+  const NodeId id =
+      Intern(Recurrence{x, {carries.begin(), carries.end()}, {bodies.begin(), bodies.end()}},
+             type(x), shape);
   if (is_new) recurrences_.push_back(id);
   return id;
 }
 
-NodeId Graph::AddCast(NodeId x, DType target) {
-  return AddMap(ScalarOp::kCast, {x}, target);
-}
+NodeId Graph::AddCast(NodeId x, DType target) { return AddMap(ScalarOp::kCast, {x}, target); }
 
 // ---- Traversal
 
 namespace {
 
-void VisitLoads(const IndexPool& pool, const IndexList& list, absl::FunctionRef<void(NodeId)> visit) {
+void VisitLoads(const IndexPool& pool, const IndexList& list,
+                absl::FunctionRef<void(NodeId)> visit) {
   for (IndexId e : list) {
     if (!pool.HasLoad(e)) continue;
     VisitIndex(pool, e, [&](IndexId, const IndexNode& node) {
@@ -414,12 +430,14 @@ void VisitOperands(const Graph& graph, NodeId id, absl::FunctionRef<void(NodeId)
   absl::visit(Visitor{graph.pool(), visit}, graph[id].op);
 }
 
-std::vector<bool> Reachable(const Graph& graph, absl::Span<const NodeId> from, absl::Span<const NodeId> cut) {
+std::vector<bool> Reachable(const Graph& graph, absl::Span<const NodeId> from,
+                            absl::Span<const NodeId> cut) {
   std::vector<bool> reached(graph.size(), false), ends(graph.size(), false);
   for (NodeId id : from) reached[id.value] = true;
   for (NodeId id : cut) ends[id.value] = true;
   for (int i = graph.size() - 1; i >= 0; --i) {
-    if (reached[i] && !ends[i]) VisitOperands(graph, NodeId{i}, [&](NodeId x) { reached[x.value] = true; });
+    if (reached[i] && !ends[i])
+      VisitOperands(graph, NodeId{i}, [&](NodeId x) { reached[x.value] = true; });
   }
   return reached;
 }

@@ -68,46 +68,54 @@ ScalarOp StepOp(ReduceOp op);
 // ---- The micro-ops. Where a node holds index expressions, Var(i) is the index
 // along axis i of: the node itself (Index, Reindex), its operand (Scatter).
 
-struct Input {       // a tensor argument
+struct Input {  // a tensor argument
   std::string name;
   template <class H>
-  friend H AbslHashValue(H h, const Input& n) { return H::combine(std::move(h), n.name); }
+  friend H AbslHashValue(H h, const Input& n) {
+    return H::combine(std::move(h), n.name);
+  }
 };
 struct Param {       // a $param used as a value: bool or float, or an integer as a fill; rank 0
   std::string name;  // with its "$"
   template <class H>
-  friend H AbslHashValue(H h, const Param& n) { return H::combine(std::move(h), n.name); }
+  friend H AbslHashValue(H h, const Param& n) {
+    return H::combine(std::move(h), n.name);
+  }
 };
-struct Constant {    // rank 0
+struct Constant {  // rank 0
   Scalar value;
   template <class H>
-  friend H AbslHashValue(H h, const Constant& n) { return H::combine(std::move(h), n.value); }
+  friend H AbslHashValue(H h, const Constant& n) {
+    return H::combine(std::move(h), n.value);
+  }
 };
-struct Index {       // the i64 value of an expression at each point
+struct Index {  // the i64 value of an expression at each point
   IndexId expr;
   template <class H>
-  friend H AbslHashValue(H h, const Index& n) { return H::combine(std::move(h), n.expr); }
+  friend H AbslHashValue(H h, const Index& n) {
+    return H::combine(std::move(h), n.expr);
+  }
 };
-struct Reindex {     // y[i..] = x[place(i..)], or fill outside x or where a condition is false
+struct Reindex {  // y[i..] = x[place(i..)], or fill outside x or where a condition is false
   NodeId x;
   IndexList place;
-  NodeId fill;       // a Constant or Param of x's type
+  NodeId fill;  // a Constant or Param of x's type
   IndexList conditions;
   template <class H>
   friend H AbslHashValue(H h, const Reindex& n) {
     return H::combine(std::move(h), n.x, n.place, n.fill, n.conditions);
   }
 };
-struct Map {         // a scalar op on equal shapes
+struct Map {  // a scalar op on equal shapes
   ScalarOp op;
   NodeList args;
-  int64_t tag = 0;   // of a copy that ends an op with its own gradient, else 0
+  int64_t tag = 0;  // of a copy that ends an op with its own gradient, else 0
   template <class H>
   friend H AbslHashValue(H h, const Map& n) {
     return H::combine(std::move(h), n.op, n.args, n.tag);
   }
 };
-struct Reduce {      // over the last `count` axes of x, row-major
+struct Reduce {  // over the last `count` axes of x, row-major
   ReduceOp op;
   NodeId x;
   int count;
@@ -116,8 +124,8 @@ struct Reduce {      // over the last `count` axes of x, row-major
     return H::combine(std::move(h), n.op, n.x, n.count);
   }
 };
-struct Scatter {     // y starts at op's identity, then y[place(i..)] op= x[i..]
-  ReduceOp op;       // sum, prod, max, min
+struct Scatter {  // y starts at op's identity, then y[place(i..)] op= x[i..]
+  ReduceOp op;    // sum, prod, max, min
   NodeId x;
   IndexList place;
   template <class H>
@@ -130,11 +138,13 @@ struct Scatter {     // y starts at op's identity, then y[place(i..)] op= x[i..]
 // axis is computed from tensors at earlier steps. A Carry is such a tensor inside of the
 // equations, a Recurrence one that they define, seen from outside.
 struct Carry {
-  int64_t number;    // tells the carries of a graph apart
-  int axis;          // along which it is stepped
-  bool backward;     // "earlier" is a greater index
+  int64_t number;  // tells the carries of a graph apart
+  int axis;        // along which it is stepped
+  bool backward;   // "earlier" is a greater index
   template <class H>
-  friend H AbslHashValue(H h, const Carry& n) { return H::combine(std::move(h), n.number, n.axis, n.backward); }
+  friend H AbslHashValue(H h, const Carry& n) {
+    return H::combine(std::move(h), n.number, n.axis, n.backward);
+  }
 };
 struct Recurrence {  // x, where carries[k] is bodies[k] at each earlier step
   NodeId x;
@@ -145,7 +155,8 @@ struct Recurrence {  // x, where carries[k] is bodies[k] at each earlier step
   }
 };
 
-using MicroOp = absl::variant<Input, Param, Constant, Index, Reindex, Map, Reduce, Scatter, Carry, Recurrence>;
+using MicroOp =
+    absl::variant<Input, Param, Constant, Index, Reindex, Map, Reduce, Scatter, Carry, Recurrence>;
 
 struct Node {
   MicroOp op;
@@ -196,7 +207,9 @@ class Graph {
   int rank(NodeId id) const { return static_cast<int>(nodes_[id.value].shape.size()); }
   int size() const { return static_cast<int>(nodes_.size()); }
   template <class Kind>
-  const Kind* As(NodeId id) const { return absl::get_if<Kind>(&nodes_[id.value].op); }
+  const Kind* As(NodeId id) const {
+    return absl::get_if<Kind>(&nodes_[id.value].op);
+  }
   // The node equal to `node`, if there is one.
   NodeId Find(const Node& node) const;
   // One Recurrence of each system of equations, in the order in which they came.
@@ -235,9 +248,9 @@ std::vector<bool> Reachable(const Graph& graph, absl::Span<const NodeId> from,
 
 // How one node is made anew from images of what it is made of.
 struct Rebuilding {
-  absl::FunctionRef<NodeId(NodeId)> image;     // of an operand
-  absl::FunctionRef<IndexId(IndexId)> index;   // of an index expression, loads included
-  absl::FunctionRef<int64_t(int64_t)> tag;     // of a tagged copy
+  absl::FunctionRef<NodeId(NodeId)> image;    // of an operand
+  absl::FunctionRef<IndexId(IndexId)> index;  // of an index expression, loads included
+  absl::FunctionRef<int64_t(int64_t)> tag;    // of a tagged copy
 };
 // The node of `to` that does with the images what `id` does in `from`, which may be the same
 // graph. REQUIRES: it is no Input, Param, Carry or Recurrence.

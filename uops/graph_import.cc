@@ -18,9 +18,12 @@ NodeId Rebuild(const Graph& from, NodeId id, Graph& to, const Rebuilding& rebuil
     NodeId operator()(const Carry&) const { return Leaf(); }
     NodeId operator()(const Recurrence&) const { return Leaf(); }
     NodeId operator()(const Constant& n) const { return to.AddConstant(n.value); }
-    NodeId operator()(const Index& n) const { return to.AddIndex(r.index(n.expr), List(node.shape)); }
+    NodeId operator()(const Index& n) const {
+      return to.AddIndex(r.index(n.expr), List(node.shape));
+    }
     NodeId operator()(const Reindex& n) const {
-      return to.AddReindex(r.image(n.x), List(node.shape), List(n.place), r.image(n.fill), List(n.conditions));
+      return to.AddReindex(r.image(n.x), List(node.shape), List(n.place), r.image(n.fill),
+                           List(n.conditions));
     }
     NodeId operator()(const Map& n) const {
       NodeList args;
@@ -34,7 +37,9 @@ NodeId Rebuild(const Graph& from, NodeId id, Graph& to, const Rebuilding& rebuil
       std::iota(axes.begin(), axes.end(), to.rank(x) - n.count);
       return to.AddReduce(n.op, x, axes);
     }
-    NodeId operator()(const Scatter& n) const { return to.AddScatter(n.op, r.image(n.x), List(node.shape), List(n.place)); }
+    NodeId operator()(const Scatter& n) const {
+      return to.AddScatter(n.op, r.image(n.x), List(node.shape), List(n.place));
+    }
 
     static NodeId Leaf() { NESTOR_CHECK(false, "a leaf is not rebuilt"); }
     IndexList List(const IndexList& list) const {
@@ -79,16 +84,19 @@ class Import {
       return to_.AddCarry(from_.type(id), std::move(shape), carry->axis, carry->backward);
     }
     if (const Recurrence* recurrence = from_.As<Recurrence>(id)) return Settled(*recurrence);
-    return Rebuild(from_, id, to_, {[&](NodeId x) { return image_[x.value]; }, [&](IndexId e) { return Index(e); }, leaves_.tag});
+    return Rebuild(from_, id, to_,
+                   {[&](NodeId x) { return image_[x.value]; }, [&](IndexId e) { return Index(e); },
+                    leaves_.tag});
   }
 
   IndexId Index(IndexId e) {
-    return CopyIndex(from_.pool(), e, to_.pool(),
-                     [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
-                       if (node.kind == IndexKind::kSymbol) return leaves_.symbol(node.value);
-                       if (node.kind != IndexKind::kLoad) return absl::nullopt;
-                       return to_.pool().Load(image_[node.value].value, args);
-                     });
+    return CopyIndex(
+        from_.pool(), e, to_.pool(),
+        [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
+          if (node.kind == IndexKind::kSymbol) return leaves_.symbol(node.value);
+          if (node.kind != IndexKind::kLoad) return absl::nullopt;
+          return to_.pool().Load(image_[node.value].value, args);
+        });
   }
 
   // The equations are settled anew: what the images have become simpler by may leave them.
@@ -97,7 +105,8 @@ class Import {
     if (settler == nullptr) {
       std::vector<Equation> equations;
       for (size_t k = 0; k < n.carries.size(); ++k) {
-        if (image_[n.carries[k].value].valid()) equations.push_back({image_[n.carries[k].value], image_[n.bodies[k].value]});
+        if (image_[n.carries[k].value].valid())
+          equations.push_back({image_[n.carries[k].value], image_[n.bodies[k].value]});
       }
       settler = std::make_unique<Settler>(to_, std::move(equations));
     }

@@ -44,7 +44,8 @@ struct F16 {
   float Widen() const {
     const uint32_t sign = uint32_t{bits & 0x8000u} << 16;
     const uint32_t magnitude = bits & 0x7fffu;
-    if (magnitude >= 0x7c00) return absl::bit_cast<float>(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
+    if (magnitude >= 0x7c00)
+      return absl::bit_cast<float>(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
     if (magnitude < 0x400) {
       const float value = static_cast<float>(magnitude) * 0x1p-24f;
       return absl::bit_cast<float>(sign | absl::bit_cast<uint32_t>(value));

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 
-
 namespace nestor {
 namespace {
 
@@ -114,13 +113,15 @@ absl::optional<Polynomial> Polynomial::Of(const IndexPool& pool, IndexId id) {
     return a && b ? Product(pool, *a, *b) : absl::nullopt;
   }
   absl::InlinedVector<IndexId, 8> summands;  // the last first
-  for (; pool[id].kind == IndexKind::kAdd; id = pool[id].args[0]) summands.push_back(pool[id].args[1]);
+  for (; pool[id].kind == IndexKind::kAdd; id = pool[id].args[0])
+    summands.push_back(pool[id].args[1]);
   summands.push_back(id);
   result.terms_.reserve(summands.size());
   for (size_t i = summands.size(); i-- > 0;) {
     auto term = TermOf(pool, summands[i]);
-    const bool follows = term && (result.terms_.empty() ||
-                                  CompareProducts(pool, result.terms_.back().atoms, term->atoms) < 0);
+    const bool follows =
+        term && (result.terms_.empty() ||
+                 CompareProducts(pool, result.terms_.back().atoms, term->atoms) < 0);
     if (follows) {
       result.terms_.push_back(*std::move(term));
       continue;
@@ -158,7 +159,8 @@ absl::optional<Polynomial> Polynomial::Sum(const IndexPool& pool, const Polynomi
     } else if (order > 0) {
       result.terms_.push_back(b.terms_[j++]);
     } else {
-      const auto c = CheckedApply(IndexKind::kAdd, a.terms_[i].coefficient, b.terms_[j].coefficient);
+      const auto c =
+          CheckedApply(IndexKind::kAdd, a.terms_[i].coefficient, b.terms_[j].coefficient);
       if (!c) return absl::nullopt;
       if (*c != 0) result.terms_.push_back({a.terms_[i].atoms, *c});
       ++i, ++j;
@@ -169,11 +171,14 @@ absl::optional<Polynomial> Polynomial::Sum(const IndexPool& pool, const Polynomi
 
 absl::optional<Polynomial> Polynomial::Product(const IndexPool& pool, const Polynomial& a,
                                                const Polynomial& b) {
-  const auto is_number = [](const Polynomial& p) { return p.terms_.size() == 1 && p.terms_[0].atoms.empty(); };
+  const auto is_number = [](const Polynomial& p) {
+    return p.terms_.size() == 1 && p.terms_[0].atoms.empty();
+  };
   if (is_number(a) || is_number(b)) {  // which keeps the order of terms
     Polynomial scaled = is_number(a) ? b : a;
     for (Term& term : scaled.terms_) {
-      const auto c = CheckedApply(IndexKind::kMul, term.coefficient, (is_number(a) ? a : b).terms_[0].coefficient);
+      const auto c = CheckedApply(IndexKind::kMul, term.coefficient,
+                                  (is_number(a) ? a : b).terms_[0].coefficient);
       if (!c) return absl::nullopt;
       term.coefficient = *c;
     }
@@ -230,7 +235,8 @@ namespace {
 size_t HashOf(const IndexNode& node) {
   constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
   uint64_t hash = static_cast<uint64_t>(node.value) * kOdd + static_cast<uint64_t>(node.kind);
-  for (IndexId arg : node.args) hash = (hash ^ (hash >> 29) ^ static_cast<uint64_t>(arg.value)) * kOdd;
+  for (IndexId arg : node.args)
+    hash = (hash ^ (hash >> 29) ^ static_cast<uint64_t>(arg.value)) * kOdd;
   return static_cast<size_t>(hash ^ (hash >> 32));
 }
 
@@ -256,7 +262,8 @@ int IndexPool::CombinedTerms(IndexKind kind, IndexId a, IndexId b) const {
 size_t IndexPool::SlotOf(const IndexNode& node) const {
   const size_t mask = slots_.size() - 1;
   size_t slot = HashOf(node) & mask;
-  while (slots_[slot] >= 0 && !(nodes_[static_cast<size_t>(slots_[slot])] == node)) slot = (slot + 1) & mask;
+  while (slots_[slot] >= 0 && !(nodes_[static_cast<size_t>(slots_[slot])] == node))
+    slot = (slot + 1) & mask;
   return slot;
 }
 

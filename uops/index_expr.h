@@ -114,7 +114,9 @@ class IndexPool {
   bool IsAffine(IndexId id) const { return facts_[id.value].affine; }
   bool HasVar(IndexId id) const { return facts_[id.value].vars != 0; }
   // No: the loop index is not in `id`. Others of the same last digits may answer for it.
-  bool MayHoldVar(IndexId id, int64_t var) const { return (facts_[id.value].vars & VarBit(var)) != 0; }
+  bool MayHoldVar(IndexId id, int64_t var) const {
+    return (facts_[id.value].vars & VarBit(var)) != 0;
+  }
   bool HasLoad(IndexId id) const { return facts_[id.value].has_load; }
   // Whether any expression of the pool does.
   bool HasLoads() const { return has_loads_; }
@@ -145,9 +147,11 @@ class IndexPool {
 
   std::vector<IndexNode> nodes_;
   std::vector<Facts> facts_;
-  // Numbers of the nodes by their hash, in a table with open addressing, or -1: a map would keep each node twice.
+  // Numbers of the nodes by their hash, in a table with open addressing, or -1: a map would keep
+  // each node twice.
   std::vector<int32_t> slots_;
-  absl::flat_hash_map<std::tuple<IndexKind, IndexId, IndexId>, IndexId> combined_;  // memo of Binary
+  // Memo of Binary.
+  absl::flat_hash_map<std::tuple<IndexKind, IndexId, IndexId>, IndexId> combined_;
   IndexList vars_;  // by number of the loop index: its node, or invalid; asked for most
   bool has_loads_ = false;
   std::vector<std::string> symbols_;
@@ -169,8 +173,10 @@ class Polynomial {
   static absl::optional<Polynomial> Of(const IndexPool& pool, IndexId id);
 
   // nullopt where a coefficient overflows.
-  static absl::optional<Polynomial> Sum(const IndexPool& pool, const Polynomial& a, const Polynomial& b);
-  static absl::optional<Polynomial> Product(const IndexPool& pool, const Polynomial& a, const Polynomial& b);
+  static absl::optional<Polynomial> Sum(const IndexPool& pool, const Polynomial& a,
+                                        const Polynomial& b);
+  static absl::optional<Polynomial> Product(const IndexPool& pool, const Polynomial& a,
+                                            const Polynomial& b);
 
   const std::vector<Term>& terms() const { return terms_; }
   // The expression; interns new nodes.
@@ -192,8 +198,8 @@ int CompareStructure(const IndexPool& pool, IndexId a, IndexId b);
 // Copies `id` from one pool into another (or the same), rebuilding, and so
 // simplifying, bottom up. `leaf` maps kVar, kSymbol and kLoad nodes (a load's
 // arguments are given rebuilt); where it returns nullopt the node is kept.
-using IndexLeaf =
-    absl::FunctionRef<absl::optional<IndexId>(const IndexNode& node, absl::Span<const IndexId> args)>;
+using IndexLeaf = absl::FunctionRef<absl::optional<IndexId>(const IndexNode& node,
+                                                            absl::Span<const IndexId> args)>;
 IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to, IndexLeaf leaf);
 
 // The same, every leaf kept as it is.
@@ -238,7 +244,8 @@ struct IndexNames {
 };
 // `tightness`: the precedence of the surrounding operator, so that parentheses
 // appear only where needed; 0 outside.
-std::string IndexText(const IndexPool& pool, IndexId id, const IndexNames& names, int tightness = 0);
+std::string IndexText(const IndexPool& pool, IndexId id, const IndexNames& names,
+                      int tightness = 0);
 
 // Of an expression over symbols alone, such as an extent.
 std::string SymbolicText(const IndexPool& pool, IndexId id);

@@ -25,8 +25,9 @@ struct Form {
 // `written` as the place of an access in x[..], with indices i, j, dimensions N, M,
 // parameters $p, $q and the integer tensor t.
 std::string Canonical(const std::string& written) {
-  const absl::StatusOr<Op> op = ParseOp(absl::StrCat(
-      "op f(x: f32[N], t: i64[M]; $p, $q) -> (y) { y[i, j] = x[", written, "] where i < N, j < M }"));
+  const absl::StatusOr<Op> op =
+      ParseOp(absl::StrCat("op f(x: f32[N], t: i64[M]; $p, $q) -> (y) { y[i, j] = x[", written,
+                           "] where i < N, j < M }"));
   if (!op.ok()) return op.status().ToString();
   const std::string text = PrintOp(*op);
   const size_t from = text.find("= x[") + 4;
@@ -83,7 +84,8 @@ TEST(IndexExpr, FloorDivisionAndRemainderExhaustively) {
   for (int64_t a = -20; a <= 20; ++a) {
     for (int64_t b = -7; b <= 7; ++b) {
       if (b == 0) continue;
-      const int64_t q = *CheckedApply(IndexKind::kDiv, a, b), r = *CheckedApply(IndexKind::kMod, a, b);
+      const int64_t q = *CheckedApply(IndexKind::kDiv, a, b),
+                    r = *CheckedApply(IndexKind::kMod, a, b);
       EXPECT_EQ(q * b + r, a);
       EXPECT_TRUE(b > 0 ? (r >= 0 && r < b) : (r <= 0 && r > b)) << a << " % " << b;
     }
@@ -102,7 +104,9 @@ TEST(IndexExpr, DivisionByConstantsExhaustively) {
         for (const IndexKind kind : {IndexKind::kDiv, IndexKind::kMod}) {
           const IndexId simplified = pool.Make(kind, 0, {e, pool.Const(d)});
           for (int64_t v = -9; v <= 9; ++v) {
-            const auto leaf = [&](const IndexNode&, absl::Span<const int64_t>) { return absl::optional<int64_t>(v); };
+            const auto leaf = [&](const IndexNode&, absl::Span<const int64_t>) {
+              return absl::optional<int64_t>(v);
+            };
             EXPECT_EQ(EvaluateIndex(pool, simplified, leaf), CheckedApply(kind, a * v + c, d));
           }
         }
@@ -113,7 +117,9 @@ TEST(IndexExpr, DivisionByConstantsExhaustively) {
 
 TEST(IndexExpr, OverflowingConstantsStayAsWritten) {
   IndexPool pool;
-  const auto nothing = [](const IndexNode&, absl::Span<const int64_t>) { return absl::optional<int64_t>(); };
+  const auto nothing = [](const IndexNode&, absl::Span<const int64_t>) {
+    return absl::optional<int64_t>();
+  };
   const IndexId sum = pool.Add(pool.Const(kMax), pool.Const(1));
   EXPECT_EQ(EvaluateIndex(pool, sum, nothing), absl::nullopt);
   EXPECT_EQ(pool.Sub(sum, pool.Const(1)), pool.Sub(sum, pool.Const(1)));
@@ -146,13 +152,14 @@ TEST(IndexExpr, VisitorsMayAddToThePool) {
   VisitIndex(pool, e, [&](IndexId id, const IndexNode& node) {
     const IndexKind kind = node.kind;
     const size_t args = node.args.size();
-    for (int64_t i = 0; i < 1000; ++i) pool.Add(pool.Var(i), pool.Const(1000 * static_cast<int64_t>(id.value) + i));
+    for (int64_t i = 0; i < 1000; ++i)
+      pool.Add(pool.Var(i), pool.Const(1000 * static_cast<int64_t>(id.value) + i));
     EXPECT_EQ(node.kind, kind);
     EXPECT_EQ(node.args.size(), args);
     kinds.push_back(node.kind);
   });
-  EXPECT_EQ(kinds, (std::vector<IndexKind>{IndexKind::kVar, IndexKind::kVar, IndexKind::kConst, IndexKind::kMod,
-                                           IndexKind::kLoad}));
+  EXPECT_EQ(kinds, (std::vector<IndexKind>{IndexKind::kVar, IndexKind::kVar, IndexKind::kConst,
+                                           IndexKind::kMod, IndexKind::kLoad}));
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ class TextWriter {
       default: break;
     }
     const InfixOperator& infix = *InfixOf(node.kind);
-    return Parenthesised(absl::StrCat(Write(node.args[0], infix.tightness + infix.Compares()), Infix(infix),
-                                      Write(node.args[1], infix.tightness + 1)),
+    return Parenthesised(absl::StrCat(Write(node.args[0], infix.tightness + infix.Compares()),
+                                      Infix(infix), Write(node.args[1], infix.tightness + 1)),
                          infix.tightness, tightness);
   }
 
@@ -57,7 +57,8 @@ class TextWriter {
 
   // Products are written close together.
   static std::string Infix(const InfixOperator& op) {
-    return op.tightness == kProductTightness ? std::string(op.text) : absl::StrCat(" ", op.text, " ");
+    return op.tightness == kProductTightness ? std::string(op.text)
+                                             : absl::StrCat(" ", op.text, " ");
   }
 
   // A constant condition is a truth value, not a number.

@@ -14,9 +14,11 @@ int CompareStructure(const IndexPool& pool, IndexId a, IndexId b) {
   if (a == b) return 0;
   const IndexNode& x = pool[a];
   const IndexNode& y = pool[b];
-  if (x.kind != y.kind) return x.kind == IndexKind::kConst ? 1
-                               : y.kind == IndexKind::kConst ? -1
-                               : x.kind < y.kind ? -1 : 1;
+  if (x.kind != y.kind)
+    return x.kind == IndexKind::kConst   ? 1
+           : y.kind == IndexKind::kConst ? -1
+           : x.kind < y.kind             ? -1
+                                         : 1;
   if (x.kind == IndexKind::kSymbol) return pool.SymbolName(a).compare(pool.SymbolName(b));
   if (x.args.size() != y.args.size()) return x.args.size() < y.args.size() ? -1 : 1;
   for (size_t i = 0; i < x.args.size(); ++i) {
@@ -85,7 +87,9 @@ IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to, IndexLeaf le
 
 IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to) {
   return CopyIndex(from, id, to,
-                   [](const IndexNode&, absl::Span<const IndexId>) -> absl::optional<IndexId> { return absl::nullopt; });
+                   [](const IndexNode&, absl::Span<const IndexId>) -> absl::optional<IndexId> {
+                     return absl::nullopt;
+                   });
 }
 
 IndexId ReplaceLeaves(IndexPool& pool, IndexId id, IndexKind kind,
@@ -97,11 +101,12 @@ IndexId ReplaceLeaves(IndexPool& pool, IndexId id, IndexKind kind,
 
 IndexId ReplaceLoads(IndexPool& pool, IndexId id, absl::FunctionRef<int64_t(int64_t)> tensor) {
   if (!pool.HasLoad(id)) return id;
-  return CopyIndex(pool, id, pool,
-                   [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
-                     if (node.kind != IndexKind::kLoad) return absl::nullopt;
-                     return pool.Load(tensor(node.value), args);
-                   });
+  return CopyIndex(
+      pool, id, pool,
+      [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
+        if (node.kind != IndexKind::kLoad) return absl::nullopt;
+        return pool.Load(tensor(node.value), args);
+      });
 }
 
 void VisitIndex(const IndexPool& pool, IndexId id,
@@ -153,7 +158,8 @@ bool HoldsVar(const IndexPool& pool, IndexId id, int64_t var) {
 
 IndexId SubstituteVars(IndexPool& pool, IndexId id, absl::Span<const IndexId> replacement) {
   if (!pool.HasVar(id)) return id;
-  return ReplaceLeaves(pool, id, IndexKind::kVar, [&](int64_t var) { return absl::make_optional(replacement[var]); });
+  return ReplaceLeaves(pool, id, IndexKind::kVar,
+                       [&](int64_t var) { return absl::make_optional(replacement[var]); });
 }
 
 absl::optional<int64_t> EvaluateIndex(const IndexPool& pool, IndexId id, IndexLeafValue leaf) {

@@ -19,7 +19,8 @@ namespace {
 class RangeWalk {
  public:
   RangeWalk(const Statement& statement, Op& op, bool partial)
-      : statement_(statement), partial_(partial), op_(op), graph_(op.graph), pool_(op.graph.pool()) {}
+      : statement_(statement), partial_(partial), op_(op), graph_(op.graph),
+        pool_(op.graph.pool()) {}
 
   absl::StatusOr<Ranges> Run() {
     for (const IndexHandle& index : statement_.indices) NESTOR_RETURN_IF_ERROR(Push(index));
@@ -29,23 +30,27 @@ class RangeWalk {
     NESTOR_RETURN_IF_ERROR(CheckRanges());
     Ranges ranges;
     ranges.own = RangedIndices(stack_);
-    for (const auto& [node, numbers] : reduced_) ranges.reduced.emplace(node, RangedIndices(numbers));
+    for (const auto& [node, numbers] : reduced_)
+      ranges.reduced.emplace(node, RangedIndices(numbers));
     return ranges;
   }
 
  private:
   struct Binding {
     int64_t variable;
-    IndexId extent;              // invalid until known
-    const std::string* tensor;   // where the extent was found
+    IndexId extent;             // invalid until known
+    const std::string* tensor;  // where the extent was found
     size_t axis;
   };
 
-  const IndexVariable& VariableOf(const Binding& binding) const { return statement_.variables[binding.variable]; }
+  const IndexVariable& VariableOf(const Binding& binding) const {
+    return statement_.variables[binding.variable];
+  }
 
   std::vector<RangedIndex> RangedIndices(const std::vector<size_t>& numbers) const {
     std::vector<RangedIndex> indices;
-    for (size_t number : numbers) indices.push_back({bindings_[number].variable, bindings_[number].extent});
+    for (size_t number : numbers)
+      indices.push_back({bindings_[number].variable, bindings_[number].extent});
     return indices;
   }
 
@@ -62,7 +67,8 @@ class RangeWalk {
   size_t Bind(int64_t variable) {
     const IndexVariable& index = statement_.variables[variable];
     // What is compared is an axis of the tensor that the statement defines.
-    bindings_.push_back({variable, index.extent.value_or(IndexId()), &statement_.name, stack_.size()});
+    bindings_.push_back(
+        {variable, index.extent.value_or(IndexId()), &statement_.name, stack_.size()});
     return bindings_.size() - 1;
   }
 
@@ -70,10 +76,13 @@ class RangeWalk {
     NESTOR_ASSIGN_OR_RETURN(const IndexId id, ResolveIndex(graph_, index));
     const int64_t variable = pool_.VarValue(id);
     if (variable < 0) {
-      return ErrorIn(index.position, "what is defined or reduced over must be an index of NewIndex standing alone");
+      return ErrorIn(index.position,
+                     "what is defined or reduced over must be an index of NewIndex standing alone");
     }
     if (Find(variable) != nullptr) {
-      return ErrorIn(index.position, absl::StrCat("the index '", statement_.variables[variable].name, "' is already in use here"));
+      return ErrorIn(index.position,
+                     absl::StrCat("the index '", statement_.variables[variable].name,
+                                  "' is already in use here"));
     }
     stack_.push_back(Bind(variable));
     return absl::OkStatus();
@@ -86,7 +95,8 @@ class RangeWalk {
     if (!pool_.HasVar(id)) return id;
     VisitIndex(pool_, id, [&](IndexId, const IndexNode& node) {
       if (node.kind != IndexKind::kVar || Find(node.value) != nullptr) return;
-      if (statement_.scatter) stack_.insert(stack_.begin() + static_cast<int64_t>(own_++), Bind(node.value));
+      if (statement_.scatter)
+        stack_.insert(stack_.begin() + static_cast<int64_t>(own_++), Bind(node.value));
       else status.Update(NotInScope(index, statement_.variables[node.value].name));
     });
     if (!status.ok()) return status;
@@ -94,13 +104,15 @@ class RangeWalk {
   }
 
   static absl::Status NotInScope(const IndexHandle& index, absl::string_view name) {
-    return ErrorIn(index.position, absl::StrCat("the index '", name, "' is neither on the left nor reduced"));
+    return ErrorIn(index.position,
+                   absl::StrCat("the index '", name, "' is neither on the left nor reduced"));
   }
 
   // ---- Ranges
 
   // `index` is on that axis of the tensor `name`.
-  absl::Status MeetAxis(const IndexHandle& index, const std::string& name, const Shape& shape, size_t axis) {
+  absl::Status MeetAxis(const IndexHandle& index, const std::string& name, const Shape& shape,
+                        size_t axis) {
     NESTOR_ASSIGN_OR_RETURN(const IndexId id, ResolveIndex(graph_, index));
     WarnBeyond(index, AlwaysOutOfBounds(pool_, id, shape[axis], name, axis));
     if (!index.alone) return absl::OkStatus();
@@ -111,10 +123,11 @@ class RangeWalk {
       binding.tensor = &name;
       binding.axis = axis;
     } else if (binding.extent != shape[axis]) {
-      op_.equalities.push_back({binding.extent, shape[axis],
-                                absl::StrCat("index ", VariableOf(binding).name, " runs over ",
-                                             AxisText(*binding.tensor, binding.extent, binding.axis), " and over ",
-                                             AxisText(name, shape[axis], axis))});
+      op_.equalities.push_back(
+          {binding.extent, shape[axis],
+           absl::StrCat("index ", VariableOf(binding).name, " runs over ",
+                        AxisText(*binding.tensor, binding.extent, binding.axis), " and over ",
+                        AxisText(name, shape[axis], axis))});
     }
     return absl::OkStatus();
   }
@@ -125,8 +138,9 @@ class RangeWalk {
 
   void WarnBeyond(const IndexHandle& index, const std::string& beyond) {
     if (beyond.empty()) return;
-    op_.AddWarning(index.position ? std::string(ErrorAt(*index.position, beyond).message())
-                                  : absl::StrCat("op ", op_.name, ": ", statement_.name, ": ", beyond));
+    op_.AddWarning(index.position
+                       ? std::string(ErrorAt(*index.position, beyond).message())
+                       : absl::StrCat("op ", op_.name, ": ", statement_.name, ": ", beyond));
   }
 
   absl::Status CheckRanges() const {
@@ -135,7 +149,8 @@ class RangeWalk {
       const IndexVariable& index = VariableOf(binding);
       return ErrorIn(index.position,
                      absl::StrCat("the index '", index.name, "' has no range: ",
-                                  index.position ? absl::StrCat("add 'where ", index.name, " < ..'") : "give NewIndex an extent"));
+                                  index.position ? absl::StrCat("add 'where ", index.name, " < ..'")
+                                                 : "give NewIndex an extent"));
     }
     return absl::OkStatus();
   }
@@ -150,15 +165,18 @@ class RangeWalk {
   absl::Status WalkTarget(const ScatterTarget& target) {
     if (target.place.size() != target.shape.size()) {
       const std::string name = statement_.position ? absl::StrCat("'", statement_.name, "'") : "it";
-      return ErrorIn(statement_.position, absl::StrCat(name, " has ", target.shape.size(), " dimensions and is given ",
-                                                       target.place.size(), " indices"));
+      return ErrorIn(statement_.position,
+                     absl::StrCat(name, " has ", target.shape.size(), " dimensions and is given ",
+                                  target.place.size(), " indices"));
     }
     return WalkPlace(target.place, statement_.name, target.shape);
   }
 
-  absl::Status WalkPlace(const std::vector<IndexHandle>& place, const std::string& name, const Shape& shape) {
+  absl::Status WalkPlace(const std::vector<IndexHandle>& place, const std::string& name,
+                         const Shape& shape) {
     for (const IndexHandle& index : place) NESTOR_RETURN_IF_ERROR(InScope(index).status());
-    for (size_t i = 0; i < place.size(); ++i) NESTOR_RETURN_IF_ERROR(MeetAxis(place[i], name, shape, i));
+    for (size_t i = 0; i < place.size(); ++i)
+      NESTOR_RETURN_IF_ERROR(MeetAxis(place[i], name, shape, i));
     return WalkLoads(place);
   }
 
@@ -178,7 +196,8 @@ class RangeWalk {
       if (!misuse.empty()) return ErrorIn(node.position, misuse);
       NESTOR_RETURN_IF_ERROR(WalkPlace(node.indices, node.text, graph_.shape(node.tensor)));
     }
-    for (const IndexHandle& condition : node.conditions) NESTOR_RETURN_IF_ERROR(InScope(condition).status());
+    for (const IndexHandle& condition : node.conditions)
+      NESTOR_RETURN_IF_ERROR(InScope(condition).status());
     return WalkLoads(node.conditions);
   }
 
@@ -189,7 +208,9 @@ class RangeWalk {
     if (node->form == Form::kIndex) {
       NESTOR_ASSIGN_OR_RETURN(const IndexId id, InScope(node->indices[0]));
       if (!pool_.HasLoad(id)) return absl::OkStatus();
-      return ErrorIn(node->position, "an index value cannot hold a tensor's element: compute with the element as an Expr");
+      return ErrorIn(
+          node->position,
+          "an index value cannot hold a tensor's element: compute with the element as an Expr");
     }
     for (const ExprNodePtr& arg : node->args) NESTOR_RETURN_IF_ERROR(Walk(arg));
     return absl::OkStatus();

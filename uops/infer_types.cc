@@ -10,12 +10,14 @@ namespace nestor::internal {
 namespace {
 
 absl::Status Mixed(DType type, const TextPosition& position) {
-  return ErrorIn(position, absl::StrCat("types ", Name(type), " and i64 (an index) do not mix: cast one"));
+  return ErrorIn(position,
+                 absl::StrCat("types ", Name(type), " and i64 (an index) do not mix: cast one"));
 }
 
 absl::StatusOr<MetType> Unify(MetType a, MetType b, const TextPosition& position) {
   for (const DType type : {a.type.value_or(DType::kI64), b.type.value_or(DType::kI64)}) {
-    if ((a.index_value || b.index_value) && IsInteger(type) && !WidensToI64(type)) return Mixed(type, position);
+    if ((a.index_value || b.index_value) && IsInteger(type) && !WidensToI64(type))
+      return Mixed(type, position);
   }
   // An integer beside an index value is i64 already.
   for (MetType* t : {&a, &b}) {
@@ -25,7 +27,8 @@ absl::StatusOr<MetType> Unify(MetType a, MetType b, const TextPosition& position
     return ErrorIn(position, absl::StrCat("types ", Name(*a.type), " and ", Name(*b.type),
                                           " do not mix: cast one, as in ", Name(*a.type), "(..)"));
   }
-  return MetType{a.type ? a.type : b.type, a.float_literal || b.float_literal, a.index_value || b.index_value};
+  return MetType{a.type ? a.type : b.type, a.float_literal || b.float_literal,
+                 a.index_value || b.index_value};
 }
 
 class TypeWalk {
@@ -82,8 +85,8 @@ class TypeWalk {
   absl::StatusOr<NodeTypes> VisitMap(const ExprNode& node) {
     const ScalarOpRow& row = Row(node.op);
     if (static_cast<int>(node.args.size()) != row.arity) {
-      return ErrorIn(node.position, absl::StrCat("'", row.name, "' takes ", DescribeArity(row), ", is given ",
-                                                 node.args.size()));
+      return ErrorIn(node.position, absl::StrCat("'", row.name, "' takes ", DescribeArity(row),
+                                                 ", is given ", node.args.size()));
     }
     const bool choice = row.result == ResultType::kChoice;
     if (choice) {
@@ -95,7 +98,8 @@ class TypeWalk {
     return NodeTypes{own, operands};
   }
 
-  static absl::StatusOr<MetType> ResultOf(const ExprNode& node, const ScalarOpRow& row, const MetType& operands) {
+  static absl::StatusOr<MetType> ResultOf(const ExprNode& node, const ScalarOpRow& row,
+                                          const MetType& operands) {
     switch (row.result) {
       case ResultType::kSame:
       case ResultType::kChoice: return operands;
@@ -108,7 +112,8 @@ class TypeWalk {
       }
       case ResultType::kTarget: break;  // Apply takes no cast
     }
-    return ErrorIn(node.position, absl::StrCat("'", row.name, "' does not take ", Name(operands.Resolved())));
+    return ErrorIn(node.position,
+                   absl::StrCat("'", row.name, "' does not take ", Name(operands.Resolved())));
   }
 
   const Graph& graph_;
@@ -123,7 +128,8 @@ DType MetType::Resolved() const {
   return index_value && IsInteger(*type) ? DType::kI64 : *type;
 }
 
-absl::StatusOr<Types> InferTypes(const ExprNode& body, absl::optional<DType> declared, const Graph& graph) {
+absl::StatusOr<Types> InferTypes(const ExprNode& body, absl::optional<DType> declared,
+                                 const Graph& graph) {
   TypeWalk walk(graph);
   NESTOR_ASSIGN_OR_RETURN(const MetType whole, walk.Visit(body));
   if (!declared) return walk.Take();

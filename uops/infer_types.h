@@ -26,7 +26,8 @@ struct NodeTypes {
 using Types = absl::flat_hash_map<const ExprNode*, NodeTypes>;
 
 // Of `body` and all below it. `declared`: the type that the whole must have, of a scatter.
-absl::StatusOr<Types> InferTypes(const ExprNode& body, absl::optional<DType> declared, const Graph& graph);
+absl::StatusOr<Types> InferTypes(const ExprNode& body, absl::optional<DType> declared,
+                                 const Graph& graph);
 
 }  // namespace nestor::internal
 

@@ -21,16 +21,16 @@ namespace nestor::internal {
 
 }  // namespace nestor::internal
 
-#define NESTOR_CHECK(condition, text)                                                          \
-  do {                                                                                         \
+#define NESTOR_CHECK(condition, text)                                                            \
+  do {                                                                                           \
     if (!(condition)) ::nestor::internal::InvariantFailed(__FILE__, __LINE__, #condition, text); \
   } while (false)
 
 // Early returns of a Status, in the manner of Abseil's users.
-#define NESTOR_RETURN_IF_ERROR(expression)                \
-  do {                                                    \
-    const absl::Status nestor_status = (expression);      \
-    if (!nestor_status.ok()) return nestor_status;        \
+#define NESTOR_RETURN_IF_ERROR(expression)           \
+  do {                                               \
+    const absl::Status nestor_status = (expression); \
+    if (!nestor_status.ok()) return nestor_status;   \
   } while (false)
 
 #define NESTOR_CONCAT_INNER(a, b) a##b

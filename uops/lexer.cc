@@ -33,7 +33,8 @@ struct Pattern {
 
 // Every operator, and the other signs: assignments, brackets and separators.
 std::vector<absl::string_view> Symbols() {
-  std::vector<absl::string_view> symbols = {"->", "..", "=", "+=", "*=", "|", ":", ";", ",", "(", ")", "{", "}", "[", "]"};
+  std::vector<absl::string_view> symbols = {"->", "..", "=", "+=", "*=", "|", ":", ";",
+                                            ",",  "(",  ")", "{",  "}",  "[", "]"};
   for (const InfixOperator& op : kInfixOperators) symbols.push_back(op.text);
   for (const PrefixOperator& op : kPrefixOperators) symbols.push_back(op.text);
   return symbols;
@@ -42,7 +43,8 @@ std::vector<absl::string_view> Symbols() {
 // The signs that begin with one character are one alternative, as in `->?`: no
 // alternative begins as another does, so that RE2 reads a token in one pass.
 std::string SymbolPattern() {
-  std::map<char, std::pair<std::string, bool>> tails;  // by first character; whether it stands alone, too
+  // By first character; whether it stands alone, too.
+  std::map<char, std::pair<std::string, bool>> tails;
   for (absl::string_view symbol : Symbols()) {
     auto& [second, alone] = tails[symbol[0]];
     if (symbol.size() == 1) alone = true;
@@ -52,7 +54,9 @@ std::string SymbolPattern() {
   for (const auto& [first, tail] : tails) {
     const std::string begin = RE2::QuoteMeta(std::string(1, first)), &second = tail.first;
     if (second.empty()) alternatives.push_back(begin);
-    else alternatives.push_back(absl::StrCat(begin, "[", RE2::QuoteMeta(second), "]", tail.second ? "?" : ""));
+    else
+      alternatives.push_back(
+          absl::StrCat(begin, "[", RE2::QuoteMeta(second), "]", tail.second ? "?" : ""));
   }
   return absl::StrCat("(", absl::StrJoin(alternatives, "|"), ")");
 }
@@ -60,10 +64,12 @@ std::string SymbolPattern() {
 // The pattern of the tokens that begin with `c`: no two kinds begin alike.
 const Pattern& PatternFor(char c) {
   static const auto* const name = new Pattern{RE2(R"(([A-Za-z_][A-Za-z0-9_]*))"), TokenKind::kName};
-  static const auto* const param = new Pattern{RE2(R"((\$[A-Za-z_][A-Za-z0-9_]*))"), TokenKind::kParam};
+  static const auto* const param =
+      new Pattern{RE2(R"((\$[A-Za-z_][A-Za-z0-9_]*))"), TokenKind::kParam};
   static const auto* const number =
       new Pattern{RE2(R"(([0-9]+(?:\.[0-9]+|\.)?(?:[eE][+-]?[0-9]+)?))"), TokenKind::kNumber};
-  static const auto* const string = new Pattern{RE2(R"-(("(?:[^"\\\n]|\\.)*"))-"), TokenKind::kString};
+  static const auto* const string =
+      new Pattern{RE2(R"-(("(?:[^"\\\n]|\\.)*"))-"), TokenKind::kString};
   static const auto* const symbol = new Pattern{RE2(SymbolPattern()), TokenKind::kSymbol};
   if (c == '_' || absl::ascii_isalpha(static_cast<unsigned char>(c))) return *name;
   if (absl::ascii_isdigit(static_cast<unsigned char>(c))) return *number;
@@ -83,15 +89,19 @@ bool IsForeign(const Pattern& pattern, absl::string_view from) {
 // Says what the text at `position` is that begins no token.
 absl::Status Unexpected(const ast::Position& position, absl::string_view rest) {
   const absl::string_view foreign = ForeignOperator(rest);
-  if (!foreign.empty()) return ErrorAt(position, absl::StrCat("unexpected '", foreign, "'", ForeignHint(foreign)));
+  if (!foreign.empty())
+    return ErrorAt(position, absl::StrCat("unexpected '", foreign, "'", ForeignHint(foreign)));
   const size_t length = Utf8Length(rest);
   if (length == 0) {
-    return ErrorAt(position, absl::StrFormat("the byte 0x%02x is not UTF-8: only comments may hold such",
-                                             static_cast<unsigned char>(rest[0])));
+    return ErrorAt(position,
+                   absl::StrFormat("the byte 0x%02x is not UTF-8: only comments may hold such",
+                                   static_cast<unsigned char>(rest[0])));
   }
-  if (rest[0] == '"') return ErrorAt(position, "a string that does not end on its line, or is not UTF-8");
+  if (rest[0] == '"')
+    return ErrorAt(position, "a string that does not end on its line, or is not UTF-8");
   const bool control = rest[0] >= 0 && rest[0] < ' ';
-  const std::string shown = control ? absl::StrFormat("\\x%02x", rest[0]) : std::string(rest.substr(0, length));
+  const std::string shown =
+      control ? absl::StrFormat("\\x%02x", rest[0]) : std::string(rest.substr(0, length));
   return ErrorAt(position, absl::StrCat("unexpected character '", shown, "'"));
 }
 
@@ -113,7 +123,8 @@ void SettleNewlines(std::vector<Token>& tokens) {
       const bool where_next = i + 1 < tokens.size() && tokens[i + 1].kind == TokenKind::kName &&
                               tokens[i + 1].text == "where";
       const bool repeated = kept > 0 && tokens[kept - 1].kind == TokenKind::kEnd;
-      if (bodies == 0 || depth > 0 || repeated || ContinuesLine(tokens[kept - 1]) || where_next) continue;
+      if (bodies == 0 || depth > 0 || repeated || ContinuesLine(tokens[kept - 1]) || where_next)
+        continue;
     }
     if (kept != i) tokens[kept] = std::move(token);
     ++kept;
@@ -150,7 +161,8 @@ absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text) {
     }
     const absl::string_view from(rest.data(), rest.size());
     const Pattern& pattern = PatternFor(rest[0]);
-    if (!RE2::Consume(&rest, pattern.regex, &piece) || IsForeign(pattern, from)) return Unexpected(position, from);
+    if (!RE2::Consume(&rest, pattern.regex, &piece) || IsForeign(pattern, from))
+      return Unexpected(position, from);
     const bool semicolon = piece == ";";
     tokens.push_back({semicolon ? TokenKind::kEnd : pattern.kind, std::string(piece), position});
     position.column += static_cast<int>(piece.size());

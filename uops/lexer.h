@@ -15,11 +15,11 @@ namespace nestor {
 
 enum class TokenKind {
   kName,
-  kParam,    // $name
-  kNumber,   // without a sign
-  kString,   // "...", quotes and escapes as written; only in loop programs
-  kSymbol,   // an operator or bracket
-  kEnd,      // of a statement: a newline or ";"
+  kParam,   // $name
+  kNumber,  // without a sign
+  kString,  // "...", quotes and escapes as written; only in loop programs
+  kSymbol,  // an operator or bracket
+  kEnd,     // of a statement: a newline or ";"
   kEof,
 };
 

@@ -47,9 +47,13 @@ class Matching {
   }
 
   template <class Op>
-  const Op& Theirs(const Op&, NodeId theirs) const { return *graph_.As<Op>(theirs); }
+  const Op& Theirs(const Op&, NodeId theirs) const {
+    return *graph_.As<Op>(theirs);
+  }
 
-  void CompareOps(const Index& a, NodeId, NodeId theirs) { ComparePlaces({a.expr}, {Theirs(a, theirs).expr}); }
+  void CompareOps(const Index& a, NodeId, NodeId theirs) {
+    ComparePlaces({a.expr}, {Theirs(a, theirs).expr});
+  }
   void CompareOps(const Reindex& a, NodeId, NodeId theirs) {
     const Reindex& b = Theirs(a, theirs);
     Pair(a.x, b.x);
@@ -84,7 +88,9 @@ class Matching {
   }
   // Equal ones would be one node.
   template <class Leaf>
-  void CompareOps(const Leaf&, NodeId, NodeId) { same_ = false; }
+  void CompareOps(const Leaf&, NodeId, NodeId) {
+    same_ = false;
+  }
 
   void ComparePlaces(const IndexList& a, const IndexList& b) {
     same_ = same_ && a.size() == b.size();
@@ -95,7 +101,8 @@ class Matching {
     if (a == b) return;  // what it loads is outside of both
     const IndexNode &x = pool_[a], &y = pool_[b];
     same_ = same_ && x.kind == y.kind && x.args.size() == y.args.size();
-    if (x.kind == IndexKind::kLoad) Pair(NodeId{static_cast<int32_t>(x.value)}, NodeId{static_cast<int32_t>(y.value)});
+    if (x.kind == IndexKind::kLoad)
+      Pair(NodeId{static_cast<int32_t>(x.value)}, NodeId{static_cast<int32_t>(y.value)});
     else same_ = same_ && x.value == y.value;
     for (size_t i = 0; same_ && i < x.args.size(); ++i) CompareIndices(x.args[i], y.args[i]);
   }
@@ -105,15 +112,15 @@ class Matching {
   const absl::Span<const NodeId> carries_, bodies_;
   const Recurrence& other_;
   absl::flat_hash_map<NodeId, NodeId> images_, sources_;  // one to one
-  std::vector<std::pair<NodeId, NodeId>> open_;  // pairs that are to be compared
+  std::vector<std::pair<NodeId, NodeId>> open_;           // pairs that are to be compared
   bool same_ = true;
 };
 
 }  // namespace
 
 absl::optional<absl::flat_hash_map<NodeId, NodeId>> MatchRecurrence(
-    const Graph& graph, absl::Span<const NodeId> carries, absl::Span<const NodeId> bodies, const Recurrence& other,
-    size_t j) {
+    const Graph& graph, absl::Span<const NodeId> carries, absl::Span<const NodeId> bodies,
+    const Recurrence& other, size_t j) {
   return Matching(graph, carries, bodies, other).From(j);
 }
 

@@ -18,8 +18,8 @@ namespace nestor {
 // is; nullopt where the systems differ.
 // REQUIRES: `carries` and `bodies` have one size, and the systems have as many equations.
 absl::optional<absl::flat_hash_map<NodeId, NodeId>> MatchRecurrence(
-    const Graph& graph, absl::Span<const NodeId> carries, absl::Span<const NodeId> bodies, const Recurrence& other,
-    size_t j);
+    const Graph& graph, absl::Span<const NodeId> carries, absl::Span<const NodeId> bodies,
+    const Recurrence& other, size_t j);
 
 }  // namespace nestor
 

@@ -49,7 +49,8 @@ constexpr Foreign kOperators[] = {
     {"@", "a product of matrices is sum[k](a[i, k] * b[k, j])"},
 };
 
-constexpr absl::string_view kMeanHint = "a mean is sum[j](x[j]) / N, where N is the size that j runs over";
+constexpr absl::string_view kMeanHint =
+    "a mean is sum[j](x[j]) / N, where N is the size that j runs over";
 constexpr Foreign kNames[] = {{"mean", kMeanHint}, {"avg", kMeanHint}, {"average", kMeanHint}};
 
 }  // namespace
@@ -57,7 +58,9 @@ constexpr Foreign kNames[] = {{"mean", kMeanHint}, {"avg", kMeanHint}, {"average
 // Table 3-7 of the Unicode standard: the second byte's range depends on the first, which
 // leaves out overlong forms, surrogates, and what lies beyond U+10FFFF.
 size_t Utf8Length(absl::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
+  const auto byte = [&](size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+  };
   const auto in = [&](size_t i, int low, int high) { return byte(i) >= low && byte(i) <= high; };
   if (text.empty()) return 0;
   if (byte(0) < 0x80) return 1;
@@ -100,7 +103,8 @@ std::string DidYouMean(absl::string_view name, absl::Span<const std::string> kno
   bool is_only = true;  // at that distance
   for (const std::string& candidate : known) {
     if (candidate == name || candidate.size() > 2 * kLongestWord) continue;
-    const size_t distance = absl::EqualsIgnoreCase(name, candidate) ? 0 : EditDistance(name, candidate);
+    const size_t distance =
+        absl::EqualsIgnoreCase(name, candidate) ? 0 : EditDistance(name, candidate);
     if (nearest != nullptr && distance == least) is_only = false;
     if (distance >= least) continue;
     least = distance;
@@ -108,7 +112,8 @@ std::string DidYouMean(absl::string_view name, absl::Span<const std::string> kno
     is_only = true;
   }
   const bool is_any_letter = name.size() == 1 && !is_only;
-  return nearest == nullptr || is_any_letter ? "" : absl::StrCat(", did you mean '", *nearest, "'?");
+  return nearest == nullptr || is_any_letter ? ""
+                                             : absl::StrCat(", did you mean '", *nearest, "'?");
 }
 
 absl::string_view ForeignOperator(absl::string_view text) {

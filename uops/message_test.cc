@@ -20,7 +20,8 @@ std::string Encoded(int c) {
   if (c < 0x80) return Bytes({c});
   if (c < 0x800) return Bytes({0xc0 | c >> 6, 0x80 | (c & 0x3f)});
   if (c < 0x10000) return Bytes({0xe0 | c >> 12, 0x80 | (c >> 6 & 0x3f), 0x80 | (c & 0x3f)});
-  return Bytes({0xf0 | c >> 18, 0x80 | (c >> 12 & 0x3f), 0x80 | (c >> 6 & 0x3f), 0x80 | (c & 0x3f)});
+  return Bytes(
+      {0xf0 | c >> 18, 0x80 | (c >> 12 & 0x3f), 0x80 | (c >> 6 & 0x3f), 0x80 | (c & 0x3f)});
 }
 
 TEST(Utf8, TakesEachCharacterAndNoSurrogate) {
@@ -33,8 +34,9 @@ TEST(Utf8, TakesEachCharacterAndNoSurrogate) {
 }
 
 TEST(Utf8, TakesNoOverlongForm) {
-  for (const std::string& text : {Bytes({0xc0, 0x80}), Bytes({0xc1, 0xbf}), Bytes({0xe0, 0x9f, 0xbf}),
-                                  Bytes({0xf0, 0x8f, 0xbf, 0xbf}), Bytes({0x80}), Bytes({0xff}), std::string()}) {
+  for (const std::string& text :
+       {Bytes({0xc0, 0x80}), Bytes({0xc1, 0xbf}), Bytes({0xe0, 0x9f, 0xbf}),
+        Bytes({0xf0, 0x8f, 0xbf, 0xbf}), Bytes({0x80}), Bytes({0xff}), std::string()}) {
     EXPECT_EQ(Utf8Length(text), 0u) << testing::PrintToString(text);
   }
 }
@@ -43,7 +45,8 @@ TEST(Utf8, EachPairOfBytesIsMadeValid) {
   for (int a = 0; a < 256; ++a) {
     for (int b = 0; b < 256; ++b) {
       const std::string valid = ValidUtf8(Bytes({'x', a, b, 'y'}));
-      for (size_t at = 0; at < valid.size(); at += Utf8Length(valid.substr(at))) ASSERT_GT(Utf8Length(valid.substr(at)), 0u);
+      for (size_t at = 0; at < valid.size(); at += Utf8Length(valid.substr(at)))
+        ASSERT_GT(Utf8Length(valid.substr(at)), 0u);
     }
   }
   EXPECT_EQ(ValidUtf8(Bytes({'a', 0xff, 'b', 0xc3, 0xa9})), "a\\xffb\u00e9");

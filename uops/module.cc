@@ -22,7 +22,8 @@ absl::Status CheckNames(const std::vector<ast::Op>& ops) {
   absl::flat_hash_set<absl::string_view> names;
   for (const ast::Op& op : ops) {
     if (ScalarOpByName(op.name)) {
-      return ErrorAt(op.name_position, absl::StrCat("an op may not be named like the scalar op '", op.name, "'"));
+      return ErrorAt(op.name_position,
+                     absl::StrCat("an op may not be named like the scalar op '", op.name, "'"));
     }
     if (!names.insert(op.name).second) {
       return ErrorAt(op.name_position, absl::StrCat("the op '", op.name, "' is already defined"));
@@ -62,7 +63,9 @@ absl::StatusOr<const ast::Op*> Module::FindCallee(absl::string_view name, const 
                                                   const Module** home) const {
   *home = this;
   const ast::Op* own = Find(*ops_, name);
-  if (own == &caller) return ErrorAt(position, absl::StrCat("the op '", name, "' calls itself; ops are not recursive"));
+  if (own == &caller)
+    return ErrorAt(position,
+                   absl::StrCat("the op '", name, "' calls itself; ops are not recursive"));
   if (own != nullptr) {
     if (own < &caller) return own;
     return ErrorAt(position, absl::StrCat("the op '", name, "' is defined after its use"));
@@ -86,26 +89,30 @@ absl::StatusOr<Op> Module::Instantiate(absl::string_view name, const ArgumentSpe
   return Instantiate(name, specs, calls);
 }
 
-absl::StatusOr<Op> Module::Instantiate(absl::string_view name, const ArgumentSpecs& specs, Calls& calls) const {
+absl::StatusOr<Op> Module::Instantiate(absl::string_view name, const ArgumentSpecs& specs,
+                                       Calls& calls) const {
   const ast::Op* syntax = nullptr;
   if (!name.empty()) syntax = Find(*ops_, name);
   else if (!ops_->empty()) syntax = &ops_->back();
   if (syntax == nullptr) {
-    return absl::NotFoundError(absl::StrCat("no op named '", name, "'", DidYouMean(name, OpNames())));
+    return absl::NotFoundError(
+        absl::StrCat("no op named '", name, "'", DidYouMean(name, OpNames())));
   }
   return Elaborate(*syntax, specs,
-                   [&](absl::string_view callee, const ast::Position& position, absl::Span<const ArgumentSpec> args) {
+                   [&](absl::string_view callee, const ast::Position& position,
+                       absl::Span<const ArgumentSpec> args) {
                      return MakeCallee(callee, *syntax, position, args, calls);
                    });
 }
 
-absl::StatusOr<Op> Module::MakeCallee(absl::string_view name, const ast::Op& caller, const ast::Position& position,
+absl::StatusOr<Op> Module::MakeCallee(absl::string_view name, const ast::Op& caller,
+                                      const ast::Position& position,
                                       absl::Span<const ArgumentSpec> args, Calls& calls) const {
   const Module* home;
   NESTOR_ASSIGN_OR_RETURN(const ast::Op* found, FindCallee(name, caller, position, &home));
   if (found->args.size() != args.size()) {
-    return ErrorAt(position, absl::StrCat("op ", name, " takes ", found->args.size(), " tensors, is given ",
-                                          args.size()));
+    return ErrorAt(position, absl::StrCat("op ", name, " takes ", found->args.size(),
+                                          " tensors, is given ", args.size()));
   }
   ArgumentSpecs specs;
   std::string key = absl::StrCat(home == this ? "" : "library ", name);
@@ -117,7 +124,8 @@ absl::StatusOr<Op> Module::MakeCallee(absl::string_view name, const ast::Op& cal
   if (known != calls.made.end()) return known->second;
   constexpr int kMaxCallDepth = 200;
   if (calls.depth >= kMaxCallDepth) {
-    return ErrorAt(position, absl::StrCat("calls nested too deeply (more than ", kMaxCallDepth, " levels)"));
+    return ErrorAt(position,
+                   absl::StrCat("calls nested too deeply (more than ", kMaxCallDepth, " levels)"));
   }
   ++calls.depth;
   absl::StatusOr<Op> op = home->Instantiate(name, specs, calls);

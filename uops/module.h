@@ -61,11 +61,14 @@ class Module {
     absl::flat_hash_map<std::string, Op> made;
     int depth = 0;
   };
-  absl::StatusOr<Op> Instantiate(absl::string_view name, const ArgumentSpecs& specs, Calls& calls) const;
-  absl::StatusOr<Op> MakeCallee(absl::string_view name, const ast::Op& caller, const ast::Position& position,
-                                absl::Span<const ArgumentSpec> args, Calls& calls) const;
+  absl::StatusOr<Op> Instantiate(absl::string_view name, const ArgumentSpecs& specs,
+                                 Calls& calls) const;
+  absl::StatusOr<Op> MakeCallee(absl::string_view name, const ast::Op& caller,
+                                const ast::Position& position, absl::Span<const ArgumentSpec> args,
+                                Calls& calls) const;
   absl::StatusOr<const ast::Op*> FindCallee(absl::string_view name, const ast::Op& caller,
-                                            const ast::Position& position, const Module** home) const;
+                                            const ast::Position& position,
+                                            const Module** home) const;
   std::shared_ptr<std::vector<ast::Op>> ops_;
   const Module* library_ = nullptr;
 };

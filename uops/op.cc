@@ -20,7 +20,8 @@ bool SameArgument(const Op& a, const Argument& x, const Op& b, const Argument& y
   if (x.name != y.name || x.type != y.type || x.shape_only != y.shape_only) return false;
   if (x.shape.size() != y.shape.size()) return false;
   for (size_t i = 0; i < x.shape.size(); ++i) {
-    if (SymbolicText(a.graph.pool(), x.shape[i]) != SymbolicText(b.graph.pool(), y.shape[i])) return false;
+    if (SymbolicText(a.graph.pool(), x.shape[i]) != SymbolicText(b.graph.pool(), y.shape[i]))
+      return false;
   }
   return true;
 }
@@ -59,15 +60,19 @@ std::vector<NodeId> Op::ResultNodes() const {
 }
 
 void Op::AddWarning(std::string warning) {
-  if (std::find(warnings_.begin(), warnings_.end(), warning) == warnings_.end()) warnings_.push_back(std::move(warning));
+  if (std::find(warnings_.begin(), warnings_.end(), warning) == warnings_.end())
+    warnings_.push_back(std::move(warning));
 }
 
-std::string AlwaysOutOfBounds(IndexPool& pool, IndexId place, IndexId extent, absl::string_view tensor, size_t axis) {
+std::string AlwaysOutOfBounds(IndexPool& pool, IndexId place, IndexId extent,
+                              absl::string_view tensor, size_t axis) {
   if (pool.VarValue(place) >= 0) return "";
   const bool divides = DividesByZero(pool, place);
   if (!divides && !IsBeyond(pool, place, extent)) return "";
-  return absl::StrCat("the index ", divides ? "divides by zero and " : SymbolicText(pool, place) + " ",
-                      "is always out of bounds on axis ", axis, " of ", tensor, " (", SymbolicText(pool, extent), ")");
+  return absl::StrCat("the index ",
+                      divides ? "divides by zero and " : SymbolicText(pool, place) + " ",
+                      "is always out of bounds on axis ", axis, " of ", tensor, " (",
+                      SymbolicText(pool, extent), ")");
 }
 
 bool SameOp(const Op& a, const Op& b) {

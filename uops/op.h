@@ -89,7 +89,8 @@ struct Op {
 // Why the index `place` is out of bounds on an axis of `extent` elements, whatever the
 // sizes are, as in "the index 3 is always out of bounds on axis 0 of x (3)"; "" where it
 // may not be. Knows constants, and what divides by zero.
-std::string AlwaysOutOfBounds(IndexPool& pool, IndexId place, IndexId extent, absl::string_view tensor, size_t axis);
+std::string AlwaysOutOfBounds(IndexPool& pool, IndexId place, IndexId extent,
+                              absl::string_view tensor, size_t axis);
 
 // True where the signatures (names, types, shapes) and the results' programs are
 // equal.

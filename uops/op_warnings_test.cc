@@ -22,19 +22,25 @@ TEST(OpWarnings, NamePlaceAndAxis) {
       {"y[i] = x[3, i]", {"1:70: the index 3 is always out of bounds on axis 0 of x (3)"}},
       {"y[i] = x[2, i]", {}},
       {"y[i] = x[-1, i | 5]", {"1:70: the index -1 is always out of bounds on axis 0 of x (3)"}},
-      {"y[i] = x[0, i] + x[1, N]", {"1:83: the index N is always out of bounds on axis 1 of x (N)"}},
+      {"y[i] = x[0, i] + x[1, N]",
+       {"1:83: the index N is always out of bounds on axis 1 of x (N)"}},
       {"y = x[1, N + 1]", {"the index N + 1 is always out of bounds on axis 1 of x (N)"}},
       {"y = x[1, N - 1]", {}},
       {"y = x[1, M]", {}},
       {"y = x[1, $k]", {}},
-      {"y[i] = x[i/0, i] where i < N", {"the index divides by zero and is always out of bounds on axis 0 of x (3)"}},
-      {"y[i] = x[i % 0, 0] where i < N", {"the index divides by zero and is always out of bounds on axis 0 of x (3)"}},
-      {"y[i] = x[floordiv(i, 0), mod(i, 0)] where i < N", {"on axis 0 of x (3)", "on axis 1 of x (N)"}},
+      {"y[i] = x[i/0, i] where i < N",
+       {"the index divides by zero and is always out of bounds on axis 0 of x (3)"}},
+      {"y[i] = x[i % 0, 0] where i < N",
+       {"the index divides by zero and is always out of bounds on axis 0 of x (3)"}},
+      {"y[i] = x[floordiv(i, 0), mod(i, 0)] where i < N",
+       {"on axis 0 of x (3)", "on axis 1 of x (N)"}},
       {"y[i] = x[i/2, i] where i < N", {}},
       {"y[i] = x[3, i] + x[4, i]", {"the index 3", "the index 4"}},
       {"y[i] = x[0, ids[i]]", {}},
-      {"y[i] = x[0, ids[M]] where i < N", {"the index M is always out of bounds on axis 0 of ids (M)"}},
-      {"y[3, i]: f32[3, N] += x[0, i]", {"1:63: the index 3 is always out of bounds on axis 0 of y (3)"}},
+      {"y[i] = x[0, ids[M]] where i < N",
+       {"the index M is always out of bounds on axis 0 of ids (M)"}},
+      {"y[3, i]: f32[3, N] += x[0, i]",
+       {"1:63: the index 3 is always out of bounds on axis 0 of y (3)"}},
       {"y[ids[i], 0]: f32[3, N] += z[i]", {}},
   };
   for (const Case& c : cases) {
@@ -44,15 +50,15 @@ TEST(OpWarnings, NamePlaceAndAxis) {
     const std::string all = absl::StrJoin(op->warnings(), "\n");
     ASSERT_EQ(op->warnings().size(), c.warnings.size()) << c.statement << "\n" << all;
     for (size_t i = 0; i < c.warnings.size(); ++i) {
-      EXPECT_NE(op->warnings()[i].find(c.warnings[i]), std::string::npos) << c.statement << "\n" << all;
+      EXPECT_NE(op->warnings()[i].find(c.warnings[i]), std::string::npos) << c.statement << "\n"
+                                                                          << all;
     }
   }
 }
 
 TEST(OpWarnings, OfACalleeNameTheCallToo) {
-  const absl::StatusOr<Op> op = ParseOp(
-      "op g(x: f32[3]) -> (y) { y = x[3] }\n"
-      "op f(x: f32[3]) -> (a, b) {\n  a = g(x)\n  b = g(x)\n}");
+  const absl::StatusOr<Op> op = ParseOp("op g(x: f32[3]) -> (y) { y = x[3] }\n"
+                                        "op f(x: f32[3]) -> (a, b) {\n  a = g(x)\n  b = g(x)\n}");
   ASSERT_TRUE(op.ok()) << op.status();
   EXPECT_EQ(absl::StrJoin(op->warnings(), "\n"),
             "3:7: in op g: 1:32: the index 3 is always out of bounds on axis 0 of x (3)\n"

@@ -17,7 +17,8 @@ std::string Text(OperandUse use) {
 
 std::string UsesOf(ScalarOp op, DType operand, DType target) {
   std::string text;
-  for (int i = 0; i < Row(op).arity; ++i) absl::StrAppend(&text, i == 0 ? "" : " ", Text(UseOf(op, operand, target, i)));
+  for (int i = 0; i < Row(op).arity; ++i)
+    absl::StrAppend(&text, i == 0 ? "" : " ", Text(UseOf(op, operand, target, i)));
   return text;
 }
 
@@ -53,7 +54,8 @@ TEST(OperandUse, Rows) {
       {ScalarOp::kPow, DType::kF64, DType::kF64, "passes passes"},
   };
   for (const auto& c : kCases) {
-    EXPECT_EQ(UsesOf(c.op, c.operand, c.target), c.uses) << Row(c.op).name << " of " << Name(c.operand);
+    EXPECT_EQ(UsesOf(c.op, c.operand, c.target), c.uses)
+        << Row(c.op).name << " of " << Name(c.operand);
   }
 }
 
@@ -66,7 +68,8 @@ double Apply(ScalarOp op, double x) {
 // of a pole are no jump.
 bool Jumps(ScalarOp op) {
   for (double half = -8; half <= 8; ++half) {
-    const double x = half / 2, low = Apply(op, std::nextafter(x, -1e9)), high = Apply(op, std::nextafter(x, 1e9));
+    const double x = half / 2, low = Apply(op, std::nextafter(x, -1e9)),
+                 high = Apply(op, std::nextafter(x, 1e9));
     const bool ordinary = std::fabs(low) < 1e9 && std::fabs(high) < 1e9;
     if (ordinary && std::fabs(high - low) > 0.25) return true;
   }
@@ -78,7 +81,8 @@ bool Jumps(ScalarOp op) {
 TEST(OperandUse, UnaryRowsThatJumpAreSteps) {
   int steps = 0;
   for (const ScalarOpRow& row : AllScalarOps()) {
-    if (row.arity != 1 || row.result != ResultType::kSame || !Accepts(row.operands, DType::kF64)) continue;
+    if (row.arity != 1 || row.result != ResultType::kSame || !Accepts(row.operands, DType::kF64))
+      continue;
     const OperandUse use = UseOf(row.op, DType::kF64, DType::kF64, 0);
     EXPECT_EQ(use.steps, Jumps(row.op)) << row.name;
     EXPECT_NE(use.steps, use.passes) << row.name;

@@ -32,7 +32,8 @@ const PrefixOperator* FindPrefix(absl::string_view text) {
 }
 
 const IndexFunction* FindIndexFunction(absl::string_view name) {
-  return FindRow(kIndexFunctions, [&](const IndexFunction& row) { return Row(row.op).name == name; });
+  return FindRow(kIndexFunctions,
+                 [&](const IndexFunction& row) { return Row(row.op).name == name; });
 }
 
 const IndexFunction* FindIndexFunction(IndexKind kind) {
@@ -40,15 +41,18 @@ const IndexFunction* FindIndexFunction(IndexKind kind) {
 }
 
 const InfixOperator* InfixOf(ScalarOp op, DType operand) {
-  return FindRow(kInfixOperators, [&](const InfixOperator& row) { return Writes(row, op, operand); });
+  return FindRow(kInfixOperators,
+                 [&](const InfixOperator& row) { return Writes(row, op, operand); });
 }
 
 const PrefixOperator* PrefixOf(ScalarOp op, DType operand) {
-  return FindRow(kPrefixOperators, [&](const PrefixOperator& row) { return Writes(row, op, operand); });
+  return FindRow(kPrefixOperators,
+                 [&](const PrefixOperator& row) { return Writes(row, op, operand); });
 }
 
 const InfixOperator* InfixOf(IndexKind kind) {
-  return FindRow(kInfixOperators, [&](const InfixOperator& row) { return row.index == kind && !row.swapped; });
+  return FindRow(kInfixOperators,
+                 [&](const InfixOperator& row) { return row.index == kind && !row.swapped; });
 }
 
 IndexId CombineIndices(IndexPool& pool, const InfixOperator& op, IndexId a, IndexId b) {

@@ -51,7 +51,8 @@ struct PrefixOperator {
   ScalarOp op;
   bool logical;  // on bool and on conditions only
 };
-inline constexpr PrefixOperator kPrefixOperators[] = {{"-", ScalarOp::kNeg, false}, {"!", ScalarOp::kNot, true}};
+inline constexpr PrefixOperator kPrefixOperators[] = {{"-", ScalarOp::kNeg, false},
+                                                      {"!", ScalarOp::kNot, true}};
 
 // What is written as a function of two indices: its name is that of `op`.
 struct IndexFunction {

@@ -38,7 +38,8 @@ TEST(Operators, AreFoundByWhatTheyAre) {
 
 // SEMANTICS 2, "Precedence from loose to tight".
 TEST(Operators, BindAsTheGrammarSays) {
-  const std::vector<absl::string_view> levels[] = {{"||"}, {"&&"}, {"==", "!=", "<", "<=", ">", ">="}, {"+", "-"}, {"*", "/", "%"}};
+  const std::vector<absl::string_view> levels[] = {
+      {"||"}, {"&&"}, {"==", "!=", "<", "<=", ">", ">="}, {"+", "-"}, {"*", "/", "%"}};
   size_t count = 0;
   int tightness = kLoosest;
   for (const std::vector<absl::string_view>& level : levels) {
@@ -67,13 +68,16 @@ TEST(Operators, GroupByTightness) {
       const auto expr = ParseExpression(text);
       if (p.Compares() && q.Compares()) {
         EXPECT_EQ(expr.status().message(),
-                  absl::StrCat("1:", 3 + p.text.size(), ": expected '&&' or '||' (comparisons do not chain), found '", q.text, "'"));
+                  absl::StrCat("1:", 3 + p.text.size(),
+                               ": expected '&&' or '||' (comparisons do not chain), found '",
+                               q.text, "'"));
         continue;
       }
       ASSERT_TRUE(expr.ok()) << text << ": " << expr.status();
       const std::string expected = p.tightness == q.tightness ? absl::StrCat("(", text, ")")
-                                   : p.tightness > q.tightness ? absl::StrCat("((a", p.text, "b)", q.text, "c)")
-                                                               : absl::StrCat("(a", p.text, "(b", q.text, "c))");
+                                   : p.tightness > q.tightness
+                                       ? absl::StrCat("((a", p.text, "b)", q.text, "c)")
+                                       : absl::StrCat("(a", p.text, "(b", q.text, "c))");
       EXPECT_EQ(Grouped(**expr), expected);
     }
   }
@@ -81,7 +85,8 @@ TEST(Operators, GroupByTightness) {
 
 // An op whose result is `expr`, of operands of that type.
 absl::StatusOr<Op> OpOf(absl::string_view type, absl::string_view expr) {
-  return ParseOp(absl::StrCat("op f(a: ", type, "[N], b: ", type, "[N], x: f32[N, N]) -> (y) { y[i, j] = ", expr, " }"));
+  return ParseOp(absl::StrCat("op f(a: ", type, "[N], b: ", type,
+                              "[N], x: f32[N, N]) -> (y) { y[i, j] = ", expr, " }"));
 }
 
 // As a value, as an index and as a condition each prints as it was written, and alike
@@ -98,8 +103,8 @@ TEST(Operators, PrintAsTheyAreRead) {
     EXPECT_TRUE(SameOp(*read, *direct)) << PrintOp(*read) << PrintOp(*direct);
 
     const std::string index = op.IsArithmetic() ? absl::StrCat("x[i, i ", op.text, " (j + 5)]")
-                              : op.logical      ? absl::StrCat("x[i, j if i == j ", op.text, " i < 3]")
-                                                : absl::StrCat("x[i, j if i ", op.text, " j]");
+                              : op.logical ? absl::StrCat("x[i, j if i == j ", op.text, " i < 3]")
+                                           : absl::StrCat("x[i, j if i ", op.text, " j]");
     const auto masked = OpOf(type, absl::StrCat(index, " + f32(a[i]) + f32(b[j])"));
     ASSERT_TRUE(masked.ok()) << index << ": " << masked.status();
     const auto again = ParseOp(PrintOp(*masked));
@@ -124,7 +129,8 @@ TEST(Operators, ComputeOnIndicesAsOnValues) {
         const DType type = op.logical ? DType::kBool : DType::kI64;
         const Bits args[] = {Scalar::Integer(type, x).bits, Scalar::Integer(type, y).bits};
         const Bits bits = Primitive(scalar, type, type)(args);
-        EXPECT_EQ(*result, (Scalar{op.IsArithmetic() ? DType::kI64 : DType::kBool, bits}.ToInt())) << x << op.text << y;
+        EXPECT_EQ(*result, (Scalar{op.IsArithmetic() ? DType::kI64 : DType::kBool, bits}.ToInt()))
+            << x << op.text << y;
       }
     }
   }

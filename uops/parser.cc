@@ -125,7 +125,8 @@ class Parser : ExpressionParser {
     const bool variable = token.text[0] >= 'A' && token.text[0] <= 'Z';
     if (!variable && !TypeByName(token.text)) {
       std::string names = "a type (";
-      for (DType type : AllTypes()) absl::StrAppend(&names, type == AllTypes()[0] ? "" : " ", nestor::Name(type));
+      for (DType type : AllTypes())
+        absl::StrAppend(&names, type == AllTypes()[0] ? "" : " ", nestor::Name(type));
       return Expected(absl::StrCat(names, ", or a capital name)"));
     }
     ++next_;
@@ -303,8 +304,8 @@ class Parser : ExpressionParser {
 bool IsReserved(absl::string_view word) {
   static const auto* const words = [] {
     auto* set = new absl::flat_hash_set<absl::string_view>{
-        "sum", "prod", "max", "min",  "argmax", "argmin", "any",  "all",
-        "where", "if", "in",  "for", "op",   "size",   "inf",    "nan",  "true", "false"};
+        "sum", "prod", "max", "min", "argmax", "argmin", "any", "all",  "where",
+        "if",  "in",   "for", "op",  "size",   "inf",    "nan", "true", "false"};
     for (DType type : AllTypes()) set->insert(Name(type));
     return set;
   }();

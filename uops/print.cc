@@ -27,7 +27,8 @@ class Printer {
  public:
   Printer(const Op& op, const PrintOptions& options)
       : op_(op), options_(options), graph_(op.graph), pool_(op.graph.pool()), names_(op) {
-    for (const Equality& e : op.equalities) equal_.emplace(std::min(e.left, e.right), std::max(e.left, e.right));
+    for (const Equality& e : op.equalities)
+      equal_.emplace(std::min(e.left, e.right), std::max(e.left, e.right));
   }
 
   std::string Run() {
@@ -35,7 +36,8 @@ class Printer {
     if (options_.equalities) text += EqualitiesText();
     for (int i = 0; i < graph_.size(); ++i) {
       const NodeId id{i};
-      if (!names_.Has(id) || graph_.As<Input>(id) != nullptr || names_.StepAxisOf(id) >= 0) continue;
+      if (!names_.Has(id) || graph_.As<Input>(id) != nullptr || names_.StepAxisOf(id) >= 0)
+        continue;
       if (graph_.As<Carry>(id) != nullptr) continue;
       const Recurrence* recurrence = graph_.As<Recurrence>(id);
       if (recurrence == nullptr) absl::StrAppend(&text, "  ", Definition(id), "\n");
@@ -57,7 +59,8 @@ class Printer {
     const Carry& carry = *graph_.As<Carry>(recurrence.carries[0]);
     const IndexId extent = graph_.shape(recurrence.carries[0])[carry.axis];
     FindUntyped(steps);
-    std::string text = absl::StrCat("  for ", names_.step_index(), " < ", SymbolicText(pool_, extent), " {\n");
+    std::string text =
+        absl::StrCat("  for ", names_.step_index(), " < ", SymbolicText(pool_, extent), " {\n");
     for (NodeId step : steps) {
       if (names_.Has(step)) absl::StrAppend(&text, "    ", Definition(step), "\n");
     }
@@ -73,9 +76,11 @@ class Printer {
     absl::flat_hash_set<NodeId> typed;
     while (!open.empty()) {
       const size_t count = open.size();
-      open.erase(std::remove_if(open.begin(), open.end(), [&](NodeId step) {
-                   return SaysType(step, true, typed) && typed.insert(step).second;
-                 }), open.end());
+      open.erase(std::remove_if(open.begin(), open.end(),
+                                [&](NodeId step) {
+                                  return SaysType(step, true, typed) && typed.insert(step).second;
+                                }),
+                 open.end());
       if (open.size() < count) continue;
       untyped_.insert(open[0]);
       typed.insert(open[0]);
@@ -86,14 +91,17 @@ class Printer {
   // Whether the text of the node has a type by itself, once the steps `typed` have theirs.
   // `is_statement`: it is written out even if it has a name.
   bool SaysType(NodeId id, bool is_statement, const absl::flat_hash_set<NodeId>& typed) const {
-    if (!is_statement && names_.Has(id)) return !names_.IsStep(id) || typed.contains(names_.Named(id));
+    if (!is_statement && names_.Has(id))
+      return !names_.IsStep(id) || typed.contains(names_.Named(id));
     if (const Reindex* reindex = graph_.As<Reindex>(id)) return SaysType(reindex->x, false, typed);
-    if (const Reduce* reduce = graph_.As<Reduce>(id)) return IsArg(reduce->op) || SaysType(reduce->x, false, typed);
+    if (const Reduce* reduce = graph_.As<Reduce>(id))
+      return IsArg(reduce->op) || SaysType(reduce->x, false, typed);
     if (const Map* map = graph_.As<Map>(id)) {
       const ResultType result = Row(map->op).result;
       if (result != ResultType::kSame && result != ResultType::kChoice) return true;
       const auto first = map->args.begin() + (result == ResultType::kChoice);
-      return std::any_of(first, map->args.end(), [&](NodeId arg) { return SaysType(arg, false, typed); });
+      return std::any_of(first, map->args.end(),
+                         [&](NodeId arg) { return SaysType(arg, false, typed); });
     }
     return graph_.As<Constant>(id) == nullptr && graph_.As<Index>(id) == nullptr;
   }
@@ -111,7 +119,9 @@ class Printer {
   // ---- Signature
 
   std::string Extents(const Shape& shape) const {
-    return absl::StrJoin(shape, ", ", [&](std::string* out, IndexId e) { absl::StrAppend(out, SymbolicText(pool_, e)); });
+    return absl::StrJoin(shape, ", ", [&](std::string* out, IndexId e) {
+      absl::StrAppend(out, SymbolicText(pool_, e));
+    });
   }
 
   std::string ParamText(const ParamInfo& param) const {
@@ -128,8 +138,8 @@ class Printer {
   std::string Header() const {
     std::string text = absl::StrCat("op ", op_.name, "(");
     text += absl::StrJoin(op_.args, ", ", [&](std::string* out, const Argument& arg) {
-      absl::StrAppend(out, arg.name, ": ", arg.shape_only ? "shape " : "", nestor::Name(arg.type), "[",
-                      Extents(arg.shape), "]");
+      absl::StrAppend(out, arg.name, ": ", arg.shape_only ? "shape " : "", nestor::Name(arg.type),
+                      "[", Extents(arg.shape), "]");
     });
     if (!op_.params.empty()) text += "; ";
     text += absl::StrJoin(op_.params, ", ", [&](std::string* out, const ParamInfo& param) {
@@ -149,7 +159,8 @@ class Printer {
       std::string left = SymbolicText(pool_, e.left), right = SymbolicText(pool_, e.right);
       if (right < left) std::swap(left, right);
       std::string line = absl::StrCat("  # ", left, " == ", right, "\n");
-      if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
+      if (std::find(lines.begin(), lines.end(), line) == lines.end())
+        lines.push_back(std::move(line));
     }
     return absl::StrJoin(lines, "");
   }
@@ -163,7 +174,8 @@ class Printer {
     late_.clear();
     ranges_.clear();
     Names names;
-    for (int i = 0; i < rank; ++i) names.push_back(i == step_axis ? names_.step_index() : FreshIndex());
+    for (int i = 0; i < rank; ++i)
+      names.push_back(i == step_axis ? names_.step_index() : FreshIndex());
     return names;
   }
 
@@ -196,14 +208,15 @@ class Printer {
 
   std::string ScatterText(NodeId id, const Scatter& scatter) {
     const int own_axis = names_.StepAxisOf(id);
-    const int step_axis = own_axis < 0 ? -1 : static_cast<int>(pool_.VarValue(scatter.place[own_axis]));
+    const int step_axis =
+        own_axis < 0 ? -1 : static_cast<int>(pool_.VarValue(scatter.place[own_axis]));
     const Names names = StartStatement(graph_.rank(scatter.x), step_axis);
     SetRanges(names, graph_.shape(scatter.x));
     RecordAccess(id, scatter.place, names);
     const std::string left = absl::StrCat(names_.Of(id), "[", PlaceText(scatter.place, names), "]");
     const std::string value = ValueText(scatter.x, names, 0, false);
-    return absl::StrCat(left, ": ", nestor::Name(graph_.type(id)), "[", Extents(graph_.shape(id)), "] ",
-                        AccumulationSign(scatter.op), "= ", value, Where());
+    return absl::StrCat(left, ": ", nestor::Name(graph_.type(id)), "[", Extents(graph_.shape(id)),
+                        "] ", AccumulationSign(scatter.op), "= ", value, Where());
   }
 
   bool KnownEqual(IndexId a, IndexId b) const {
@@ -238,7 +251,8 @@ class Printer {
     });
   }
 
-  std::string IndexExprText(IndexId e, const Names& names, int tightness = 0, bool in_value = false) const {
+  std::string IndexExprText(IndexId e, const Names& names, int tightness = 0,
+                            bool in_value = false) const {
     const auto var = [&](int64_t v) { return names[v]; };
     const auto tensor = [&](int64_t t) { return names_.Of(NodeId{static_cast<int32_t>(t)}); };
     return IndexText(pool_, e, {var, tensor, in_value}, tightness);
@@ -301,12 +315,16 @@ class Printer {
       bool bare_literal;
       std::string operator()(const Input& n) const { return n.name; }
       std::string operator()(const Param& n) const { return n.name; }
-      std::string operator()(const Constant& n) const { return self.ConstantText(n.value, bare_literal); }
+      std::string operator()(const Constant& n) const {
+        return self.ConstantText(n.value, bare_literal);
+      }
       std::string operator()(const Index& n) const {
         self.RecordLoads(n.expr, names);
         return self.IndexExprText(n.expr, names, tightness, true);
       }
-      std::string operator()(const Reindex& n) const { return self.ReindexText(id, n, names, tightness, bare_literal); }
+      std::string operator()(const Reindex& n) const {
+        return self.ReindexText(id, n, names, tightness, bare_literal);
+      }
       std::string operator()(const Map& n) const { return self.MapText(id, n, names, tightness); }
       std::string operator()(const Reduce& n) const { return self.ReduceText(n, names); }
       std::string operator()(const Scatter&) const { return Unnamed(); }
@@ -322,14 +340,16 @@ class Printer {
     return absl::StrCat(nestor::Name(value.type), "(", LiteralText(value), ")");
   }
 
-  std::string ReindexText(NodeId id, const Reindex& n, const Names& names, int tightness, bool bare_literal) {
+  std::string ReindexText(NodeId id, const Reindex& n, const Names& names, int tightness,
+                          bool bare_literal) {
     if (names_.IsRepeat(id)) {
       Names kept;
       for (IndexId e : n.place) kept.push_back(names[pool_.VarValue(e)]);
       return ValueText(n.x, kept, tightness, bare_literal);
     }
     RecordAccess(n.x, n.place, names);
-    std::string text = absl::StrCat(names_.Of(n.x), "[", PlaceText(n.place, names), FillText(n.fill));
+    std::string text =
+        absl::StrCat(names_.Of(n.x), "[", PlaceText(n.place, names), FillText(n.fill));
     const char* separator = " if ";
     for (IndexId condition : n.conditions) {
       RecordLoads(condition, names);
@@ -349,20 +369,25 @@ class Printer {
     const DType operand = graph_.type(map.args.back());
     const bool choice = Row(map.op).result == ResultType::kChoice;
     bool typed = false;  // some operand gives a bare literal its type
-    for (size_t i = choice ? 1 : 0; i < map.args.size(); ++i) typed |= !names_.IsConstantOperand(map.args[i]);
+    for (size_t i = choice ? 1 : 0; i < map.args.size(); ++i)
+      typed |= !names_.IsConstantOperand(map.args[i]);
     if (const InfixOperator* infix = InfixOf(map.op, operand)) {
-      const std::string left = ValueText(map.args[0], names, infix->tightness + infix->Compares(), typed);
+      const std::string left =
+          ValueText(map.args[0], names, infix->tightness + infix->Compares(), typed);
       const std::string right = ValueText(map.args[1], names, infix->tightness + 1, typed);
       const std::string text = absl::StrCat(left, " ", infix->text, " ", right);
       return infix->tightness < tightness ? absl::StrCat("(", text, ")") : text;
     }
     if (const PrefixOperator* prefix = PrefixOf(map.op, operand)) {
-      const std::string text = absl::StrCat(prefix->text, ValueText(map.args[0], names, kPrefixTightness, false));
+      const std::string text =
+          absl::StrCat(prefix->text, ValueText(map.args[0], names, kPrefixTightness, false));
       return kPrefixTightness < tightness ? absl::StrCat("(", text, ")") : text;
     }
-    std::string text = absl::StrCat(map.op == ScalarOp::kCast ? nestor::Name(graph_.type(id)) : Row(map.op).name, "(");
+    std::string text = absl::StrCat(
+        map.op == ScalarOp::kCast ? nestor::Name(graph_.type(id)) : Row(map.op).name, "(");
     for (size_t i = 0; i < map.args.size(); ++i) {
-      absl::StrAppend(&text, i == 0 ? "" : ", ", ValueText(map.args[i], names, 0, typed && !(choice && i == 0)));
+      absl::StrAppend(&text, i == 0 ? "" : ", ",
+                      ValueText(map.args[i], names, 0, typed && !(choice && i == 0)));
     }
     return text + ")";
   }
@@ -390,12 +415,15 @@ class Printer {
   // Of the statement being written:
   size_t next_index_ = 0;
   std::vector<std::pair<std::string, IndexId>> ranges_;  // of its indices
-  std::vector<std::pair<std::string, IndexId>> stands_;  // where one stands alone, and the dimension there
-  std::vector<std::pair<std::string, IndexId>> late_;    // the same, of the block's own tensors
+  // Where one stands alone, and the dimension there.
+  std::vector<std::pair<std::string, IndexId>> stands_;
+  std::vector<std::pair<std::string, IndexId>> late_;  // the same, of the block's own tensors
 };
 
 }  // namespace
 
-std::string PrintOp(const Op& op, const PrintOptions& options) { return Printer(op, options).Run(); }
+std::string PrintOp(const Op& op, const PrintOptions& options) {
+  return Printer(op, options).Run();
+}
 
 }  // namespace nestor

@@ -18,13 +18,15 @@ constexpr int kMaxInlineDepth = 40;
 // Ops that the notation would read as part of an index expression.
 bool IsIndexArithmetic(ScalarOp op) {
   const InfixOperator* infix = InfixOf(op, DType::kI64);
-  return op == ScalarOp::kNeg || (infix != nullptr && infix->IsArithmetic()) || FindIndexFunction(Row(op).name) != nullptr;
+  return op == ScalarOp::kNeg || (infix != nullptr && infix->IsArithmetic()) ||
+         FindIndexFunction(Row(op).name) != nullptr;
 }
 
 }  // namespace
 
 NodeNames::NodeNames(const Op& op)
-    : op_(op), graph_(op.graph), pool_(op.graph.pool()), live_(Reachable(op.graph, op.ResultNodes())) {
+    : op_(op), graph_(op.graph), pool_(op.graph.pool()),
+      live_(Reachable(op.graph, op.ResultNodes())) {
   FindBlocks();
   CollectIdentifiers();
   NameArgumentsAndResults();
@@ -42,7 +44,8 @@ void NodeNames::FindBlocks() {
     alias_[NodeId{i}] = recurrence->x;
     if (!blocks_.try_emplace(recurrence->carries[0]).second) continue;
     Steps steps = nestor::StepsOf(graph_, *recurrence);
-    for (size_t k = 0; k < recurrence->carries.size(); ++k) alias_[recurrence->carries[k]] = recurrence->bodies[k];
+    for (size_t k = 0; k < recurrence->carries.size(); ++k)
+      alias_[recurrence->carries[k]] = recurrence->bodies[k];
     step_axes_.insert(steps.axes.begin(), steps.axes.end());
     blocks_[recurrence->carries[0]] = std::move(steps.nodes);
   }
@@ -128,9 +131,11 @@ void NodeNames::Name(NodeId id) {
 void NodeNames::NumberNames() {
   for (int i = 0; i < graph_.size(); ++i) {
     const auto it = named_.find(NodeId{i});
-    if (it != named_.end() && it->second.empty() && !alias_.contains(NodeId{i})) it->second = FreshTensor();
+    if (it != named_.end() && it->second.empty() && !alias_.contains(NodeId{i}))
+      it->second = FreshTensor();
   }
-  for (const auto& [node, named] : alias_) named_[node] = std::string(named_.at(named));  // a copy: the map grows
+  // A copy: the map grows.
+  for (const auto& [node, named] : alias_) named_[node] = std::string(named_.at(named));
 }
 
 // The tensors that an index expression gathers from.

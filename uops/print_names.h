@@ -39,11 +39,15 @@ class NodeNames {
 
   // The index of all steps.
   const std::string& step_index() const { return step_index_; }
-  const std::vector<NodeId>& StepsOf(const Recurrence& recurrence) const { return blocks_.at(recurrence.carries[0]); }
+  const std::vector<NodeId>& StepsOf(const Recurrence& recurrence) const {
+    return blocks_.at(recurrence.carries[0]);
+  }
   // The axis along which a node is stepped; -1: it is no step.
   int StepAxisOf(NodeId id) const;
   // Inside of its block: a view of it is not.
-  bool IsStep(NodeId id) const { return step_axes_.contains(id) || graph_.As<Carry>(id) != nullptr; }
+  bool IsStep(NodeId id) const {
+    return step_axes_.contains(id) || graph_.As<Carry>(id) != nullptr;
+  }
 
  private:
   void FindBlocks();
@@ -68,9 +72,10 @@ class NodeNames {
   absl::flat_hash_set<std::string> identifiers_;
   absl::flat_hash_map<NodeId, std::string> named_;
   int next_tensor_ = 0;
-  absl::flat_hash_map<NodeId, std::vector<NodeId>> blocks_;  // the steps of each system, by its first carry
-  absl::flat_hash_map<NodeId, int> step_axes_;               // of all steps
-  absl::flat_hash_map<NodeId, NodeId> alias_;                // of carries and recurrences: the step
+  // The steps of each system, by its first carry.
+  absl::flat_hash_map<NodeId, std::vector<NodeId>> blocks_;
+  absl::flat_hash_map<NodeId, int> step_axes_;  // of all steps
+  absl::flat_hash_map<NodeId, NodeId> alias_;   // of carries and recurrences: the step
   std::string step_index_;
 };
 

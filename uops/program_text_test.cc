@@ -14,10 +14,9 @@
 namespace nestor {
 namespace {
 
-constexpr char kProgram[] =
-    "op f(x: f32[M, N]; $k = 1) -> (y) {  # sums\n"
-    "  y[i] = sum[j](x[i, j + $k | 0.5]) where j < N\n"
-    "}\n";
+constexpr char kProgram[] = "op f(x: f32[M, N]; $k = 1) -> (y) {  # sums\n"
+                            "  y[i] = sum[j](x[i, j + $k | 0.5]) where j < N\n"
+                            "}\n";
 
 void ExpectMessage(const absl::Status& status) {
   const std::string message(status.message());
@@ -56,8 +55,10 @@ TEST(ProgramText, ByteOrderMarkOnlyBeforeIt) {
 
 TEST(ProgramText, LongWordsAreClipped) {
   const std::string word(100000, 'a');
-  for (const char* name : {"op", "x", "f32", "M", "$k", "y", "i", "sum", "j", "where", "N", "0.5", "1"}) {
-    for (size_t at = std::string(kProgram).find(name); at != std::string::npos; at = std::string(kProgram).find(name, at + 1)) {
+  for (const char* name :
+       {"op", "x", "f32", "M", "$k", "y", "i", "sum", "j", "where", "N", "0.5", "1"}) {
+    for (size_t at = std::string(kProgram).find(name); at != std::string::npos;
+         at = std::string(kProgram).find(name, at + 1)) {
       const bool number = name[0] >= '0' && name[0] <= '9';
       std::string text = kProgram;
       text.insert(at + std::string(name).size(), number ? std::string(100000, '9') : word);
@@ -78,7 +79,8 @@ TEST(ProgramText, OtherLanguagesAreUnderstood) {
   const Hint hints[] = {
       {"x[i] ^ x[i]", "1:38: unexpected '^': a power is pow(a, b), an exclusive or xor(a, b)"},
       {"x[i] < 0.0 ? x[i] : 0.0", "1:44: unexpected '?': a choice is where(c, a, b)"},
-      {"x[i] // 2.0", "1:38: unexpected '//': floor division is floordiv(a, b), a comment begins with #"},
+      {"x[i] // 2.0",
+       "1:38: unexpected '//': floor division is floordiv(a, b), a comment begins with #"},
       {"x[i] /* it's */", "1:38: unexpected '/*': a comment runs from # to the end of the line"},
       {"x[i] ** 2.0", "1:38: unexpected '**': a power is pow(a, b)"},
       {"x[i] << 2", "unexpected '<<': a shift to the left is shl(a, b)"},
@@ -90,26 +92,32 @@ TEST(ProgramText, OtherLanguagesAreUnderstood) {
       {"x[i] - mean[j](x[j])", ": a mean is sum[j](x[j]) / N"},
       {"x[i] - avg[j]", "unknown tensor 'avg': a mean is sum[j](x[j]) / N"},
       {"summ[j](x[j])", "unknown reduction 'summ', did you mean 'sum'? (there are "},
-      {"relu(x)", "1:38: 'x' has 1 dimension and is read without indices: write x[i]; only a call of an op, as NAME = OP(x)"},
+      {"relu(x)",
+       "1:38: 'x' has 1 dimension and is read without indices: write x[i]; only a call of an op, as NAME = OP(x)"},
       {"x(i)", "1:33: 'x' is a tensor: an element is x[..]"},
-      {"if x[i] > 0.0 then 1.0 else 0.0", "1:33: expected an expression, found 'if': a choice is where(c, a, b)"},
+      {"if x[i] > 0.0 then 1.0 else 0.0",
+       "1:33: expected an expression, found 'if': a choice is where(c, a, b)"},
       {"x[i] * z", "'z' has 2 dimensions and is read without indices: write z[i, ..]"},
       {"x[i] + k", "unknown name 'k': it is an index elsewhere"},
       {"x[i] where i < N, i < N", "already bounded"},
-      {"x[i] where i < i", "1:48: a range may not hold an index, here 'i': put the condition into an access"},
+      {"x[i] where i < i",
+       "1:48: a range may not hold an index, here 'i': put the condition into an access"},
       {"sum[j](x[j]) where j < i", "a range may not hold an index, here 'i'"},
       {"sum[j](x[j]) where i < N, j < 2*(N + i)", "a range may not hold an index, here 'i'"},
       {"sum[j](x[j]) where i < N, j < min(N, k)", "a range may not hold an index, here 'k'"},
   };
   for (const Hint& hint : hints) {
     // An index of an earlier statement is known, and another one's.
-    const std::string text = absl::StrCat("op f(x: f32[N]) -> (y) { y[i] = ", hint.expression, " }");
+    const std::string text =
+        absl::StrCat("op f(x: f32[N]) -> (y) { y[i] = ", hint.expression, " }");
     const std::string with_z = absl::StrReplaceAll(
         text, {{"x: f32[N]) -> (y) {", "x: f32[N], z: f32[M, N]) -> (y) { w[k] = x[k];"}});
-    const bool needs_more = absl::StrContains(hint.expression, "z") || absl::StrContains(hint.piece, "'k'") ||
+    const bool needs_more = absl::StrContains(hint.expression, "z") ||
+                            absl::StrContains(hint.piece, "'k'") ||
                             absl::StrContains(hint.piece, "'k' ");
     const absl::Status status = ParseOp(needs_more ? with_z : text).status();
-    EXPECT_TRUE(absl::StrContains(status.message(), hint.piece)) << hint.expression << "\n" << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), hint.piece)) << hint.expression << "\n"
+                                                                 << status;
   }
 }
 

@@ -54,7 +54,9 @@ class StepAxis {
     axis_ = static_cast<int>(absl::c_find_if(n.place, is_step) - n.place.begin());
   }
   template <class Leaf>
-  void operator()(const Leaf&) { broken_ = true; }
+  void operator()(const Leaf&) {
+    broken_ = true;
+  }
 
  private:
   bool Stepped(NodeId x) const { return axes_.contains(x) || graph_.As<Carry>(x) != nullptr; }
@@ -100,7 +102,8 @@ class StepAxis {
 };
 
 // Ascending: the nodes that depend on one of `carries` and on which one of `bodies` depends.
-std::vector<NodeId> StepNodes(const Graph& graph, absl::Span<const NodeId> carries, absl::Span<const NodeId> bodies) {
+std::vector<NodeId> StepNodes(const Graph& graph, absl::Span<const NodeId> carries,
+                              absl::Span<const NodeId> bodies) {
   const std::vector<bool> live = Reachable(graph, bodies);
   std::vector<bool> stepped(graph.size(), false);
   for (NodeId carry : carries) stepped[carry.value] = true;
@@ -121,7 +124,8 @@ Steps StepsOf(const Graph& graph, const Recurrence& recurrence) {
   steps.nodes = StepNodes(graph, recurrence.carries, recurrence.bodies);
   for (NodeId id : steps.nodes) {
     const auto axis = StepAxis(graph, steps.axes).Of(id);
-    NESTOR_CHECK(axis.has_value(), absl::StrCat("node ", id.value, " of a recurrence is stepped along no axis"));
+    NESTOR_CHECK(axis.has_value(),
+                 absl::StrCat("node ", id.value, " of a recurrence is stepped along no axis"));
     steps.axes[id] = *axis;
   }
   return steps;
@@ -132,9 +136,12 @@ namespace {
 std::string EquationMisuse(const Graph& graph, const Equation& equation) {
   if (graph.As<Carry>(equation.carry) == nullptr) return "an equation of what is no carry";
   if (graph.type(equation.carry) != graph.type(equation.body)) {
-    return absl::StrCat("a carry of ", Name(graph.type(equation.carry)), " that is ", Name(graph.type(equation.body)));
+    return absl::StrCat("a carry of ", Name(graph.type(equation.carry)), " that is ",
+                        Name(graph.type(equation.body)));
   }
-  return graph.shape(equation.carry) == graph.shape(equation.body) ? "" : "a carry that is of another shape";
+  return graph.shape(equation.carry) == graph.shape(equation.body)
+             ? ""
+             : "a carry that is of another shape";
 }
 
 // Whether each read of a carry in the node is at an earlier step of its axis `axis`.
@@ -149,7 +156,8 @@ bool ReadsEarlierSteps(Graph& graph, NodeId id, int axis, absl::FunctionRef<bool
   const auto look_in = [&](const IndexList& list) {
     for (IndexId e : list) {
       VisitIndex(graph.pool(), e, [&](IndexId, const IndexNode& node) {
-        if (node.kind == IndexKind::kLoad) look(NodeId{static_cast<int32_t>(node.value)}, node.args);
+        if (node.kind == IndexKind::kLoad)
+          look(NodeId{static_cast<int32_t>(node.value)}, node.args);
       });
     }
   };
@@ -169,7 +177,8 @@ bool ReadsEarlierSteps(Graph& graph, NodeId id, int axis, absl::FunctionRef<bool
 
 }  // namespace
 
-std::string EquationsMisuse(Graph& graph, absl::Span<const Equation> equations, absl::Span<const NodeId> tensors,
+std::string EquationsMisuse(Graph& graph, absl::Span<const Equation> equations,
+                            absl::Span<const NodeId> tensors,
                             absl::FunctionRef<bool(IndexId)> is_lag) {
   absl::flat_hash_map<NodeId, NodeId> bodies;
   std::vector<NodeId> roots(tensors.begin(), tensors.end()), views, carries;
@@ -185,21 +194,27 @@ std::string EquationsMisuse(Graph& graph, absl::Span<const Equation> equations, 
   }
   const std::vector<bool> live = Reachable(graph, roots, views);
   for (int i = 0; i < graph.size(); ++i) {
-    if (live[i] && graph.As<Carry>(NodeId{i}) != nullptr && !bodies.contains(NodeId{i})) return "a carry without an equation";
+    if (live[i] && graph.As<Carry>(NodeId{i}) != nullptr && !bodies.contains(NodeId{i}))
+      return "a carry without an equation";
   }
   if (equations.empty()) return "";
   absl::flat_hash_map<NodeId, int> axes;
-  for (NodeId id : StepNodes(graph, carries, std::vector<NodeId>(roots.end() - static_cast<int64_t>(carries.size()), roots.end()))) {
+  for (NodeId id : StepNodes(
+           graph, carries,
+           std::vector<NodeId>(roots.end() - static_cast<int64_t>(carries.size()), roots.end()))) {
     const auto axis = StepAxis(graph, axes).Of(id);
-    if (!ReadsEarlierSteps(graph, id, axis.value_or(0), is_lag)) return "a carry that is read at no earlier step";
+    if (!ReadsEarlierSteps(graph, id, axis.value_or(0), is_lag))
+      return "a carry that is read at no earlier step";
     if (!axis) return "a step that reads others along more than one axis, or along none";
     const Carry& carry = *graph.As<Carry>(carries[0]);
-    if (graph.shape(id)[*axis] != graph.shape(carries[0])[carry.axis]) return "a step over another range than the carry";
+    if (graph.shape(id)[*axis] != graph.shape(carries[0])[carry.axis])
+      return "a step over another range than the carry";
     axes[id] = *axis;
   }
   for (const Equation& equation : equations) {
     const auto axis = axes.find(equation.body);
-    if (axis != axes.end() && axis->second != graph.As<Carry>(equation.carry)->axis) return "a carry that is stepped along another axis";
+    if (axis != axes.end() && axis->second != graph.As<Carry>(equation.carry)->axis)
+      return "a carry that is stepped along another axis";
   }
   return "";
 }
@@ -217,8 +232,10 @@ absl::optional<IndexId> LagOf(IndexPool& pool, IndexId place, int axis, bool bac
 class Settler::Impl {
  public:
   Impl(Graph& graph, std::vector<Equation> equations)
-      : graph_(graph), equations_(std::move(equations)), size_(graph.size()), needs_(size_), settled_(size_) {
-    for (size_t k = 0; k < equations_.size(); ++k) number_[equations_[k].carry] = static_cast<int>(k);
+      : graph_(graph), equations_(std::move(equations)), size_(graph.size()), needs_(size_),
+        settled_(size_) {
+    for (size_t k = 0; k < equations_.size(); ++k)
+      number_[equations_[k].carry] = static_cast<int>(k);
     FindNeeds();
     FindComponents();
     for (Component& component : components_) SettleComponent(component);
@@ -235,9 +252,9 @@ class Settler::Impl {
 
   struct Component {
     std::vector<int> equations;
-    std::vector<NodeId> carries, bodies;  // once it is settled
+    std::vector<NodeId> carries, bodies;        // once it is settled
     absl::flat_hash_map<NodeId, NodeId> steps;  // their images
-    bool is_plain = false;     // one equation that does not need itself
+    bool is_plain = false;                      // one equation that does not need itself
     bool is_settled = false;
   };
 
@@ -285,7 +302,9 @@ class Settler::Impl {
     const int n = static_cast<int>(equations_.size());
     std::vector<int> order(n);
     for (int k = 0; k < n; ++k) order[k] = k;
-    const auto count = [&](int k) { return std::count(reach[k].begin(), reach[k].end(), true) + !reach[k][k]; };
+    const auto count = [&](int k) {
+      return std::count(reach[k].begin(), reach[k].end(), true) + !reach[k][k];
+    };
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return count(a) < count(b); });
     std::vector<bool> is_placed(n, false);
     for (int k : order) {
@@ -324,7 +343,8 @@ class Settler::Impl {
     const auto carry = number_.find(x);
     const NodeId step = carry == number_.end() ? x : equations_[carry->second].body;
     if (component.is_plain) return settled = Settled(step);
-    return settled = graph_.AddRecurrence(component.steps.at(step), component.carries, component.bodies);
+    return settled =
+               graph_.AddRecurrence(component.steps.at(step), component.carries, component.bodies);
   }
 
   // Settles what `roots` depend on, as far as it is no step of a component to come.
@@ -341,7 +361,9 @@ class Settler::Impl {
 
   NodeId Image(NodeId id, absl::FunctionRef<NodeId(NodeId)> image) {
     NESTOR_CHECK(graph_.As<Recurrence>(id) == nullptr, "a recurrence in a step of another");
-    const auto image_of = [&](int64_t node) { return image(NodeId{static_cast<int32_t>(node)}).value; };
+    const auto image_of = [&](int64_t node) {
+      return image(NodeId{static_cast<int32_t>(node)}).value;
+    };
     const auto index = [&](IndexId e) { return ReplaceLoads(graph_.pool(), e, image_of); };
     return Rebuild(graph_, id, graph_, {image, index, [](int64_t tag) { return tag; }});
   }
@@ -387,7 +409,8 @@ class Settler::Impl {
   }
 
   // Two carries of one body are one carry. Whether there were such.
-  bool MergeCarries(Component& component, absl::Span<const NodeId> carries, absl::Span<const NodeId> bodies) {
+  bool MergeCarries(Component& component, absl::Span<const NodeId> carries,
+                    absl::Span<const NodeId> bodies) {
     absl::flat_hash_map<NodeId, NodeId> first;  // carry, by the image of its body
     bool merged = false;
     for (size_t k = 0; k < carries.size(); ++k) {
@@ -427,7 +450,7 @@ class Settler::Impl {
 
   Graph& graph_;
   const std::vector<Equation> equations_;
-  const int size_;  // of the graph, before anything was settled
+  const int size_;                           // of the graph, before anything was settled
   absl::flat_hash_map<NodeId, int> number_;  // of the equation, by carry
   std::vector<Set> needs_;                   // by node
   std::vector<NodeId> settled_;              // by node, as far as asked

@@ -49,7 +49,8 @@ Steps StepsOf(const Graph& graph, const Recurrence& recurrence);
 // Why these are no equations, or `tensors` not what they define: a carry that is none, or that
 // has two equations or none, another type or shape, a step that does not follow the rule; ""
 // where they are. `is_lag`: of how many steps back a carry is read, whether that is at least 1.
-std::string EquationsMisuse(Graph& graph, absl::Span<const Equation> equations, absl::Span<const NodeId> tensors,
+std::string EquationsMisuse(Graph& graph, absl::Span<const Equation> equations,
+                            absl::Span<const NodeId> tensors,
                             absl::FunctionRef<bool(IndexId)> is_lag);
 
 // How far before the index of axis `axis` a place on a stepped axis is: place = index - lag

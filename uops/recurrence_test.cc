@@ -37,15 +37,17 @@ size_t CountSystems(const Op& op) {
 
 // Texts that print as they are written: what stands in a block is what needs to.
 TEST(Recurrence, PrintsAsWritten) {
-  for (const char* body : {
-           "  for t < N {\n    y[t] = y[t - 1] + x[t]\n  }\n",
-           "  for t < N {\n    y[t] = y[t + 2 | 1.5] * x[t]\n  }\n",
-           "  for t < N {\n    y[t] = y[t - $k] + x[t]\n  }\n",
-           "  for t < N {\n    y[t, i] = sum[j](y[t - 1, j] * w[j, i]) + x[t] where j < M\n  }\n",
-           "  for t < N {\n    t0[t] = y[t - 1 | 1.0] + x[t]\n    y[t] = t0[t] * t0[t]\n  }\n",
-           "  for t < N {\n    t0[t] = t0[t - 1] * 0.5 + sum[i](w[t, i])\n  }\n  y[i] = exp(t0[i])\n",
-       }) {
-    const std::string text = absl::StrCat("op f(x: f32[N], w: f32[N, M]; $k in [1, inf]) -> (y) {\n", body, "}\n");
+  for (
+      const char* body : {
+          "  for t < N {\n    y[t] = y[t - 1] + x[t]\n  }\n",
+          "  for t < N {\n    y[t] = y[t + 2 | 1.5] * x[t]\n  }\n",
+          "  for t < N {\n    y[t] = y[t - $k] + x[t]\n  }\n",
+          "  for t < N {\n    y[t, i] = sum[j](y[t - 1, j] * w[j, i]) + x[t] where j < M\n  }\n",
+          "  for t < N {\n    t0[t] = y[t - 1 | 1.0] + x[t]\n    y[t] = t0[t] * t0[t]\n  }\n",
+          "  for t < N {\n    t0[t] = t0[t - 1] * 0.5 + sum[i](w[t, i])\n  }\n  y[i] = exp(t0[i])\n",
+      }) {
+    const std::string text =
+        absl::StrCat("op f(x: f32[N], w: f32[N, M]; $k in [1, inf]) -> (y) {\n", body, "}\n");
     EXPECT_EQ(PrintOp(Parsed(text)), text);
   }
 }
@@ -70,13 +72,17 @@ TEST(Recurrence, HoldsWhatAnEarlierStepLeadsTo) {
 // Two recurrences in a block that need each other are one system, and two if one needs the other.
 TEST(Recurrence, IsASystemOfWhatNeedsEachOther) {
   EXPECT_EQ(CountSystems(Parsed(R"(op f(x: f32[N]) -> (y, z) {
-    for t < N { y[t] = z[t - 1] + x[t];  z[t] = y[t - 1] * x[t] } })")), 1u);
+    for t < N { y[t] = z[t - 1] + x[t];  z[t] = y[t - 1] * x[t] } })")),
+            1u);
   EXPECT_EQ(CountSystems(Parsed(R"(op f(x: f32[N]) -> (y, z) {
-    for t < N { y[t] = y[t - 1] + x[t];  z[t] = z[t - 1] + y[t - 1] } })")), 2u);
+    for t < N { y[t] = y[t - 1] + x[t];  z[t] = z[t - 1] + y[t - 1] } })")),
+            2u);
   EXPECT_EQ(CountSystems(Parsed(R"(op f(x: f32[N]) -> (z) {
-    for t < N { z[t] = y[t - 1];  y[t] = u[t - 1];  u[t] = u[t - 1] + x[t] } })")), 1u);
+    for t < N { z[t] = y[t - 1];  y[t] = u[t - 1];  u[t] = u[t - 1] + x[t] } })")),
+            1u);
   EXPECT_EQ(CountSystems(Parsed(R"(op f(x: f32[N]) -> (z) {
-    for t < N { y[t] = x[t];  z[t] = y[t - 1] + y[t - 2] } })")), 0u);
+    for t < N { y[t] = x[t];  z[t] = y[t - 1] + y[t - 2] } })")),
+            0u);
 }
 
 // The same equations, whatever their carries are called and in which order they come.
@@ -100,9 +106,11 @@ TEST(Recurrence, MayBeOneOfMany) {
   std::string text = "op f(x: f32[N]) -> (y) {\n  y0[i] = x[i]\n";
   constexpr int kMany = 3000;
   for (int k = 1; k <= kMany; ++k) {
-    absl::StrAppend(&text, "  for t < N { y", k, "[t] = y", k, "[t - 1] + y", k - 1, "[t] * ", k, ".0 }\n");
+    absl::StrAppend(&text, "  for t < N { y", k, "[t] = y", k, "[t - 1] + y", k - 1, "[t] * ", k,
+                    ".0 }\n");
   }
-  EXPECT_EQ(CountSystems(Parsed(absl::StrCat(text, "  y[i] = y", kMany, "[i]\n}\n"))), size_t{kMany});
+  EXPECT_EQ(CountSystems(Parsed(absl::StrCat(text, "  y[i] = y", kMany, "[i]\n}\n"))),
+            size_t{kMany});
 }
 
 // One that reads a carry twice is not one that reads two.
@@ -175,45 +183,59 @@ TEST(Recurrence, MisusesOfTheBuilder) {
     const char* message;
     void (*build)(OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t);
   } kCases[] = {
-      {"no axis 1", [](OpBuilder& b, const TensorRef&, const IndexExpr& N, const IndexExpr&) { b.Carry(DType::kF32, {N}, 1); }},
-      {"no earlier step", [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
+      {"no axis 1", [](OpBuilder& b, const TensorRef&, const IndexExpr& N,
+                       const IndexExpr&) { b.Carry(DType::kF32, {N}, 1); }},
+      {"no earlier step",
+       [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
          const TensorRef c = b.Carry(DType::kF32, {N}, 0), y = b.Define({t}, c(t) + x(t));
          b.Result("y", b.Settle({{c, y}}, {y})[0]);
        }},
-      {"no earlier step", [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
+      {"no earlier step",
+       [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
          const TensorRef c = b.Carry(DType::kF32, {N}, 0), y = b.Define({t}, c(t + 1) + x(t));
          b.Result("y", b.Settle({{c, y}}, {y})[0]);
        }},
-      {"no earlier step", [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
-         const TensorRef c = b.Carry(DType::kF32, {N}, 0), y = b.Define({t}, c(t - b.IndexParam("$k")) + x(t));
+      {"no earlier step",
+       [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
+         const TensorRef c = b.Carry(DType::kF32, {N}, 0),
+                         y = b.Define({t}, c(t - b.IndexParam("$k")) + x(t));
          b.Result("y", b.Settle({{c, y}}, {y})[0]);
        }},
-      {"more than one axis, or along none", [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
+      {"more than one axis, or along none",
+       [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
          const IndexExpr s = b.NewIndex("s", N);
-         const TensorRef c = b.Carry(DType::kF32, {N}, 0), y = b.Define({t}, Sum({s}, c(s - 1)) + x(t));
+         const TensorRef c = b.Carry(DType::kF32, {N}, 0),
+                         y = b.Define({t}, Sum({s}, c(s - 1)) + x(t));
          b.Result("y", b.Settle({{c, y}}, {y})[0]);
        }},
-      {"is i64", [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
-         const TensorRef c = b.Carry(DType::kF32, {N}, 0), y = b.Define({t}, Cast(DType::kI64, c(t - 1) + x(t)));
+      {"is i64",
+       [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
+         const TensorRef c = b.Carry(DType::kF32, {N}, 0),
+                         y = b.Define({t}, Cast(DType::kI64, c(t - 1) + x(t)));
          b.Result("y", b.Settle({{c, y}}, {y})[0]);
        }},
-      {"of another shape", [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
+      {"of another shape",
+       [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
          const TensorRef c = b.Carry(DType::kF32, {N + 1}, 0), y = b.Define({t}, c(t - 1) + x(t));
          b.Result("y", b.Settle({{c, y}}, {y})[0]);
        }},
-      {"two equations", [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
+      {"two equations",
+       [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
          const TensorRef c = b.Carry(DType::kF32, {N}, 0), y = b.Define({t}, c(t - 1) + x(t));
          b.Result("y", b.Settle({{c, y}, {c, y}}, {y})[0]);
        }},
-      {"without an equation", [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
+      {"without an equation",
+       [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
          const TensorRef c = b.Carry(DType::kF32, {N}, 0), y = b.Define({t}, c(t - 1) + x(t));
          b.Result("y", b.Settle({}, {y})[0]);
        }},
-      {"what is no carry", [](OpBuilder& b, const TensorRef& x, const IndexExpr&, const IndexExpr& t) {
+      {"what is no carry",
+       [](OpBuilder& b, const TensorRef& x, const IndexExpr&, const IndexExpr& t) {
          const TensorRef y = b.Define({t}, x(t - 1));
          b.Result("y", b.Settle({{x, y}}, {y})[0]);
        }},
-      {"what Settle returns", [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
+      {"what Settle returns",
+       [](OpBuilder& b, const TensorRef& x, const IndexExpr& N, const IndexExpr& t) {
          const TensorRef c = b.Carry(DType::kF32, {N}, 0), y = b.Define({t}, c(t - 1) + x(t));
          b.Settle({{c, y}}, {y});
          b.Result("y", y);

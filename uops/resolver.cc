@@ -48,7 +48,8 @@ Resolver::Resolver(Environment& environment) : Resolver(environment, NoStatement
 bool Resolver::IsIndexValue(const Expr& expr) const {
   switch (expr.kind) {
     case ExprKind::kLiteral: return IsIntegerText(expr.text);
-    case ExprKind::kName: return scope_.InstanceOf(expr) >= 0 || environment_.dims.contains(expr.text);
+    case ExprKind::kName:
+      return scope_.InstanceOf(expr) >= 0 || environment_.dims.contains(expr.text);
     case ExprKind::kParam: {
       const auto it = environment_.params.find(expr.text);
       return it != environment_.params.end() && IsInteger(it->second);
@@ -74,7 +75,8 @@ bool Resolver::IsIndexValue(const Expr& expr) const {
 
 // True for an expression of integer literals alone; one is an index value, too.
 bool Resolver::IsIntegerLiteral(const Expr& expr) const {
-  if (expr.kind == ExprKind::kName || expr.kind == ExprKind::kParam || expr.kind == ExprKind::kSize) return false;
+  if (expr.kind == ExprKind::kName || expr.kind == ExprKind::kParam || expr.kind == ExprKind::kSize)
+    return false;
   if (!IsIndexValue(expr)) return false;
   for (const ast::ExprPtr& arg : expr.args) {
     if (!IsIntegerLiteral(*arg)) return false;
@@ -123,7 +125,8 @@ Resolver::Handle Resolver::IndexHandle(const Expr& expr, bool in_value) const {
     case ExprKind::kLiteral: {
       const auto literal = ParseLiteral(expr.text, DType::kI64);
       if (literal) return Wrap(environment_.op.graph.pool().Const(literal->ToInt()));
-      return ErrorAt(expr.position, absl::StrCat("'", expr.text, "' does not fit i64, the type of an index"));
+      return ErrorAt(expr.position,
+                     absl::StrCat("'", expr.text, "' does not fit i64, the type of an index"));
     }
     case ExprKind::kName: return NameHandle(expr);
     case ExprKind::kParam: return ParamHandle(expr);
@@ -154,9 +157,11 @@ Resolver::Handle Resolver::NameHandle(const Expr& expr) const {
 
 Resolver::Handle Resolver::ParamHandle(const Expr& expr) const {
   const auto it = environment_.params.find(expr.text);
-  if (it == environment_.params.end()) return environment_.UnknownName(expr.text, expr.position, "parameter");
+  if (it == environment_.params.end())
+    return environment_.UnknownName(expr.text, expr.position, "parameter");
   if (IsInteger(it->second)) return Wrap(environment_.op.graph.pool().Symbol(expr.text));
-  return ErrorAt(expr.position, absl::StrCat("'", expr.text, "' is ", Name(it->second), ", an index is an integer"));
+  return ErrorAt(expr.position, absl::StrCat("'", expr.text, "' is ", Name(it->second),
+                                             ", an index is an integer"));
 }
 
 Resolver::Handle Resolver::SizeHandle(const Expr& expr) const {
@@ -180,10 +185,14 @@ Resolver::Handle Resolver::LoadHandle(const Expr& access) const {
 Resolver::Handle Resolver::FunctionHandle(const Expr& expr, bool in_value) const {
   const IndexFunction* function = FindIndexFunction(expr.text);
   if (function == nullptr) {
-    return ErrorAt(expr.position, absl::StrCat("'", expr.text, "' is not a function of indices (those are min, max, floordiv, mod)"));
+    return ErrorAt(
+        expr.position,
+        absl::StrCat("'", expr.text,
+                     "' is not a function of indices (those are min, max, floordiv, mod)"));
   }
   if (expr.args.size() != 2) {
-    return ErrorAt(expr.position, absl::StrCat("'", expr.text, "' takes 2 operands, is given ", expr.args.size()));
+    return ErrorAt(expr.position,
+                   absl::StrCat("'", expr.text, "' takes 2 operands, is given ", expr.args.size()));
   }
   NESTOR_ASSIGN_OR_RETURN(internal::IndexHandle a, IndexHandle(*expr.args[0], in_value));
   NESTOR_ASSIGN_OR_RETURN(const internal::IndexHandle b, IndexHandle(*expr.args[1], in_value));
@@ -199,12 +208,15 @@ Resolver::Handle Resolver::ChainHandle(const Expr& chain, size_t count, bool in_
     const InfixOperator& op = *chain.operators[i - 1];
     const ast::Position& position = chain.operator_positions[i - 1];
     if (!op.IsArithmetic()) {
-      return ErrorAt(position, absl::StrCat("expected an index, found the operator '", op.text, "'"));
+      return ErrorAt(position,
+                     absl::StrCat("expected an index, found the operator '", op.text, "'"));
     }
     if (op.index == IndexKind::kDiv && in_value) {
-      return ErrorAt(position, "'/' between indices in value position: write floordiv(..) or f32(..)");
+      return ErrorAt(position,
+                     "'/' between indices in value position: write floordiv(..) or f32(..)");
     }
-    NESTOR_ASSIGN_OR_RETURN(const internal::IndexHandle operand, IndexHandle(*chain.args[i], in_value));
+    NESTOR_ASSIGN_OR_RETURN(const internal::IndexHandle operand,
+                            IndexHandle(*chain.args[i], in_value));
     result = Combine(op, std::move(result), operand);
     if (!result.error.empty()) return ErrorAt(position, result.error);
   }
@@ -220,10 +232,13 @@ Resolver::Handle Resolver::ConditionHandle(const Expr& expr) const {
     return Not(std::move(operand));
   }
   if (expr.kind != ExprKind::kChain || expr.operators[0]->IsArithmetic()) {
-    return ErrorAt(expr.position, "expected a condition (a comparison of indices, or such joined by && || !)");
+    return ErrorAt(expr.position,
+                   "expected a condition (a comparison of indices, or such joined by && || !)");
   }
   const bool joins = expr.operators[0]->logical;
-  const auto operand = [&](size_t i) { return joins ? ConditionHandle(*expr.args[i]) : IndexHandle(*expr.args[i], false); };
+  const auto operand = [&](size_t i) {
+    return joins ? ConditionHandle(*expr.args[i]) : IndexHandle(*expr.args[i], false);
+  };
   NESTOR_ASSIGN_OR_RETURN(internal::IndexHandle result, operand(0));
   for (size_t i = 1; i < expr.args.size(); ++i) {
     NESTOR_ASSIGN_OR_RETURN(const internal::IndexHandle next, operand(i));
@@ -233,13 +248,15 @@ Resolver::Handle Resolver::ConditionHandle(const Expr& expr) const {
   return result;
 }
 
-absl::StatusOr<std::vector<internal::IndexHandle>> Resolver::Place(const std::vector<Item>& items) const {
+absl::StatusOr<std::vector<internal::IndexHandle>> Resolver::Place(
+    const std::vector<Item>& items) const {
   std::vector<internal::IndexHandle> place;
   for (const Item& item : items) {
     const size_t first = place.size();
     if (item.is_pack) {
       const std::vector<int>* instances = scope_.InstancesOf(item);
-      if (instances == nullptr) return ErrorAt(item.position, absl::StrCat("unknown pack '..", item.pack, "'"));
+      if (instances == nullptr)
+        return ErrorAt(item.position, absl::StrCat("unknown pack '..", item.pack, "'"));
       for (internal::IndexHandle& index : Handles(*instances)) place.push_back(std::move(index));
     } else {
       NESTOR_ASSIGN_OR_RETURN(internal::IndexHandle index, IndexHandle(*item.expr, false));
@@ -303,7 +320,8 @@ Resolver::Node Resolver::IndexValue(const Expr& expr, const Handle& handle) cons
 Resolver::Node Resolver::IntegerLiteral(const Expr& expr, const Handle& handle) const {
   NESTOR_RETURN_IF_ERROR(handle.status());
   const auto value = environment_.op.graph.pool().ConstValue(handle->id);
-  if (!value) return ErrorAt(expr.position, "the value of this expression of integers overflows i64");
+  if (!value)
+    return ErrorAt(expr.position, "the value of this expression of integers overflows i64");
   ExprNode node = NodeOf(Form::kLiteral, expr);
   node.type = DType::kI64;
   node.text = absl::StrCat(*value);
@@ -314,12 +332,15 @@ Resolver::Node Resolver::IntegerLiteral(const Expr& expr, const Handle& handle) 
 Resolver::Node Resolver::Fill(const Expr& fill) const {
   if (fill.kind == ExprKind::kLiteral) {
     ExprNode node = NodeOf(Form::kLiteral, fill);
-    node.type = IsBoolText(fill.text) ? DType::kBool : IsIntegerText(fill.text) ? DType::kI64 : DType::kF64;
+    node.type = IsBoolText(fill.text)      ? DType::kBool
+                : IsIntegerText(fill.text) ? DType::kI64
+                                           : DType::kF64;
     node.text = fill.text;
     return MakeNode(std::move(node));
   }
   const auto it = environment_.params.find(fill.text);
-  if (it == environment_.params.end()) return environment_.UnknownName(fill.text, fill.position, "parameter");
+  if (it == environment_.params.end())
+    return environment_.UnknownName(fill.text, fill.position, "parameter");
   ExprNode node = NodeOf(Form::kParam, fill);
   node.type = it->second;
   node.text = fill.text;
@@ -353,30 +374,41 @@ absl::StatusOr<NodeId> Resolver::StepOf(const Expr& access, const ExprNode& node
   StepBlock& block = *environment_.block;
   StepBlock::Tensor& tensor = block.tensors.at(access.text);
   if (block.inferring) return tensor.known;
-  if (tensor.axis >= static_cast<int>(node.indices.size())) return tensor.known;  // an error yet to be said
+  // An error yet to be said.
+  if (tensor.axis >= static_cast<int>(node.indices.size())) return tensor.known;
   IndexPool& pool = environment_.op.graph.pool();
-  NESTOR_ASSIGN_OR_RETURN(const IndexId place, internal::ResolveIndex(environment_.op.graph, node.indices[tensor.axis]));
+  NESTOR_ASSIGN_OR_RETURN(const IndexId place,
+                          internal::ResolveIndex(environment_.op.graph, node.indices[tensor.axis]));
   if (pool.VarValue(place) == scope_.step()) {
     if (tensor.body.valid()) return tensor.body;
-    return ErrorAt(access.position, absl::StrCat("'", access.text, "' is not defined yet at this step: an earlier one can be read, as in ",
-                                                 access.text, "[", block.index, " - 1]"));
+    return ErrorAt(
+        access.position,
+        absl::StrCat("'", access.text,
+                     "' is not defined yet at this step: an earlier one can be read, as in ",
+                     access.text, "[", block.index, " - 1]"));
   }
-  const auto forward = LagOf(pool, place, scope_.step(), false), backward = LagOf(pool, place, scope_.step(), true);
+  const auto forward = LagOf(pool, place, scope_.step(), false),
+             backward = LagOf(pool, place, scope_.step(), true);
   const auto is_plain = [&](absl::optional<IndexId> lag) {
     return lag && (pool.ConstValue(*lag) || pool[*lag].kind == IndexKind::kSymbol);
   };
   const bool is_backward = !is_plain(forward) && (is_plain(backward) || !forward);
   if (!forward && !backward) {
-    return ErrorAt(access.position, absl::StrCat("'", access.text, "' is read at no earlier step: its index on axis ", tensor.axis,
-                                                 " must be ", block.index, ", or ", block.index, " - c (or + c, in all places) with c >= 1"));
+    return ErrorAt(
+        access.position,
+        absl::StrCat("'", access.text, "' is read at no earlier step: its index on axis ",
+                     tensor.axis, " must be ", block.index, ", or ", block.index,
+                     " - c (or + c, in all places) with c >= 1"));
   }
   NESTOR_RETURN_IF_ERROR(CheckLag(access, is_backward ? *backward : *forward));
   if (block.backward.value_or(is_backward) != is_backward) {
-    return ErrorAt(access.position, absl::StrCat("the block reads both earlier and later steps of ", block.index, ": it can run one way alone"));
+    return ErrorAt(access.position, absl::StrCat("the block reads both earlier and later steps of ",
+                                                 block.index, ": it can run one way alone"));
   }
   block.backward = is_backward;
   if (!tensor.carry.valid()) {
-    tensor.carry = environment_.op.graph.AddCarry(*tensor.type, tensor.shape, tensor.axis, is_backward);
+    tensor.carry =
+        environment_.op.graph.AddCarry(*tensor.type, tensor.shape, tensor.axis, is_backward);
   }
   return tensor.carry;
 }
@@ -386,10 +418,14 @@ absl::Status Resolver::CheckLag(const Expr& access, IndexId lag) const {
   if (internal::IsLag(environment_.op, lag)) return absl::OkStatus();
   if (pool[lag].kind == IndexKind::kSymbol && pool.SymbolName(lag)[0] == '$') {
     const std::string& param = pool.SymbolName(lag);
-    return ErrorAt(access.position, absl::StrCat("'", access.text, "' is read ", param, " steps back, which may be less than 1: declare ",
+    return ErrorAt(access.position, absl::StrCat("'", access.text, "' is read ", param,
+                                                 " steps back, which may be less than 1: declare ",
                                                  param, " in [1, inf]"));
   }
-  return ErrorAt(access.position, absl::StrCat("'", access.text, "' is read a number of steps back that is neither a constant nor a $param"));
+  return ErrorAt(
+      access.position,
+      absl::StrCat("'", access.text,
+                   "' is read a number of steps back that is neither a constant nor a $param"));
 }
 
 absl::Status Resolver::AppendValues(const Expr& expr, size_t first, ExprNode& node) const {
@@ -426,8 +462,9 @@ Resolver::Node Resolver::Function(const Expr& expr) const {
   if (op && *op != ScalarOp::kCast) return Map(expr, *op);
   std::vector<std::string> known;
   for (const ScalarOpRow& row : AllScalarOps()) known.push_back(row.name);
-  return ErrorAt(expr.position, absl::StrCat("unknown scalar op '", expr.text, "'", DidYouMean(expr.text, known),
-                                             " (an op is called as NAME = ", expr.text, "(..))"));
+  return ErrorAt(expr.position,
+                 absl::StrCat("unknown scalar op '", expr.text, "'", DidYouMean(expr.text, known),
+                              " (an op is called as NAME = ", expr.text, "(..))"));
 }
 
 // The leading index values are one operand.
@@ -438,7 +475,8 @@ Resolver::Node Resolver::Chain(const Expr& expr) const {
   for (size_t i = 0; i < prefix; ++i) literal &= IsIntegerLiteral(*expr.args[i]);
   if (prefix > 1) {
     const Handle handle = ChainHandle(expr, prefix, true);
-    NESTOR_ASSIGN_OR_RETURN(ExprNodePtr first, literal ? IntegerLiteral(expr, handle) : IndexValue(expr, handle));
+    NESTOR_ASSIGN_OR_RETURN(ExprNodePtr first,
+                            literal ? IntegerLiteral(expr, handle) : IndexValue(expr, handle));
     node.args.push_back(std::move(first));
   }
   NESTOR_RETURN_IF_ERROR(AppendValues(expr, prefix > 1 ? prefix : 0, node));

@@ -16,14 +16,16 @@ namespace nestor {
 class Resolver {
  public:
   // Both must outlive it; index expressions are added to the environment's op.
-  Resolver(Environment& environment, const StatementScope& scope) : environment_(environment), scope_(scope) {}
+  Resolver(Environment& environment, const StatementScope& scope)
+      : environment_(environment), scope_(scope) {}
   // Outside of statements, where no index is in scope.
   explicit Resolver(Environment& environment);
 
   absl::StatusOr<internal::ExprNodePtr> Value(const ast::Expr& expr) const;
   absl::StatusOr<IndexId> Index(const ast::Expr& expr) const;
   absl::StatusOr<IndexId> Condition(const ast::Expr& expr) const;
-  absl::StatusOr<std::vector<internal::IndexHandle>> Place(const std::vector<ast::Item>& items) const;
+  absl::StatusOr<std::vector<internal::IndexHandle>> Place(
+      const std::vector<ast::Item>& items) const;
   // The extents that a list of dimensions stands for.
   absl::StatusOr<Shape> Extents(const std::vector<ast::Item>& dims) const;
   // Indices of the scope.

@@ -26,7 +26,8 @@ ScalarBody Compile(const Op& op) {
   const Graph& graph = op.graph;
   const std::vector<bool> live = Reachable(graph, op.ResultNodes());
   std::vector<int> registers(graph.size(), -1);
-  for (size_t i = 0; i < op.args.size(); ++i) registers[op.args[i].node.value] = static_cast<int>(i);
+  for (size_t i = 0; i < op.args.size(); ++i)
+    registers[op.args[i].node.value] = static_cast<int>(i);
   for (int i = 0; i < graph.size(); ++i) {
     const Constant* constant = graph.As<Constant>(NodeId{i});
     if (!live[i] || constant == nullptr) continue;
@@ -99,7 +100,8 @@ ScalarFunction FunctionOf(ScalarOp op, DType operand, DType target, BodyForm for
   const bool narrow = Row(op).transcendental && AccumulatorType(operand) != operand;
   if (narrow || !HasForms(op, operand)) form = BodyForm::kFactors;  // one body serves both
   static absl::Mutex mutex;
-  static auto* const compiled = new std::map<std::tuple<ScalarOp, DType, BodyForm>, std::unique_ptr<ScalarBody>>;
+  static auto* const compiled =
+      new std::map<std::tuple<ScalarOp, DType, BodyForm>, std::unique_ptr<ScalarBody>>;
   {
     absl::MutexLock lock(&mutex);
     const auto it = compiled->find({op, operand, form});
@@ -107,9 +109,11 @@ ScalarFunction FunctionOf(ScalarOp op, DType operand, DType target, BodyForm for
   }
   // Compiled outside the lock, since a body may use other bodies; whoever comes
   // first stays.
-  auto body = std::make_unique<ScalarBody>(narrow ? Narrow(op, operand) : CompileRow(op, operand, form));
+  auto body =
+      std::make_unique<ScalarBody>(narrow ? Narrow(op, operand) : CompileRow(op, operand, form));
   absl::MutexLock lock(&mutex);
-  const auto [it, inserted] = compiled->emplace(std::make_tuple(op, operand, form), std::move(body));
+  const auto [it, inserted] =
+      compiled->emplace(std::make_tuple(op, operand, form), std::move(body));
   return {nullptr, it->second.get()};
 }
 

@@ -35,13 +35,14 @@ struct ScalarBody {
   std::vector<Bits> constants;  // registers arity .. arity + constants.size()
   std::vector<DType> constant_types;
   std::vector<Step> steps;
-  int result;                   // a register
+  int result;  // a register
 };
 
 // `operand` is the operands' type (of a select: the branches'), `target` the
 // result's. REQUIRES: the row takes `operand`. Bodies are compiled at first use and
 // kept; thread-safe.
-ScalarFunction FunctionOf(ScalarOp op, DType operand, DType target, BodyForm form = BodyForm::kFactors);
+ScalarFunction FunctionOf(ScalarOp op, DType operand, DType target,
+                          BodyForm form = BodyForm::kFactors);
 
 }  // namespace nestor
 

@@ -88,13 +88,13 @@ Bits Narrowed(C v) {
 
 template <ScalarOp op>
 struct Reference {};
-#define PRIMITIVE(E, name, arity, operands, result, traits, derivatives, ...) \
-  template <>                                                                 \
-  struct Reference<ScalarOp::k##E> {                                          \
-    template <class A, class B, class C>                                      \
+#define PRIMITIVE(E, name, arity, operands, result, traits, derivatives, ...)           \
+  template <>                                                                           \
+  struct Reference<ScalarOp::k##E> {                                                    \
+    template <class A, class B, class C>                                                \
     static auto Run([[maybe_unused]] A a, [[maybe_unused]] B b, [[maybe_unused]] C c) { \
-      return __VA_ARGS__;                                                     \
-    }                                                                         \
+      return __VA_ARGS__;                                                               \
+    }                                                                                   \
   };
 #define MIXED(E, name, arity, operands, traits, derivatives, reference, body) \
   PRIMITIVE(E, name, arity, kInteger, kSame, traits, derivatives, reference)
@@ -126,9 +126,9 @@ Bits RunPrimitive(const Bits* v) {
 
 // What has more bits than an f32 holds is a 16-bit float by one rounding, not two.
 template <class From, class To>
-constexpr bool kRoundsTwice =
-    std::numeric_limits<From>::digits > std::numeric_limits<float>::digits &&
-    (std::is_same_v<To, BF16> || std::is_same_v<To, F16>);
+constexpr bool kRoundsTwice = std::numeric_limits<From>::digits >
+                                  std::numeric_limits<float>::digits &&
+                              (std::is_same_v<To, BF16> || std::is_same_v<To, F16>);
 
 template <class From, class To>
 Bits RunCast(const Bits* v) {
@@ -172,8 +172,9 @@ PrimitiveFunction ForType(DType type) {
     using T = decltype(zero);
     constexpr bool is_float =
         std::is_floating_point_v<T> || std::is_same_v<T, BF16> || std::is_same_v<T, F16>;
-    constexpr DType sample = is_float ? DType::kF32
-                             : std::is_same_v<T, bool> ? DType::kBool : DType::kI32;
+    constexpr DType sample = is_float                  ? DType::kF32
+                             : std::is_same_v<T, bool> ? DType::kBool
+                                                       : DType::kI32;
     if constexpr (Takes(ReferenceTypes(op), sample)) return RunPrimitive<op, T>;
     else return nullptr;
   });
@@ -212,7 +213,8 @@ const TranscendentalBody& TranscendentalBodyOf(const ScalarOpRow& row, DType typ
   const auto* body = absl::c_find_if(kTranscendentalBodies, [&](const TranscendentalBody& b) {
     return b.type == computed && absl::string_view(b.name) == row.name;
   });
-  NESTOR_CHECK(body != std::end(kTranscendentalBodies), absl::StrCat(row.name, " has no body for ", Name(computed)));
+  NESTOR_CHECK(body != std::end(kTranscendentalBodies),
+               absl::StrCat(row.name, " has no body for ", Name(computed)));
   return *body;
 }
 
@@ -243,7 +245,8 @@ bool Accepts(OperandTypes operands, DType type) { return Takes(operands, type); 
 std::string DescribeArity(const ScalarOpRow& row) {
   int least = row.arity;
   while (least > 1 && row.defaults[static_cast<size_t>(least - 1)] != nullptr) --least;
-  const std::string fewer = least == row.arity ? "" : absl::StrCat(least, row.arity - least == 1 ? " or " : " to ");
+  const std::string fewer =
+      least == row.arity ? "" : absl::StrCat(least, row.arity - least == 1 ? " or " : " to ");
   return absl::StrCat(fewer, row.arity, row.arity == 1 ? " operand" : " operands");
 }
 
@@ -295,7 +298,8 @@ bool HasBody(ScalarOp op, DType type) {
 
 bool HasForms(ScalarOp op, DType type) {
   const ScalarOpRow& row = Row(op);
-  return row.transcendental && TranscendentalBodyOf(row, type).texts[static_cast<int>(BodyForm::kLdexp)] != nullptr;
+  return row.transcendental &&
+         TranscendentalBodyOf(row, type).texts[static_cast<int>(BodyForm::kLdexp)] != nullptr;
 }
 
 std::string BodyText(ScalarOp op, DType type, BodyForm form) {

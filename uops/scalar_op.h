@@ -55,10 +55,10 @@ struct ScalarOpRow {
   // By operand: the literal that stands for it where a call leaves it and those behind it
   // out; null where it must be given.
   std::array<const char*, 3> defaults;
-  const char* body;            // notation over a, b, c giving y; null for a primitive
-  bool body_for_floats_only;   // integers have a reference
-  bool transcendental;         // a body per type, in transcendental_bodies.inc
-  int ulp32, ulp64;            // stated error of a transcendental
+  const char* body;           // notation over a, b, c giving y; null for a primitive
+  bool body_for_floats_only;  // integers have a reference
+  bool transcendental;        // a body per type, in transcendental_bodies.inc
+  int ulp32, ulp64;           // stated error of a transcendental
 };
 
 const ScalarOpRow& Row(ScalarOp op);
@@ -87,12 +87,12 @@ absl::optional<DType> ResultTypeOf(ScalarOp op, DType operand, DType target);
 using PrimitiveFunction = Bits (*)(const Bits* operands);
 PrimitiveFunction Primitive(ScalarOp op, DType operand, DType target);
 
-// How a transcendental's body multiplies by a power of two: by two factors, on any machine, or by ldexp,
-// where that is one instruction. The bits are the same.
+// How a transcendental's body multiplies by a power of two: by two factors, on any machine, or by
+// ldexp, where that is one instruction. The bits are the same.
 enum class BodyForm : uint8_t { kFactors, kLdexp };
 
-// Whether a body defines `op` on `type`: it is a primitive there else. And whether its forms differ.
-// REQUIRES: the row takes `type`.
+// Whether a body defines `op` on `type`: it is a primitive there else. And whether its forms
+// differ. REQUIRES: the row takes `type`.
 bool HasBody(ScalarOp op, DType type);
 bool HasForms(ScalarOp op, DType type);
 

@@ -25,11 +25,13 @@ std::vector<NodeId> WriteOut(const ScalarBody& body, const NodeList& args, Graph
   std::vector<NodeId> registers(args.begin(), args.end());
   const Shape shape = graph.shape(args.back());
   for (size_t i = 0; i < body.constants.size(); ++i) {
-    registers.push_back(graph.AddSplat(graph.AddConstant({body.constant_types[i], body.constants[i]}), shape));
+    registers.push_back(
+        graph.AddSplat(graph.AddConstant({body.constant_types[i], body.constants[i]}), shape));
   }
   for (const ScalarBody::Step& step : body.steps) {
     NodeList operands;
-    for (int i = 0; i < Row(step.op).arity; ++i) operands.push_back(registers[static_cast<size_t>(step.args[i])]);
+    for (int i = 0; i < Row(step.op).arity; ++i)
+      operands.push_back(registers[static_cast<size_t>(step.args[i])]);
     registers.push_back(graph.AddMap(step.op, operands, step.target));
   }
   return registers;
@@ -37,12 +39,14 @@ std::vector<NodeId> WriteOut(const ScalarBody& body, const NodeList& args, Graph
 
 class Writer {
  public:
-  explicit Writer(const Op& op) : op_(op), size_(op.graph.size()), live_(Reachable(op.graph, op.ResultNodes())) {}
+  explicit Writer(const Op& op)
+      : op_(op), size_(op.graph.size()), live_(Reachable(op.graph, op.ResultNodes())) {}
 
   absl::optional<Op> Run() {
     const std::vector<bool> shares = FindSharers();
     if (shares.empty()) return absl::nullopt;
-    for (int i = 0; i < size_; ++i) image_.push_back(live_[i] ? ImageOf(NodeId{i}, shares[i]) : NodeId{i});
+    for (int i = 0; i < size_; ++i)
+      image_.push_back(live_[i] ? ImageOf(NodeId{i}, shares[i]) : NodeId{i});
     for (Result& result : op_.results) result.node = Image(result.node);
     return std::move(op_);
   }
@@ -57,9 +61,11 @@ class Writer {
       const ScalarBody* body = live_[i] ? BodyOf(op_.graph, NodeId{i}) : nullptr;
       if (body == nullptr) continue;
       if (scratch.size() == 0) scratch = op_.graph;
-      const std::vector<NodeId> registers = WriteOut(*body, op_.graph.As<Map>(NodeId{i})->args, scratch);
+      const std::vector<NodeId> registers =
+          WriteOut(*body, op_.graph.As<Map>(NodeId{i})->args, scratch);
       const auto first_step = registers.end() - static_cast<int64_t>(body->steps.size());
-      shares[i] = std::any_of(first_step, registers.end(), [&](NodeId part) { return IsCostlyAndThere(scratch, part); });
+      shares[i] = std::any_of(first_step, registers.end(),
+                              [&](NodeId part) { return IsCostlyAndThere(scratch, part); });
       any = any || shares[i];
     }
     return any ? shares : std::vector<bool>();
@@ -81,7 +87,8 @@ class Writer {
       return WriteOut(body, args, graph)[static_cast<size_t>(body.result)];
     }
     bool is_same = true;
-    VisitOperands(graph, id, [&](NodeId operand) { is_same = is_same && Image(operand) == operand; });
+    VisitOperands(graph, id,
+                  [&](NodeId operand) { is_same = is_same && Image(operand) == operand; });
     if (is_same) return id;
     const auto image = [&](NodeId x) { return Image(x); };
     const auto index = [&](IndexId e) {

@@ -12,11 +12,14 @@ namespace {
 
 // What is written out; empty: nothing.
 std::string WrittenOut(const std::string& text) {
-  const absl::optional<Op> op = WriteOutSharedParts(Module::Parse(text).value().Instantiate("", {}).value());
+  const absl::optional<Op> op =
+      WriteOutSharedParts(Module::Parse(text).value().Instantiate("", {}).value());
   return op ? PrintOp(*op) : "";
 }
 
-std::string AsWritten(const std::string& text) { return PrintOp(Module::Parse(text).value().Instantiate("", {}).value()); }
+std::string AsWritten(const std::string& text) {
+  return PrintOp(Module::Parse(text).value().Instantiate("", {}).value());
+}
 
 void ExpectSame(const std::string& text, const std::string& written_out) {
   EXPECT_EQ(WrittenOut(text), AsWritten(written_out));

@@ -112,7 +112,8 @@ class NodeBuilder {
     for (size_t i = 0; i < axes.size(); ++i) same &= axes[i] == static_cast<int64_t>(i);
     if (same) return list;
     const auto renumbered = [&](int64_t var) {
-      return absl::make_optional(pool_.Var(std::find(axes.begin(), axes.end(), var) - axes.begin()));
+      return absl::make_optional(
+          pool_.Var(std::find(axes.begin(), axes.end(), var) - axes.begin()));
     };
     for (IndexId& e : list) {
       if (pool_.HasVar(e)) e = ReplaceLeaves(pool_, e, IndexKind::kVar, renumbered);
@@ -159,11 +160,13 @@ class NodeBuilder {
   absl::StatusOr<NodeId> BuildLiteral(const ExprNode& node, DType type) {
     const auto value = ParseLiteral(node.text, type);
     if (value) return graph_.AddConstant(*value);
-    return ErrorIn(node.position, absl::StrCat("the literal '", node.text, "' does not fit ", Name(type)));
+    return ErrorIn(node.position,
+                   absl::StrCat("the literal '", node.text, "' does not fit ", Name(type)));
   }
 
   absl::StatusOr<Value> BuildIndex(const ExprNode& node, DType type) {
-    if (type == DType::kBool) return ErrorIn(node.position, "types bool and i64 (an index) do not mix: cast one");
+    if (type == DType::kBool)
+      return ErrorIn(node.position, "types bool and i64 (an index) do not mix: cast one");
     NESTOR_ASSIGN_OR_RETURN(IndexList list, Resolve(node.indices));
     Axes axes = AxesOf(list);
     const IndexId over_axes = Renumber(std::move(list), axes)[0];
@@ -181,24 +184,28 @@ class NodeBuilder {
     Axes axes = AxesOf(list);
     list = Renumber(std::move(list), axes);
     const auto middle = list.begin() + static_cast<int64_t>(node.indices.size());
-    const NodeId read = graph_.AddReindex(node.tensor, ShapeOf(axes), IndexList(list.begin(), middle), fill,
-                                          IndexList(middle, list.end()));
+    const NodeId read =
+        graph_.AddReindex(node.tensor, ShapeOf(axes), IndexList(list.begin(), middle), fill,
+                          IndexList(middle, list.end()));
     return Value{read, std::move(axes)};
   }
 
   // A literal or a $param.
   absl::StatusOr<NodeId> BuildFill(const ExprNode& fill, DType type) {
     if (fill.form == Form::kLiteral) return BuildLiteral(fill, type);
-    if (fill.form != Form::kParam) return ErrorIn(fill.position, "a fill is a literal or a bool or float $param");
+    if (fill.form != Form::kParam)
+      return ErrorIn(fill.position, "a fill is a literal or a bool or float $param");
     if (fill.type == type) return graph_.AddParam(fill.text, type);
-    return ErrorIn(fill.position, absl::StrCat("the fill ", fill.text, " is ", Name(fill.type), ", the tensor ", Name(type)));
+    return ErrorIn(fill.position, absl::StrCat("the fill ", fill.text, " is ", Name(fill.type),
+                                               ", the tensor ", Name(type)));
   }
 
   absl::StatusOr<Value> BuildCast(const ExprNode& node) {
     const MetType& operand = types_.at(&node).operands;
     // A cast types its literal directly.
     const bool literal = node.args[0]->form == Form::kLiteral && !operand.type;
-    NESTOR_ASSIGN_OR_RETURN(Value value, Build(node.args[0], literal ? node.type : operand.Resolved()));
+    NESTOR_ASSIGN_OR_RETURN(Value value,
+                            Build(node.args[0], literal ? node.type : operand.Resolved()));
     value.node = graph_.AddCast(value.node, node.type);
     return value;
   }
@@ -207,12 +214,16 @@ class NodeBuilder {
     const std::vector<RangedIndex>& own = ranges_.reduced.at(&node);
     auto outside = std::exchange(built_, {});
     stack_.insert(stack_.end(), own.begin(), own.end());
-    NESTOR_ASSIGN_OR_RETURN(const Value body, Build(node.args[0], IsArg(node.reduce) ? types_.at(&node).operands.Resolved() : type));
+    NESTOR_ASSIGN_OR_RETURN(
+        const Value body,
+        Build(node.args[0], IsArg(node.reduce) ? types_.at(&node).operands.Resolved() : type));
     NESTOR_RETURN_IF_ERROR(CheckReduction(node, graph_.type(body.node)));
     Axes reduced;
     for (const RangedIndex& index : own) reduced.push_back(index.variable);
     Axes kept = body.axes;
-    kept.erase(std::remove_if(kept.begin(), kept.end(), [&](int64_t v) { return Holds(reduced, v); }), kept.end());
+    kept.erase(
+        std::remove_if(kept.begin(), kept.end(), [&](int64_t v) { return Holds(reduced, v); }),
+        kept.end());
     Axes all = kept;
     std::vector<int> positions;
     for (int64_t variable : reduced) {
@@ -227,17 +238,20 @@ class NodeBuilder {
 
   static absl::Status CheckReduction(const ExprNode& node, DType type) {
     if (ReduceResultType(node.reduce, type)) return absl::OkStatus();
-    return ErrorIn(node.position, absl::StrCat("'", Name(node.reduce), "' does not take ", Name(type),
-                                               type == DType::kBool ? ": cast it" : ""));
+    return ErrorIn(node.position,
+                   absl::StrCat("'", Name(node.reduce), "' does not take ", Name(type),
+                                type == DType::kBool ? ": cast it" : ""));
   }
 
   absl::StatusOr<Value> BuildMap(const ExprNode& node, DType type) {
     const ResultType result = Row(node.op).result;
     const bool choice = result == ResultType::kChoice;
-    const DType operand_type = choice || result == ResultType::kSame ? type : types_.at(&node).operands.Resolved();
+    const DType operand_type =
+        choice || result == ResultType::kSame ? type : types_.at(&node).operands.Resolved();
     std::vector<Value> operands;
     for (size_t i = 0; i < node.args.size(); ++i) {
-      NESTOR_ASSIGN_OR_RETURN(Value operand, Build(node.args[i], choice && i == 0 ? DType::kBool : operand_type));
+      NESTOR_ASSIGN_OR_RETURN(Value operand,
+                              Build(node.args[i], choice && i == 0 ? DType::kBool : operand_type));
       operands.push_back(std::move(operand));
     }
     return Apply(node.op, operands, node.position);
@@ -253,19 +267,23 @@ class NodeBuilder {
       // `/` of integers is a floor division.
       const bool floors = step.op == ScalarOp::kDiv && !IsFloat(operand_type);
       const Value operands[] = {std::move(result), std::move(operand)};
-      NESTOR_ASSIGN_OR_RETURN(result, Apply(floors ? ScalarOp::kFloorDiv : step.op, operands, step.position));
+      NESTOR_ASSIGN_OR_RETURN(
+          result, Apply(floors ? ScalarOp::kFloorDiv : step.op, operands, step.position));
       NESTOR_RETURN_IF_ERROR(CheckSize(graph_, step.position));
     }
     return result;
   }
 
-  absl::StatusOr<Value> Apply(ScalarOp op, absl::Span<const Value> operands, const TextPosition& position) {
+  absl::StatusOr<Value> Apply(ScalarOp op, absl::Span<const Value> operands,
+                              const TextPosition& position) {
     const DType type = graph_.type(operands.back().node);
     if (!ResultTypeOf(op, type, DType::kF32)) {
-      return ErrorIn(position, absl::StrCat("'", Row(op).name, "' takes ", Describe(Row(op).operands), ", is given ", Name(type)));
+      return ErrorIn(position, absl::StrCat("'", Row(op).name, "' takes ",
+                                            Describe(Row(op).operands), ", is given ", Name(type)));
     }
     Axes axes = InOrder([&](int64_t v) {
-      return std::any_of(operands.begin(), operands.end(), [&](const Value& o) { return Holds(o.axes, v); });
+      return std::any_of(operands.begin(), operands.end(),
+                         [&](const Value& o) { return Holds(o.axes, v); });
     });
     NodeList args;
     for (const Value& operand : operands) args.push_back(Broadcast(operand, axes));
@@ -282,16 +300,19 @@ class NodeBuilder {
 
 absl::Status CheckDepth(const ExprNodePtr& body) {
   if (body->depth <= kMaxDepth) return absl::OkStatus();
-  return ErrorIn(body->position, absl::StrCat("the expression is nested deeper than ", kMaxDepth, ": define a part of it"));
+  return ErrorIn(body->position, absl::StrCat("the expression is nested deeper than ", kMaxDepth,
+                                              ": define a part of it"));
 }
 
 absl::Status CheckTarget(const ScatterTarget& target) {
-  if (target.op != ReduceOp::kSum && target.op != ReduceOp::kProd && target.op != ReduceOp::kMax && target.op != ReduceOp::kMin) {
-    return absl::InvalidArgumentError(absl::StrCat("a scatter cannot be by '", Name(target.op), "'"));
+  if (target.op != ReduceOp::kSum && target.op != ReduceOp::kProd && target.op != ReduceOp::kMax &&
+      target.op != ReduceOp::kMin) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a scatter cannot be by '", Name(target.op), "'"));
   }
   if (ReduceResultType(target.op, target.type)) return absl::OkStatus();
-  return ErrorIn(target.type_position,
-                 absl::StrCat("a scatter by '", AccumulationSign(target.op), "=' does not take ", Name(target.type)));
+  return ErrorIn(target.type_position, absl::StrCat("a scatter by '", AccumulationSign(target.op),
+                                                    "=' does not take ", Name(target.type)));
 }
 
 }  // namespace
@@ -300,7 +321,8 @@ absl::StatusOr<Signature> InferSignature(const Statement& statement, Op& op) {
   NESTOR_RETURN_IF_ERROR(CheckDepth(statement.body));
   const auto known = static_cast<int64_t>(op.equalities.size());
   const absl::StatusOr<Ranges> ranges = InferRanges(statement, op, /*partial=*/true);
-  op.equalities.erase(op.equalities.begin() + known, op.equalities.end());  // they arise when it is built
+  // They arise when it is built.
+  op.equalities.erase(op.equalities.begin() + known, op.equalities.end());
   NESTOR_RETURN_IF_ERROR(ranges.status());
   NESTOR_ASSIGN_OR_RETURN(const Types types, InferTypes(*statement.body, absl::nullopt, op.graph));
   const MetType& type = types.at(statement.body.get()).own;
@@ -320,7 +342,8 @@ absl::StatusOr<NodeId> BuildStatement(const Statement& statement, Op& op) {
   NESTOR_ASSIGN_OR_RETURN(const Ranges ranges, InferRanges(statement, op));
   NESTOR_ASSIGN_OR_RETURN(const Types types, InferTypes(*body, declared, op.graph));
   NodeBuilder builder(op.graph, ranges, types);
-  const absl::StatusOr<NodeId> node = statement.scatter ? builder.Scatter(*statement.scatter, body) : builder.Define(body);
+  const absl::StatusOr<NodeId> node =
+      statement.scatter ? builder.Scatter(*statement.scatter, body) : builder.Define(body);
   NESTOR_RETURN_IF_ERROR(node.status());
   NESTOR_RETURN_IF_ERROR(CheckSize(op.graph, statement.position));
   return node;

@@ -49,15 +49,19 @@ absl::Status StatementScope::BindLeft(const ast::Statement& statement) {
 absl::StatusOr<int> StatementScope::Bind(const Item& item) {
   const std::string& name = item.is_pack ? item.pack : item.expr->text;
   if (!item.is_pack && item.expr->kind != ExprKind::kName) {
-    const absl::string_view found = item.expr->kind == ExprKind::kChain ? item.expr->operators[0]->text : item.expr->text;
-    return ErrorAt(item.position, absl::StrCat("expected the name of an index, found an expression with '", found, "'"));
+    const absl::string_view found =
+        item.expr->kind == ExprKind::kChain ? item.expr->operators[0]->text : item.expr->text;
+    return ErrorAt(
+        item.position,
+        absl::StrCat("expected the name of an index, found an expression with '", found, "'"));
   }
   const std::string shown = absl::StrCat("'", item.is_pack ? ".." : "", name, "'");
   if (!item.is_pack && environment_->tensors.contains(name)) {
     return ErrorAt(item.position, absl::StrCat("the index ", shown, " has the name of a tensor"));
   }
   if (!item.is_pack && environment_->dims.contains(name)) {
-    return ErrorAt(item.position, absl::StrCat("the index ", shown, " has the name of a dimension"));
+    return ErrorAt(item.position,
+                   absl::StrCat("the index ", shown, " has the name of a dimension"));
   }
   if (Lookup(name, item.is_pack) >= 0) {
     return ErrorAt(item.position, absl::StrCat("the index ", shown, " is already in use here"));
@@ -87,7 +91,8 @@ absl::Status StatementScope::Walk(const Expr& expr) {
     case ExprKind::kReduction: return WalkReduction(expr);
     case ExprKind::kCall:
       if (environment_->tensors.contains(expr.text) && !ScalarOpByName(expr.text)) {
-        return ErrorAt(expr.position, absl::StrCat("'", expr.text, "' is a tensor: an element is ", expr.text, "[..]"));
+        return ErrorAt(expr.position, absl::StrCat("'", expr.text, "' is a tensor: an element is ",
+                                                   expr.text, "[..]"));
       }
       [[fallthrough]];
     case ExprKind::kPrefix:
@@ -110,10 +115,12 @@ absl::Status StatementScope::WalkName(const Expr& expr) {
   if (tensor != environment_->tensors.end()) {
     const int rank = environment_->op.graph.rank(tensor->second);
     if (rank == 0) return absl::OkStatus();
-    return ErrorAt(expr.position,
-                   absl::StrCat("'", expr.text, "' has ", rank, rank == 1 ? " dimension" : " dimensions",
-                                " and is read without indices: write ", expr.text, "[i", rank == 1 ? "" : ", ..",
-                                "]; only a call of an op, as NAME = OP(", expr.text, "), takes a whole tensor"));
+    return ErrorAt(
+        expr.position,
+        absl::StrCat("'", expr.text, "' has ", rank, rank == 1 ? " dimension" : " dimensions",
+                     " and is read without indices: write ", expr.text, "[i",
+                     rank == 1 ? "" : ", ..", "]; only a call of an op, as NAME = OP(", expr.text,
+                     "), takes a whole tensor"));
   }
   if (!scatter_) return environment_->UnknownName(expr.text, expr.position, "name");
   // A scatter runs over every index that it mentions.
@@ -139,16 +146,18 @@ absl::Status StatementScope::WalkReduction(const Expr& expr) {
   }
   NESTOR_RETURN_IF_ERROR(Walk(*expr.args[0]));
   // A scatter may have grown visible_ at the front.
-  visible_.erase(std::remove_if(visible_.begin(), visible_.end(),
-                                [&](int b) { return std::find(own.begin(), own.end(), b) != own.end(); }),
-                 visible_.end());
+  visible_.erase(
+      std::remove_if(visible_.begin(), visible_.end(),
+                     [&](int b) { return std::find(own.begin(), own.end(), b) != own.end(); }),
+      visible_.end());
   reduction_bindings_[&expr] = std::move(own);
   return absl::OkStatus();
 }
 
 absl::Status StatementScope::WalkAccess(const Expr& expr) {
   NESTOR_ASSIGN_OR_RETURN(const NodeId tensor, environment_->Tensor(expr.text, expr.position));
-  if (tensor.valid()) accesses_.push_back({&expr.items, environment_->op.graph.shape(tensor).size()});
+  if (tensor.valid())
+    accesses_.push_back({&expr.items, environment_->op.graph.shape(tensor).size()});
   NESTOR_RETURN_IF_ERROR(WalkItems(expr.items));
   for (const ast::ExprPtr& condition : expr.conditions) NESTOR_RETURN_IF_ERROR(Walk(*condition));
   return absl::OkStatus();
@@ -199,7 +208,8 @@ absl::Status StatementScope::SolvePackLengths() {
   }
   for (const Binding& binding : bindings_) {
     if (binding.length < 0) {
-      return ErrorAt(binding.position, absl::StrCat("the length of the pack '..", binding.name, "' cannot be told"));
+      return ErrorAt(binding.position,
+                     absl::StrCat("the length of the pack '..", binding.name, "' cannot be told"));
     }
   }
   return absl::OkStatus();
@@ -251,7 +261,8 @@ absl::Status StatementScope::ApplyBounds(const ast::Statement& statement) {
       NESTOR_RETURN_IF_ERROR(ApplyBound(bound, binding));
     }
     if (!found) {
-      return ErrorAt(bound.position, absl::StrCat("'", bound.index, "' is not an index of this statement"));
+      return ErrorAt(bound.position,
+                     absl::StrCat("'", bound.index, "' is not an index of this statement"));
     }
   }
   return absl::OkStatus();
@@ -259,12 +270,15 @@ absl::Status StatementScope::ApplyBounds(const ast::Statement& statement) {
 
 absl::Status StatementScope::ApplyBound(const ast::Bound& bound, Binding& binding) {
   const StatementScope without_indices;
-  NESTOR_ASSIGN_OR_RETURN(const IndexId limit, Resolver(*environment_, without_indices).Index(*bound.limit));
+  NESTOR_ASSIGN_OR_RETURN(const IndexId limit,
+                          Resolver(*environment_, without_indices).Index(*bound.limit));
   if (environment_->op.graph.pool().HasLoad(limit)) {
     return ErrorAt(bound.limit->position, "a bound cannot depend on a tensor's values");
   }
   absl::optional<IndexId>& extent = variables_[binding.instances[0]].extent;
-  if (extent) return ErrorAt(bound.position, absl::StrCat("the index '", bound.index, "' is already bounded"));
+  if (extent)
+    return ErrorAt(bound.position,
+                   absl::StrCat("the index '", bound.index, "' is already bounded"));
   extent = limit;
   return absl::OkStatus();
 }
@@ -272,9 +286,11 @@ absl::Status StatementScope::ApplyBound(const ast::Bound& bound, Binding& bindin
 // No index, of whatever statement, stands in `limit`.
 absl::Status StatementScope::CheckBound(const Expr& limit) const {
   const bool is_tensor = environment_->tensors.contains(limit.text);
-  if (limit.kind == ExprKind::kName && !is_tensor && environment_->index_names.contains(limit.text)) {
-    return ErrorAt(limit.position, absl::StrCat("a range may not hold an index, here '", limit.text,
-                                                "': put the condition into an access, as in x[i, j if j < i]"));
+  if (limit.kind == ExprKind::kName && !is_tensor &&
+      environment_->index_names.contains(limit.text)) {
+    return ErrorAt(limit.position,
+                   absl::StrCat("a range may not hold an index, here '", limit.text,
+                                "': put the condition into an access, as in x[i, j if j < i]"));
   }
   for (const ast::ExprPtr& arg : limit.args) NESTOR_RETURN_IF_ERROR(CheckBound(*arg));
   for (const Item& item : limit.items) {

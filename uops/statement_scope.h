@@ -21,7 +21,8 @@ class StatementScope {
  public:
   // Binds the names of `statement` and notes its indices in the environment.
   // `scatter_shape`: the result's extents, of a scatter.
-  static absl::StatusOr<StatementScope> Analyze(const ast::Statement& statement, Environment& environment,
+  static absl::StatusOr<StatementScope> Analyze(const ast::Statement& statement,
+                                                Environment& environment,
                                                 const Shape& scatter_shape);
 
   // A scope without indices: for dimensions and values of calls.
@@ -34,7 +35,9 @@ class StatementScope {
   // That of the block's index. REQUIRES: it is on the left.
   int step() const { return step_; }
   // Those that a reduction introduces, in order.
-  const std::vector<int>& reduced(const ast::Expr& reduction) const { return reduced_.at(&reduction); }
+  const std::vector<int>& reduced(const ast::Expr& reduction) const {
+    return reduced_.at(&reduction);
+  }
   // That which a name means, or -1: it is no index.
   int InstanceOf(const ast::Expr& name) const;
   // Those of a pack of indices, or null: it is none.

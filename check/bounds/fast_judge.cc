@@ -27,11 +27,13 @@ int64_t Rank(double x) {
 }
 
 bool Holds(double low, double high, double x) {
-  return std::isfinite(low) && std::isfinite(high) && std::isfinite(x) && Rank(low) <= Rank(x) && Rank(x) <= Rank(high);
+  return std::isfinite(low) && std::isfinite(high) && std::isfinite(x) && Rank(low) <= Rank(x) &&
+         Rank(x) <= Rank(high);
 }
 
 template <class T>
-FastVerdict::OfResult Compare(const TensorView& got, absl::Span<const double> low, absl::Span<const double> high) {
+FastVerdict::OfResult Compare(const TensorView& got, absl::Span<const double> low,
+                              absl::Span<const double> high) {
   FastVerdict::OfResult verdict;
   Dims index(got.shape.size(), 0);
   const T* const elements = static_cast<const T*>(got.data);
@@ -71,11 +73,10 @@ bool FastVerdict::AllAccepted() const {
 }
 
 FastJudge::FastJudge(const Op& op, Op bounds, std::unique_ptr<const jit::Executable> executable)
-    : name_(op.name),
-      op_(std::make_unique<const Op>(std::move(bounds))),
-      executable_(std::move(executable)),
-      bounds_(2 * op.results.size()) {
-  for (const Result& result : op.results) results_.push_back({result.name, op.graph.type(result.node)});
+    : name_(op.name), op_(std::make_unique<const Op>(std::move(bounds))),
+      executable_(std::move(executable)), bounds_(2 * op.results.size()) {
+  for (const Result& result : op.results)
+    results_.push_back({result.name, op.graph.type(result.node)});
 }
 
 absl::StatusOr<FastJudge> FastJudge::Create(const Op& op) {
@@ -90,11 +91,13 @@ absl::StatusOr<FastJudge> FastJudge::Create(const Op& op) {
 absl::StatusOr<absl::Span<const Tensor>> FastJudge::Bounds(const RunInputs& inputs) {
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(*op_), inputs));
   std::vector<Tensor> copies;
-  NESTOR_ASSIGN_OR_RETURN(const std::vector<TensorView> arguments, CompactInputs(*op_, inputs, copies));
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<TensorView> arguments,
+                          CompactInputs(*op_, inputs, copies));
   std::vector<TensorView> outputs;
   std::vector<Scalar> params;
   for (const ParamInfo& param : op_->params) params.push_back(binding.params.at(param.name));
-  NESTOR_ASSIGN_OR_RETURN(const std::vector<Dims> shapes, executable_->OutputShapes(arguments, params, &inputs.dims));
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<Dims> shapes,
+                          executable_->OutputShapes(arguments, params, &inputs.dims));
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (bounds_[i].type() != DType::kF64 || bounds_[i].shape() != shapes[i]) {
       NESTOR_ASSIGN_OR_RETURN(bounds_[i], Tensor::Create(DType::kF64, shapes[i]));
@@ -109,25 +112,30 @@ absl::Status FastJudge::CheckResult(size_t result, const TensorView& got) const 
   const auto& [name, type] = results_[result];
   const Dims& shape = bounds_[2 * result].shape();
   if (got.type != type || got.shape != shape) {
-    return absl::InvalidArgumentError(absl::StrCat("op ", name_, ": result ", name, " is ", Name(got.type),
-                                                   ShapeText(got.shape), ", want ", Name(type), ShapeText(shape)));
+    return absl::InvalidArgumentError(absl::StrCat("op ", name_, ": result ", name, " is ",
+                                                   Name(got.type), ShapeText(got.shape), ", want ",
+                                                   Name(type), ShapeText(shape)));
   }
   const absl::Status view = CheckView(got);
   if (view.ok()) return view;
-  return absl::InvalidArgumentError(absl::StrCat("op ", name_, ": result ", name, ": ", view.message()));
+  return absl::InvalidArgumentError(
+      absl::StrCat("op ", name_, ": result ", name, ": ", view.message()));
 }
 
-absl::StatusOr<FastVerdict> FastJudge::Judge(const RunInputs& inputs, absl::Span<const TensorView> got) {
+absl::StatusOr<FastVerdict> FastJudge::Judge(const RunInputs& inputs,
+                                             absl::Span<const TensorView> got) {
   if (got.size() != results_.size()) {
     const char* const noun = results_.size() == 1 ? " result" : " results";
-    return absl::InvalidArgumentError(absl::StrCat("op ", name_, " has ", results_.size(), noun, ", not ", got.size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("op ", name_, " has ", results_.size(), noun, ", not ", got.size()));
   }
   NESTOR_RETURN_IF_ERROR(Bounds(inputs).status());
   FastVerdict verdict;
   for (size_t i = 0; i < got.size(); ++i) {
     NESTOR_RETURN_IF_ERROR(CheckResult(i, got[i]));
     verdict.results.push_back(VisitType(got[i].type, [&](auto zero) {
-      return Compare<decltype(zero)>(got[i], bounds_[2 * i].values<double>(), bounds_[2 * i + 1].values<double>());
+      return Compare<decltype(zero)>(got[i], bounds_[2 * i].values<double>(),
+                                     bounds_[2 * i + 1].values<double>());
     }));
   }
   return verdict;

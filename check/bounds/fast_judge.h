@@ -24,8 +24,8 @@ namespace nestor {
 
 struct FastVerdict {
   struct OfResult {
-    int64_t accepted = 0;        // elements
-    std::vector<int64_t> open;   // the others, row-major, ascending: the oracle decides
+    int64_t accepted = 0;       // elements
+    std::vector<int64_t> open;  // the others, row-major, ascending: the oracle decides
   };
   std::vector<OfResult> results;  // in the op's order
 

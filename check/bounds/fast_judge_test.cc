@@ -27,7 +27,8 @@ FastJudge JudgeOf(absl::string_view text) { return *FastJudge::Create(*ParseOp(t
 
 // ---- Scalar ops
 
-// Values where rules change: zeros, ones, subnormals, powers of two and their neighbours, large ones.
+// Values where rules change: zeros, ones, subnormals, powers of two and their
+// neighbours, large ones.
 double SpecialValue(DType type, Random& random) {
   const double unit = static_cast<double>(random.Bits() >> 11) * 0x1p-53;
   const double sign = random.Chance(50) ? 1 : -1;
@@ -38,7 +39,9 @@ double SpecialValue(DType type, Random& random) {
     case 3: return sign * std::ldexp(1 + unit, static_cast<int>(random.Between(-140, 127)));
     case 4: return sign * std::ldexp(unit, -126);
     case 5: return sign * ToLongDouble(Highest(DType::kI8)) * (1 + random.Below(3) * 0x1p-23);
-    case 6: return sign * (random.Chance(50) ? FormatOf(type).Largest() : std::numeric_limits<double>::infinity());
+    case 6:
+      return sign * (random.Chance(50) ? FormatOf(type).Largest()
+                                       : std::numeric_limits<double>::infinity());
     case 7: return static_cast<double>(random.Between(-5, 5)) / 2;
     default: return 8 * unit - 4;
   }
@@ -63,7 +66,8 @@ std::string OperandText(const char* form, char name) {
 std::string RowProgram(const ScalarOpRow& row, const char* form, DType type) {
   std::vector<std::string> args;
   for (int i = 0; i < row.arity; ++i) args.push_back(OperandText(form, i == 0 ? 'a' : 'b'));
-  if (row.op == ScalarOp::kSelect) args[0] = absl::StrCat(OperandText(form, 'b'), " < ", OperandText(form, 'a'));
+  if (row.op == ScalarOp::kSelect)
+    args[0] = absl::StrCat(OperandText(form, 'b'), " < ", OperandText(form, 'a'));
   std::string call = absl::StrCat(row.op == ScalarOp::kCast ? "i32" : row.name, "(");
   for (size_t i = 0; i < args.size(); ++i) absl::StrAppend(&call, i > 0 ? ", " : "", args[i]);
   const std::string t(Name(type));
@@ -100,15 +104,18 @@ TEST(FastJudge, BoundsOfScalarOps) {
 TEST(FastJudge, BoundsOfQuotients) {
   BoundCounts counts;
   std::vector<double> dividends, divisors;
-  for (int64_t i = 0; i < 64 * 64; ++i) dividends.push_back(1 + i / 64), divisors.push_back(1 + i % 64);
+  for (int64_t i = 0; i < 64 * 64; ++i)
+    dividends.push_back(1 + i / 64), divisors.push_back(1 + i % 64);
   for (DType type : {DType::kF32, DType::kBF16, DType::kF16}) {
     const Tensor a = Tensor::Of(type, {4096}, dividends), b = Tensor::Of(type, {4096}, divisors);
     const RunInputs inputs{{{"a", a.view()}, {"b", b.view()}}, {}, {}};
-    for (const char* body :
-         {"y[i] = q[i]", "y[i] = floor(q[i])", "y[i] = q[i] < 1.0", "y[i] = i32(q[i] * 2.0)",
-          "y[i] = floor(q[i]) + q[i]", "m[i] = sum[j](q[i + j]) where i < N, j < 2; y[i] = ceil(m[i])",
-          "y[i] = round(max(q[i], 1.0))", "y[i] = mod(q[i], 1.0)", "y = argmax[i](abs(1.0 - q[i]))"}) {
-      const std::string text = absl::StrCat("op f(a: T[N], b: T[N]) -> (y) { q[i] = a[i] / b[i]; ", body, " }");
+    for (const char* body : {"y[i] = q[i]", "y[i] = floor(q[i])", "y[i] = q[i] < 1.0",
+                             "y[i] = i32(q[i] * 2.0)", "y[i] = floor(q[i]) + q[i]",
+                             "m[i] = sum[j](q[i + j]) where i < N, j < 2; y[i] = ceil(m[i])",
+                             "y[i] = round(max(q[i], 1.0))", "y[i] = mod(q[i], 1.0)",
+                             "y = argmax[i](abs(1.0 - q[i]))"}) {
+      const std::string text =
+          absl::StrCat("op f(a: T[N], b: T[N]) -> (y) { q[i] = a[i] / b[i]; ", body, " }");
       const absl::StatusOr<Op> op = ParseOp(absl::StrReplaceAll(text, {{"T", Name(type)}}));
       ASSERT_TRUE(op.ok()) << text << "\n" << op.status();
       absl::StatusOr<FastJudge> judge = FastJudge::Create(*op);
@@ -143,12 +150,14 @@ TEST(FastJudge, BoundsBesideTies) {
     }
   }
   const int64_t size = static_cast<int64_t>(a.size());
-  const Tensor x = Tensor::Of<float>({size}, a), y = Tensor::Of<float>({size}, b), z = Tensor::Of<float>({size}, c);
+  const Tensor x = Tensor::Of<float>({size}, a), y = Tensor::Of<float>({size}, b),
+               z = Tensor::Of<float>({size}, c);
   const RunInputs inputs{{{"a", x.view()}, {"b", y.view()}, {"c", z.view()}}, {}, {}};
   BoundCounts counts;
-  for (const char* body :
-       {"a[i] * b[i] + c[i]", "-c[i] - a[i] * b[i]", "fma(a[i], b[i], c[i])", "a[i] * b[i] - -c[i]"}) {
-    const std::string text = absl::StrCat("op f(a: f32[N], b: f32[N], c: f32[N]) -> (y) { y[i] = ", body, " }");
+  for (const char* body : {"a[i] * b[i] + c[i]", "-c[i] - a[i] * b[i]", "fma(a[i], b[i], c[i])",
+                           "a[i] * b[i] - -c[i]"}) {
+    const std::string text =
+        absl::StrCat("op f(a: f32[N], b: f32[N], c: f32[N]) -> (y) { y[i] = ", body, " }");
     FastJudge judge = JudgeOf(text);
     EXPECT_EQ(BoundsViolation(*ParseOp(text), inputs, judge, counts), "") << body;
   }
@@ -164,7 +173,15 @@ std::vector<double> Terms(DType type) {
   const auto power = [](int exponent) { return std::ldexp(1.0, exponent); };
   const int p = FormatOf(AccumulatorType(type)).precision;
   const double last = power(1 - format.precision);
-  return {-0.0, 1, -1, 1 + last, 3, power(p - 1), power(p), -power(p), static_cast<double>(format.Largest()),
+  return {-0.0,
+          1,
+          -1,
+          1 + last,
+          3,
+          power(p - 1),
+          power(p),
+          -power(p),
+          static_cast<double>(format.Largest()),
           static_cast<double>(format.LeastSubnormal())};
 }
 
@@ -172,7 +189,8 @@ Tensor AllRows(DType type, const std::vector<double>& terms) {
   std::vector<double> values;
   const int64_t count = static_cast<int64_t>(terms.size()), rows = count * count * count;
   for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t k = 0, rest = row; k < 3; ++k, rest /= count) values.push_back(terms[rest % count]);
+    for (int64_t k = 0, rest = row; k < 3; ++k, rest /= count)
+      values.push_back(terms[rest % count]);
   }
   return Tensor::Of(type, {rows, 3}, values);
 }
@@ -206,17 +224,18 @@ Tensor ManyTerms(DType type, Random& random) {
 }
 
 void TestAccumulations(DType type, const Tensor& x, BoundCounts& counts) {
-  const char* const bodies[] = {"y[i] = sum[k](x[i, k])", "y[i] = sum[k](x[i, k] * z[k])", "y[i] = prod[k](x[i, k])",
-                                "y[i] = sum[k](exp(z[k]) * x[i, k])", "y[i] = prod[k](x[i, k] * z[k])",
-                                "y[i]: T[N] += x[i, k]", "y[i]: T[N] *= x[i, k]", "y[i]: T[N] max= x[i, k] * z[k]",
-                                "y[i] = max[k](x[i, k])", "y[i] = argmax[k](x[i, k] * z[k])",
-                                "y[i] = argmin[k](x[i, k])",
-                                // What is not known for a log of 0 stays so.
-                                "y[i] = argmax[k](log(abs(x[i, k])))", "y[i]: i32[N] += i32(log(abs(x[i, k])))",
-                                "y[i] = sum[k](where(x[i, k] > 0.0, 1, i32(log(abs(x[i, k])))))",
-                                "y[i] = any[k](x[i, k] < z[k] * 3.0)", "y[i] = sum[k](i32(x[i, k] > exp(z[k])))"};
+  const char* const bodies[] = {
+      "y[i] = sum[k](x[i, k])", "y[i] = sum[k](x[i, k] * z[k])", "y[i] = prod[k](x[i, k])",
+      "y[i] = sum[k](exp(z[k]) * x[i, k])", "y[i] = prod[k](x[i, k] * z[k])",
+      "y[i]: T[N] += x[i, k]", "y[i]: T[N] *= x[i, k]", "y[i]: T[N] max= x[i, k] * z[k]",
+      "y[i] = max[k](x[i, k])", "y[i] = argmax[k](x[i, k] * z[k])", "y[i] = argmin[k](x[i, k])",
+      // What is not known for a log of 0 stays so.
+      "y[i] = argmax[k](log(abs(x[i, k])))", "y[i]: i32[N] += i32(log(abs(x[i, k])))",
+      "y[i] = sum[k](where(x[i, k] > 0.0, 1, i32(log(abs(x[i, k])))))",
+      "y[i] = any[k](x[i, k] < z[k] * 3.0)", "y[i] = sum[k](i32(x[i, k] > exp(z[k])))"};
   std::vector<double> factors;
-  for (int64_t k = 0; k < x.shape()[1]; ++k) factors.push_back(k % 3 == 0 ? 1 : k % 3 == 1 ? 1.5 : -1.1);
+  for (int64_t k = 0; k < x.shape()[1]; ++k)
+    factors.push_back(k % 3 == 0 ? 1 : k % 3 == 1 ? 1.5 : -1.1);
   const Tensor z = Tensor::Of(type, {x.shape()[1]}, factors);
   for (const char* body : bodies) {
     const std::string text = absl::StrCat("op f(x: T[N, K], z: T[K]) -> (y) { ", body, " }");
@@ -275,23 +294,29 @@ TEST(FastJudge, FollowsIndicesMadeOfFloats) {
   FastJudge judge = JudgeOf(
       "op f(x: f32[N], t: f32[M]) -> (y, b) { k[i] = i64(x[i]); y[i] = t[k[i] | 7]; b[i] = k[i] + k[k[i]] }");
   const Tensor x = Tensor::Of<float>({4}, {1.5, 0, NAN, 2}), t = Tensor::Of<float>({2}, {5, 6});
-  const Tensor y = Tensor::Of<float>({4}, {6, 5, 5, 7}), b = Tensor::Of(DType::kI64, {4}, {1, 1, 1, 2});
-  const FastVerdict verdict = *judge.Judge({{{"x", x.view()}, {"t", t.view()}}, {}, {}}, {y.view(), b.view()});
+  const Tensor y = Tensor::Of<float>({4}, {6, 5, 5, 7}),
+               b = Tensor::Of(DType::kI64, {4}, {1, 1, 1, 2});
+  const FastVerdict verdict =
+      *judge.Judge({{{"x", x.view()}, {"t", t.view()}}, {}, {}}, {y.view(), b.view()});
   EXPECT_EQ(verdict.results[0].open, std::vector<int64_t>({2}));
   EXPECT_EQ(verdict.results[1].open, std::vector<int64_t>({2, 3}));
 }
 
 TEST(FastJudge, KnowsFills) {
-  FastJudge judge = JudgeOf("op f(x: f32[N]; $p: f32, $q: bool) -> (y, z, c, d) { y[i] = x[i + 1 | $p] where i < N;"
-                            " z[i] = x[i + 1 | 7] where i < N; a[i] = exp(x[i]) > 2.0;"
-                            " c[i] = a[i + 1 | $q] where i < N; d[i] = a[i + 1] where i < N }");
+  FastJudge judge = JudgeOf(
+      "op f(x: f32[N]; $p: f32, $q: bool) -> (y, z, c, d) { y[i] = x[i + 1 | $p] where i < N;"
+      " z[i] = x[i + 1 | 7] where i < N; a[i] = exp(x[i]) > 2.0;"
+      " c[i] = a[i + 1 | $q] where i < N; d[i] = a[i + 1] where i < N }");
   const Tensor x = Tensor::Of<float>({3}, {0, 1, 0.5});
   RunInputs inputs{{{"x", x.view()}}, {}, {}};
   for (bool q : {false, true}) {
     inputs.params = {{"$p", Scalar::Of(DType::kF32, -3.5f)}, {"$q", Scalar::Of(DType::kBool, q)}};
-    const Tensor y = Tensor::Of<float>({3}, {1, 0.5, -3.5}), z = Tensor::Of<float>({3}, {1, 0.5, 7});
-    const Tensor c = Tensor::Of(DType::kBool, {3}, {1, 0, q ? 1.0 : 0.0}), d = Tensor::Of(DType::kBool, {3}, {1, 0, 0});
-    const absl::StatusOr<FastVerdict> verdict = judge.Judge(inputs, {y.view(), z.view(), c.view(), d.view()});
+    const Tensor y = Tensor::Of<float>({3}, {1, 0.5, -3.5}),
+                 z = Tensor::Of<float>({3}, {1, 0.5, 7});
+    const Tensor c = Tensor::Of(DType::kBool, {3}, {1, 0, q ? 1.0 : 0.0}),
+                 d = Tensor::Of(DType::kBool, {3}, {1, 0, 0});
+    const absl::StatusOr<FastVerdict> verdict =
+        judge.Judge(inputs, {y.view(), z.view(), c.view(), d.view()});
     ASSERT_TRUE(verdict.ok()) << verdict.status();
     EXPECT_TRUE(verdict->AllAccepted());
   }
@@ -301,7 +326,8 @@ TEST(FastJudge, ServesManySizes) {
   FastJudge judge = JudgeOf("op f(x: f32[N, K]) -> (y) { y[i] = sum[k](x[i, k]) }");
   for (int64_t n : {3, 0, 17, 3}) {
     const Tensor x = *Tensor::Create(DType::kF32, {n, 5}), y = *Tensor::Create(DType::kF32, {n});
-    const absl::StatusOr<FastVerdict> verdict = judge.Judge({{{"x", x.view()}}, {}, {}}, {y.view()});
+    const absl::StatusOr<FastVerdict> verdict =
+        judge.Judge({{{"x", x.view()}}, {}, {}}, {y.view()});
     ASSERT_TRUE(verdict.ok()) << verdict.status();
     EXPECT_EQ(verdict->results[0].accepted, n);
   }
@@ -311,9 +337,11 @@ TEST(FastJudge, NamesWhatDoesNotFit) {
   FastJudge judge = JudgeOf("op f(x: f32[N]) -> (y) { y[i] = -x[i] }");
   const Tensor x = Tensor::Of<float>({2}, {1, 2}), wide = Tensor::Of(DType::kF64, {2}, {1, 2});
   const RunInputs inputs{{{"x", x.view()}}, {}, {}};
-  EXPECT_EQ(judge.Judge(inputs, {wide.view()}).status().message(), "op f: result y is f64[2], want f32[2]");
+  EXPECT_EQ(judge.Judge(inputs, {wide.view()}).status().message(),
+            "op f: result y is f64[2], want f32[2]");
   EXPECT_EQ(judge.Judge(inputs, {}).status().message(), "op f has 1 result, not 0");
-  EXPECT_TRUE(absl::IsInvalidArgument(judge.Judge({{{"z", x.view()}}, {}, {}}, {x.view()}).status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(judge.Judge({{{"z", x.view()}}, {}, {}}, {x.view()}).status()));
 }
 
 TEST(FastJudge, SaysWhatHasNoBounds) {

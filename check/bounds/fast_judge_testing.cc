@@ -16,7 +16,8 @@ bool IsKnown(double low, double high) {
   return std::isfinite(low) && std::isfinite(high) && ordered;
 }
 
-std::string OutsideText(const ReferenceTensor& want, const Tensor& low, const Tensor& high, BoundCounts& counts) {
+std::string OutsideText(const ReferenceTensor& want, const Tensor& low, const Tensor& high,
+                        BoundCounts& counts) {
   for (size_t i = 0; i < want.elements.size(); ++i) {
     const double l = low.values<double>()[i], h = high.values<double>()[i];
     ++counts.elements;
@@ -27,7 +28,8 @@ std::string OutsideText(const ReferenceTensor& want, const Tensor& low, const Te
       const Scalar value = Scalar::Float(want.type, end);
       if (value.ToDouble() == end && Encloses(want.elements[i], value)) continue;
       return absl::StrCat("at ", i, ": [", LiteralText(Scalar::Float(DType::kF64, l)), ", ",
-                          LiteralText(Scalar::Float(DType::kF64, h)), "] is not within ", ToString(want.elements[i]));
+                          LiteralText(Scalar::Float(DType::kF64, h)), "] is not within ",
+                          ToString(want.elements[i]));
     }
   }
   return "";
@@ -36,11 +38,13 @@ std::string OutsideText(const ReferenceTensor& want, const Tensor& low, const Te
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const BoundCounts& counts) {
-  return out << counts.runs << " runs, " << counts.refused << " refused, of " << counts.elements << " elements "
-             << counts.known << " known, " << counts.wide << " as more than one value";
+  return out << counts.runs << " runs, " << counts.refused << " refused, of " << counts.elements
+             << " elements " << counts.known << " known, " << counts.wide
+             << " as more than one value";
 }
 
-std::string BoundsViolation(const Op& op, const RunInputs& inputs, FastJudge& judge, BoundCounts& counts) {
+std::string BoundsViolation(const Op& op, const RunInputs& inputs, FastJudge& judge,
+                            BoundCounts& counts) {
   InterpreterOptions options;
   options.max_steps = 10000000;
   const auto want = InterpretReference(Lower(op), inputs, options);
@@ -51,10 +55,12 @@ std::string BoundsViolation(const Op& op, const RunInputs& inputs, FastJudge& ju
     // The oracle refuses an index that a set does not decide.
     const bool undecided = !want.ok() && absl::StrContains(want.status().message(), "undecided");
     if (want.ok() == bounds.ok() || undecided) return "";
-    return absl::StrCat("the oracle: ", want.status().ToString(), ", the judge: ", bounds.status().ToString());
+    return absl::StrCat("the oracle: ", want.status().ToString(),
+                        ", the judge: ", bounds.status().ToString());
   }
   for (size_t i = 0; i < want->size(); ++i) {
-    const std::string text = OutsideText((*want)[i], (*bounds)[2 * i], (*bounds)[2 * i + 1], counts);
+    const std::string text =
+        OutsideText((*want)[i], (*bounds)[2 * i], (*bounds)[2 * i + 1], counts);
     if (!text.empty()) return absl::StrCat("result ", op.results[i].name, " ", text);
   }
   return "";

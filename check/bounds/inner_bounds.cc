@@ -26,7 +26,8 @@ void MarkDeciding(const Graph& graph, std::vector<bool>& decides) {
     const NodeId id{i};
     if (const Map* map = graph.As<Map>(id)) {
       for (size_t j = 0; j < map->args.size(); ++j) {
-        const OperandUse use = UseOf(map->op, graph.type(map->args.back()), graph.type(id), static_cast<int>(j));
+        const OperandUse use =
+            UseOf(map->op, graph.type(map->args.back()), graph.type(id), static_cast<int>(j));
         if (use.steps || (use.passes && decides[i])) decides[map->args[j].value] = true;
       }
     }
@@ -62,7 +63,8 @@ std::vector<bool> Deciding(const Graph& graph) {
 
 class InnerBoundsWalk {
  public:
-  explicit InnerBoundsWalk(const Op& op) : op_(op), bounds_(op), graph_(bounds_.graph), f64_(bounds_.graph) {}
+  explicit InnerBoundsWalk(const Op& op)
+      : op_(op), bounds_(op), graph_(bounds_.graph), f64_(bounds_.graph) {}
 
   absl::StatusOr<Op> Run() {
     const std::vector<bool> live = Reachable(op_.graph, op_.ResultNodes());
@@ -84,7 +86,9 @@ class InnerBoundsWalk {
 
  private:
   void Refuse(absl::string_view what) {
-    if (status_.ok()) status_ = absl::UnimplementedError(absl::StrCat("op ", op_.name, ": no inner bounds: ", what));
+    if (status_.ok())
+      status_ =
+          absl::UnimplementedError(absl::StrCat("op ", op_.name, ": no inner bounds: ", what));
   }
 
   // ---- One case per micro-op
@@ -99,10 +103,13 @@ class InnerBoundsWalk {
       InnerSet operator()(const Param&) const { return self.Exact(id); }
       InnerSet operator()(const Constant&) const { return self.Exact(id); }
       InnerSet operator()(const Index& n) const {
-        return IntegerSet{self.graph_.AddIndex(self.Mapped(n.expr), node.shape), self.KnownIndex(n.expr, node.shape)};
+        return IntegerSet{self.graph_.AddIndex(self.Mapped(n.expr), node.shape),
+                          self.KnownIndex(n.expr, node.shape)};
       }
       InnerSet operator()(const Reindex& n) const { return self.Moved(n, node.shape); }
-      InnerSet operator()(const Map& n) const { return self.Row(n, node.type, self.decides_[id.value]); }
+      InnerSet operator()(const Map& n) const {
+        return self.Row(n, node.type, self.decides_[id.value]);
+      }
       InnerSet operator()(const Reduce& n) const { return self.Reduced(n); }
       InnerSet operator()(const Scatter& n) const { return self.Scattered(n, node.shape); }
       InnerSet operator()(const Carry& n) const { return self.Carried(n, node); }
@@ -114,7 +121,9 @@ class InnerBoundsWalk {
   // The ends at earlier steps are carries of their own.
   InnerSet Carried(const Carry& carry, const Node& node) {
     if (!IsFloat(node.type)) Refuse("a recurrence of integers or bools");
-    const auto end = [&] { return graph_.AddCarry(DType::kF64, node.shape, carry.axis, carry.backward); };
+    const auto end = [&] {
+      return graph_.AddCarry(DType::kF64, node.shape, carry.axis, carry.backward);
+    };
     if (node.type == DType::kF64) return PointSet(end());
     const NodeId low = end();
     return FloatSet{low, end(), /*rounded=*/true};
@@ -126,15 +135,18 @@ class InnerBoundsWalk {
     for (size_t k = 0; k < recurrence.carries.size(); ++k) {
       const FloatSet& carry = absl::get<FloatSet>(sets_[recurrence.carries[k].value]);
       const NodeId body = recurrence.bodies[k];
-      const FloatSet ends = RoundedSet(f64_, op_.graph.type(body), absl::get<FloatSet>(sets_[body.value]));
+      const FloatSet ends =
+          RoundedSet(f64_, op_.graph.type(body), absl::get<FloatSet>(sets_[body.value]));
       equations.push_back({carry.low, ends.low});
       if (!carry.IsPoint()) equations.push_back({carry.high, ends.high});
     }
     Settler settler(graph_, std::move(equations));
     const auto settle = [&](NodeId x) { return x.valid() ? settler.Settle(x) : x; };
     const InnerSet& set = sets_[recurrence.x.value];
-    if (const auto* x = absl::get_if<FloatSet>(&set)) return FloatSet{settle(x->low), settle(x->high), x->rounded};
-    if (const auto* x = absl::get_if<IntegerSet>(&set)) return IntegerSet{settle(x->value), settle(x->known)};
+    if (const auto* x = absl::get_if<FloatSet>(&set))
+      return FloatSet{settle(x->low), settle(x->high), x->rounded};
+    if (const auto* x = absl::get_if<IntegerSet>(&set))
+      return IntegerSet{settle(x->value), settle(x->known)};
     const TruthSet& x = absl::get<TruthSet>(set);
     return TruthSet{settle(x.may_be_true), settle(x.may_be_false), x.exclusive};
   }
@@ -150,7 +162,8 @@ class InnerBoundsWalk {
     std::vector<InnerSet> args;
     for (NodeId arg : map.args) args.push_back(sets_[arg.value]);
     if (map.op == ScalarOp::kDiv && !decides) {
-      return InnerQuotient(f64_, target, absl::get<FloatSet>(args[0]), absl::get<FloatSet>(args[1]));
+      return InnerQuotient(f64_, target, absl::get<FloatSet>(args[0]),
+                           absl::get<FloatSet>(args[1]));
     }
     return InnerRow(f64_, map.op, graph_.type(map.args.back()), target, args);
   }
@@ -172,7 +185,8 @@ class InnerBoundsWalk {
     return mapped;
   }
 
-  // Where everything that the index loads is known, over the axes of `shape`; not valid: everywhere.
+  // Where everything that the index loads is known, over the axes of `shape`; not
+  // valid: everywhere.
   NodeId KnownIndex(IndexId e, const Shape& shape) {
     std::vector<IndexNode> loads;
     VisitIndex(graph_.pool(), e, [&](IndexId, const IndexNode& node) {
@@ -180,7 +194,8 @@ class InnerBoundsWalk {
     });
     NodeId known;
     for (const IndexNode& load : loads) {
-      const NodeId own = graph_.AddReindex(Looked(load.value).known, shape, Mapped(load.args), Truth(true));
+      const NodeId own =
+          graph_.AddReindex(Looked(load.value).known, shape, Mapped(load.args), Truth(true));
       known = KnownBoth(f64_, known, own);
     }
     return known;
@@ -202,21 +217,25 @@ class InnerBoundsWalk {
     if (const auto* x = absl::get_if<FloatSet>(&set)) {
       return FloatSet{f64_.OnlyWhere(known, x->low), f64_.OnlyWhere(known, x->high), x->rounded};
     }
-    if (const auto* x = absl::get_if<IntegerSet>(&set)) return IntegerSet{x->value, KnownBoth(f64_, x->known, known)};
+    if (const auto* x = absl::get_if<IntegerSet>(&set))
+      return IntegerSet{x->value, KnownBoth(f64_, x->known, known)};
     const TruthSet& x = absl::get<TruthSet>(set);
     return TruthSet{f64_.And(x.may_be_true, known), f64_.And(x.may_be_false, known), x.exclusive};
   }
 
   InnerSet Moved(const Reindex& reindex, const Shape& shape) {
     const IndexList place = Mapped(reindex.place), conditions = Mapped(reindex.conditions);
-    const auto move = [&](NodeId x, NodeId fill) { return graph_.AddReindex(x, shape, place, fill, conditions); };
+    const auto move = [&](NodeId x, NodeId fill) {
+      return graph_.AddReindex(x, shape, place, fill, conditions);
+    };
     struct Visitor {
       InnerBoundsWalk& self;
       NodeId fill;
       Move move;
       InnerSet operator()(const FloatSet& x) const { return self.MovedFloat(x, fill, move); }
       InnerSet operator()(const IntegerSet& x) const {
-        return IntegerSet{move(x.value, fill), x.known.valid() ? move(x.known, self.Truth(true)) : NodeId()};
+        return IntegerSet{move(x.value, fill),
+                          x.known.valid() ? move(x.known, self.Truth(true)) : NodeId()};
       }
       InnerSet operator()(const TruthSet& x) const { return self.MovedTruth(x, fill, move); }
     };
@@ -239,7 +258,8 @@ class InnerBoundsWalk {
   // A fill is a constant or a $param of the operand's type, so a $param that is cast is chosen.
   InnerSet FilledWithParam(const FloatSet& x, NodeId fill, Move move) {
     const NodeId inside = Inside(x.low, move);
-    const NodeId wide = graph_.AddSplat(graph_.AddCast(fill, DType::kF64), Shape(graph_.shape(inside)));
+    const NodeId wide =
+        graph_.AddSplat(graph_.AddCast(fill, DType::kF64), Shape(graph_.shape(inside)));
     const auto filled = [&](NodeId end) { return f64_.Where(inside, move(end, NodeId()), wide); };
     return FloatSet{filled(x.low), filled(x.high), x.rounded};
   }
@@ -249,7 +269,8 @@ class InnerBoundsWalk {
     if (IsDecided(f64_, x)) return DecidedSet(f64_, may_be_true);
     const NodeId inside = Inside(x.may_be_false, move);
     const NodeId filled = f64_.Not(graph_.AddSplat(fill, Shape(graph_.shape(inside))));
-    return TruthSet{may_be_true, f64_.Where(inside, move(x.may_be_false, Truth(false)), filled), x.exclusive};
+    return TruthSet{may_be_true, f64_.Where(inside, move(x.may_be_false, Truth(false)), filled),
+                    x.exclusive};
   }
 
   // ---- Accumulations
@@ -261,37 +282,46 @@ class InnerBoundsWalk {
       return graph_.AddReduce(op, x, axes);
     };
     const InnerSet& set = sets_[reduce.x.value];
-    if (const auto* x = absl::get_if<TruthSet>(&set)) return ReducedTruth(reduce.op, *x, accumulate);
-    if (const auto* x = absl::get_if<IntegerSet>(&set)) return ReducedInteger(reduce.op, *x, accumulate);
+    if (const auto* x = absl::get_if<TruthSet>(&set))
+      return ReducedTruth(reduce.op, *x, accumulate);
+    if (const auto* x = absl::get_if<IntegerSet>(&set))
+      return ReducedInteger(reduce.op, *x, accumulate);
     const FloatSet& x = absl::get<FloatSet>(set);
     const DType type = graph_.type(reduce.x);
     if (!IsArg(reduce.op)) return InnerAccumulation(f64_, reduce.op, type, x, accumulate);
     // Members' extreme is a candidate of the oracle.
     const NodeId member = RoundedSet(f64_, type, x).low;
-    return IntegerSet{accumulate(reduce.op, member), accumulate(ReduceOp::kAll, f64_.IsNumber(member))};
+    return IntegerSet{accumulate(reduce.op, member),
+                      accumulate(ReduceOp::kAll, f64_.IsNumber(member))};
   }
 
   static InnerSet ReducedTruth(ReduceOp op, const TruthSet& x, Accumulate accumulate) {
     const ReduceOp opposite = op == ReduceOp::kAny ? ReduceOp::kAll : ReduceOp::kAny;
-    return TruthSet{accumulate(op, x.may_be_true), accumulate(opposite, x.may_be_false), x.exclusive};
+    return TruthSet{accumulate(op, x.may_be_true), accumulate(opposite, x.may_be_false),
+                    x.exclusive};
   }
 
   static InnerSet ReducedInteger(ReduceOp op, const IntegerSet& x, Accumulate accumulate) {
-    return IntegerSet{accumulate(op, x.value), x.known.valid() ? accumulate(ReduceOp::kAll, x.known) : NodeId()};
+    return IntegerSet{accumulate(op, x.value),
+                      x.known.valid() ? accumulate(ReduceOp::kAll, x.known) : NodeId()};
   }
 
   InnerSet Scattered(const Scatter& scatter, const Shape& shape) {
     for (IndexId e : scatter.place) {
-      if (KnownIndex(e, graph_.shape(scatter.x)).valid()) Refuse("a place to store to was made of a float");
+      if (KnownIndex(e, graph_.shape(scatter.x)).valid())
+        Refuse("a place to store to was made of a float");
     }
     const IndexList place = Mapped(scatter.place);
-    const auto accumulate = [&](ReduceOp op, NodeId x) { return graph_.AddScatter(op, x, shape, place); };
+    const auto accumulate = [&](ReduceOp op, NodeId x) {
+      return graph_.AddScatter(op, x, shape, place);
+    };
     const InnerSet& set = sets_[scatter.x.value];
     if (const auto* x = absl::get_if<FloatSet>(&set)) {
       return InnerAccumulation(f64_, scatter.op, graph_.type(scatter.x), *x, accumulate);
     }
     const IntegerSet& x = absl::get<IntegerSet>(set);
-    return IntegerSet{accumulate(scatter.op, x.value), x.known.valid() ? AllKnown(x.known, accumulate) : NodeId()};
+    return IntegerSet{accumulate(scatter.op, x.value),
+                      x.known.valid() ? AllKnown(x.known, accumulate) : NodeId()};
   }
 
   // Whatever is accumulated into an element is; bools are not scattered.
@@ -322,7 +352,8 @@ class InnerBoundsWalk {
   FloatSet IntegerEnds(const IntegerSet& x, DType type) {
     const NodeId wide = graph_.AddCast(x.value, DType::kF64);
     NodeId known = x.known;
-    if (ByteSize(type) == 8) known = KnownBoth(f64_, known, f64_.Apply(ScalarOp::kLt, f64_.Abs(wide), 0x1p53));
+    if (ByteSize(type) == 8)
+      known = KnownBoth(f64_, known, f64_.Apply(ScalarOp::kLt, f64_.Abs(wide), 0x1p53));
     return PointSet(known.valid() ? f64_.OnlyWhere(known, wide) : wide);
   }
 

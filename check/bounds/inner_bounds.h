@@ -21,7 +21,8 @@ namespace nestor {
 
 // The arguments, $params and checks are op's. Its result i has two: 2i is its low ends, 2i + 1
 // its high ends. Unimplemented, saying which, where a result is f64, where the place of a scatter
-// loads an integer that was made of a float, and where a step reads integers or bools of an earlier one.
+// loads an integer that was made of a float, and where a step reads integers or bools of
+// an earlier one.
 absl::StatusOr<Op> InnerBounds(const Op& op);
 
 }  // namespace nestor

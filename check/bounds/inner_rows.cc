@@ -54,20 +54,24 @@ FloatSet TruthAsFloat(Doubles& f64, const TruthSet& x) {
   if (IsDecided(f64, x)) return PointSet(value);
   const NodeId any = f64.Or(x.may_be_true, x.may_be_false);
   if (x.exclusive) return PointSet(f64.OnlyWhere(any, value));
-  return {f64.OnlyWhere(any, f64.Where(x.may_be_false, 0, 1)), f64.OnlyWhere(any, f64.Where(x.may_be_true, 1, 0)),
-          true};
+  return {f64.OnlyWhere(any, f64.Where(x.may_be_false, 0, 1)),
+          f64.OnlyWhere(any, f64.Where(x.may_be_true, 1, 0)), true};
 }
 
 TruthSet Both(Doubles& f64, const TruthSet& a, const TruthSet& b) {
-  return {f64.And(a.may_be_true, b.may_be_true), f64.Or(a.may_be_false, b.may_be_false), a.exclusive && b.exclusive};
+  return {f64.And(a.may_be_true, b.may_be_true), f64.Or(a.may_be_false, b.may_be_false),
+          a.exclusive && b.exclusive};
 }
 
 TruthSet Opposite(const TruthSet& x) { return {x.may_be_false, x.may_be_true, x.exclusive}; }
 
 TruthSet Same(Doubles& f64, const TruthSet& a, const TruthSet& b) {
-  const auto either = [&](NodeId x, NodeId y, NodeId u, NodeId v) { return f64.Or(f64.And(x, y), f64.And(u, v)); };
+  const auto either = [&](NodeId x, NodeId y, NodeId u, NodeId v) {
+    return f64.Or(f64.And(x, y), f64.And(u, v));
+  };
   return {either(a.may_be_true, b.may_be_true, a.may_be_false, b.may_be_false),
-          either(a.may_be_true, b.may_be_false, a.may_be_false, b.may_be_true), a.exclusive && b.exclusive};
+          either(a.may_be_true, b.may_be_false, a.may_be_false, b.may_be_true),
+          a.exclusive && b.exclusive};
 }
 
 InnerSet OnTruths(Doubles& f64, ScalarOp op, DType target, Args args) {
@@ -122,15 +126,17 @@ FloatSet Magnitude(Doubles& f64, const FloatSet& x) {
 // Whether f64 rounded the sum of a and b. An error is a multiple of the last place of either,
 // so it shows in what is left of the sum without the other.
 NodeId IsExactSum(Doubles& f64, NodeId a, NodeId b, NodeId sum) {
-  return f64.And(f64.Apply(ScalarOp::kEq, f64.Sub(sum, a), b), f64.Apply(ScalarOp::kEq, f64.Sub(sum, b), a));
+  return f64.And(f64.Apply(ScalarOp::kEq, f64.Sub(sum, a), b),
+                 f64.Apply(ScalarOp::kEq, f64.Sub(sum, b), a));
 }
 
 // Ties of the type are frequent among exact sums, so these do not move.
 FloatSet Sum(Doubles& f64, DType type, const FloatSet& a, const FloatSet& b) {
   const NodeId low = f64.Add(a.low, b.low), high = f64.Add(a.high, b.high);
   if (a.rounded && b.rounded) return RoundedSet(f64, type, {low, high});
-  return RoundedSet(f64, type, {f64.Where(IsExactSum(f64, a.low, b.low, low), low, f64.Up(low, 2)),
-                                f64.Where(IsExactSum(f64, a.high, b.high, high), high, f64.Down(high, 2))});
+  return RoundedSet(f64, type,
+                    {f64.Where(IsExactSum(f64, a.low, b.low, low), low, f64.Up(low, 2)),
+                     f64.Where(IsExactSum(f64, a.high, b.high, high), high, f64.Down(high, 2))});
 }
 
 // The distinct ends of a set.
@@ -164,7 +170,8 @@ FloatSet Product(Doubles& f64, DType type, const FloatSet& a, const FloatSet& b)
   const bool same = a.low == b.low && a.high == b.high;
   const FloatSet exact = same ? Square(f64, a) : AtCorners(f64, a, b, multiply);
   if (type == DType::kF64) return PointSet(exact.low);
-  return {f64.Min(exact.low, f64.Nearest(type, exact.low)), f64.Max(exact.high, f64.Nearest(type, exact.high))};
+  return {f64.Min(exact.low, f64.Nearest(type, exact.low)),
+          f64.Max(exact.high, f64.Nearest(type, exact.high))};
 }
 
 FloatSet Quotient(Doubles& f64, DType type, const FloatSet& a, const FloatSet& b) {
@@ -175,8 +182,9 @@ FloatSet Quotient(Doubles& f64, DType type, const FloatSet& a, const FloatSet& b
 
 FloatSet MultiplyAdd(Doubles& f64, DType type, Floats args) {
   const auto at = [&](NodeId addend) {
-    return AtCorners(f64, args[0], args[1],
-                     [&](NodeId x, NodeId y) { return f64.graph().AddMap(ScalarOp::kFma, {x, y, addend}); });
+    return AtCorners(f64, args[0], args[1], [&](NodeId x, NodeId y) {
+      return f64.graph().AddMap(ScalarOp::kFma, {x, y, addend});
+    });
   };
   return Inner(f64, type, at(args[2].low).low, at(args[2].high).high);
 }
@@ -189,10 +197,13 @@ FloatSet Scaled(Doubles& f64, DType type, const FloatSet& a, const FloatSet& b) 
 }
 
 TruthSet Less(Doubles& f64, const FloatSet& a, const FloatSet& b) {
-  return {f64.Apply(ScalarOp::kLt, a.low, b.high), f64.Apply(ScalarOp::kGe, a.high, b.low), a.IsPoint() && b.IsPoint()};
+  return {f64.Apply(ScalarOp::kLt, a.low, b.high), f64.Apply(ScalarOp::kGe, a.high, b.low),
+          a.IsPoint() && b.IsPoint()};
 }
 
-TruthSet LessOrEqual(Doubles& f64, const FloatSet& a, const FloatSet& b) { return Opposite(Less(f64, b, a)); }
+TruthSet LessOrEqual(Doubles& f64, const FloatSet& a, const FloatSet& b) {
+  return Opposite(Less(f64, b, a));
+}
 
 TruthSet Equal(Doubles& f64, const FloatSet& a, const FloatSet& b) {
   return Both(f64, LessOrEqual(f64, a, b), LessOrEqual(f64, b, a));
@@ -210,18 +221,20 @@ InnerSet FloatCast(Doubles& f64, DType operand, DType target, const FloatSet& x)
   if (!IsFloat(target)) return IntegerSet{f64.graph().AddCast(x.low, target), f64.IsNumber(x.low)};
   if (target == DType::kF64) return PointSet(x.low);
   // From f64 into 16 bits in one rounding.
-  if (operand == DType::kF64) return PointSet(f64.graph().AddCast(f64.graph().AddCast(x.low, target), DType::kF64));
+  if (operand == DType::kF64)
+    return PointSet(f64.graph().AddCast(f64.graph().AddCast(x.low, target), DType::kF64));
   return RoundedSet(f64, target, {x.low, x.high});
 }
 
 IntegerSet FloatBits(Doubles& f64, DType operand, const FloatSet& x) {
-  return {f64.graph().AddMap(ScalarOp::kToBits, {f64.graph().AddCast(x.low, operand)}), f64.IsNumber(x.low)};
+  return {f64.graph().AddMap(ScalarOp::kToBits, {f64.graph().AddCast(x.low, operand)}),
+          f64.IsNumber(x.low)};
 }
 
 // Rows that the oracle applies to unrounded operands.
 bool PassesUnrounded(ScalarOp op, DType operand, DType target) {
-  return op == ScalarOp::kAdd || op == ScalarOp::kSub || op == ScalarOp::kNeg || op == ScalarOp::kCopy ||
-         (op == ScalarOp::kCast && HoldsProducts(target, operand));
+  return op == ScalarOp::kAdd || op == ScalarOp::kSub || op == ScalarOp::kNeg ||
+         op == ScalarOp::kCopy || (op == ScalarOp::kCast && HoldsProducts(target, operand));
 }
 
 InnerSet PrimitiveOnFloats(Doubles& f64, ScalarOp op, DType operand, DType target, Floats args) {
@@ -230,7 +243,10 @@ InnerSet PrimitiveOnFloats(Doubles& f64, ScalarOp op, DType operand, DType targe
     case ScalarOp::kNeg: return Negated(f64, a);
     case ScalarOp::kCopy: return a;
     case ScalarOp::kAbs: return Magnitude(f64, a);
-    case ScalarOp::kSign: case ScalarOp::kFloor: case ScalarOp::kCeil: case ScalarOp::kRound:
+    case ScalarOp::kSign:
+    case ScalarOp::kFloor:
+    case ScalarOp::kCeil:
+    case ScalarOp::kRound:
     case ScalarOp::kTrunc: return AtEnds(f64, op, a);
     case ScalarOp::kSqrt: {
       const FloatSet root = AtEnds(f64, op, a);
@@ -287,7 +303,8 @@ InnerSet OnBody(Doubles& f64, ScalarOp op, DType type, Args args) {
   for (int i = 0; i < graph.size(); ++i) {
     const NodeId id{i};
     if (!live[i]) continue;
-    if (const Constant* constant = graph.As<Constant>(id)) sets[i] = ConstantSet(f64, constant->value, like);
+    if (const Constant* constant = graph.As<Constant>(id))
+      sets[i] = ConstantSet(f64, constant->value, like);
     const Map* map = graph.As<Map>(id);
     if (map == nullptr) continue;
     std::vector<InnerSet> operands;
@@ -316,15 +333,18 @@ NodeId ChosenEnd(Doubles& f64, const TruthSet& c, NodeId a, NodeId b) {
   return f64.Where(c.may_be_true, a, IsDecided(f64, c) ? b : f64.OnlyWhere(c.may_be_false, b));
 }
 
-FloatSet ChosenFloat(Doubles& f64, DType type, const TruthSet& c, const FloatSet& a, const FloatSet& b) {
+FloatSet ChosenFloat(Doubles& f64, DType type, const TruthSet& c, const FloatSet& a,
+                     const FloatSet& b) {
   const NodeId low = ChosenEnd(f64, c, a.low, b.low), high = ChosenEnd(f64, c, a.high, b.high);
   // An f64's set is any of its members.
   if (c.exclusive || type == DType::kF64) return {low, high, a.rounded && b.rounded};
   const NodeId both = f64.And(c.may_be_true, c.may_be_false);
-  return {f64.Where(both, f64.Min(a.low, b.low), low), f64.Where(both, f64.Max(a.high, b.high), high)};
+  return {f64.Where(both, f64.Min(a.low, b.low), low),
+          f64.Where(both, f64.Max(a.high, b.high), high)};
 }
 
-IntegerSet ChosenInteger(Doubles& f64, const TruthSet& c, const IntegerSet& a, const IntegerSet& b) {
+IntegerSet ChosenInteger(Doubles& f64, const TruthSet& c, const IntegerSet& a,
+                         const IntegerSet& b) {
   const NodeId value = f64.Where(c.may_be_true, a.value, b.value);
   if (IsDecided(f64, c) && !a.known.valid() && !b.known.valid()) return {value, NodeId()};
   const NodeId all = f64.Truth(true, value);
@@ -348,9 +368,12 @@ NodeId KnownBoth(Doubles& f64, NodeId a, NodeId b) {
   return b.valid() ? f64.And(a, b) : a;
 }
 
-InnerSet InnerChoice(Doubles& f64, DType type, const TruthSet& condition, const InnerSet& a, const InnerSet& b) {
-  if (const auto* x = absl::get_if<FloatSet>(&a)) return ChosenFloat(f64, type, condition, *x, absl::get<FloatSet>(b));
-  if (const auto* x = absl::get_if<IntegerSet>(&a)) return ChosenInteger(f64, condition, *x, absl::get<IntegerSet>(b));
+InnerSet InnerChoice(Doubles& f64, DType type, const TruthSet& condition, const InnerSet& a,
+                     const InnerSet& b) {
+  if (const auto* x = absl::get_if<FloatSet>(&a))
+    return ChosenFloat(f64, type, condition, *x, absl::get<FloatSet>(b));
+  if (const auto* x = absl::get_if<IntegerSet>(&a))
+    return ChosenInteger(f64, condition, *x, absl::get<IntegerSet>(b));
   return ChosenTruth(f64, condition, absl::get<TruthSet>(a), absl::get<TruthSet>(b));
 }
 
@@ -364,9 +387,11 @@ FloatSet InnerQuotient(Doubles& f64, DType type, const FloatSet& a, const FloatS
 }
 
 InnerSet InnerRow(Doubles& f64, ScalarOp op, DType operand, DType target, Args args) {
-  if (op == ScalarOp::kSelect) return InnerChoice(f64, operand, absl::get<TruthSet>(args[0]), args[1], args[2]);
+  if (op == ScalarOp::kSelect)
+    return InnerChoice(f64, operand, absl::get<TruthSet>(args[0]), args[1], args[2]);
   if (operand == DType::kBool) return OnTruths(f64, op, target, args);
-  return IsFloat(operand) ? OnFloats(f64, op, operand, target, args) : OnIntegers(f64, op, target, args);
+  return IsFloat(operand) ? OnFloats(f64, op, operand, target, args)
+                          : OnIntegers(f64, op, target, args);
 }
 
 }  // namespace nestor

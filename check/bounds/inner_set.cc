@@ -17,20 +17,25 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // low and high are a float's set; see the header.
 NodeId IsProper(Doubles& f64, NodeId low, NodeId high) {
   const NodeId finite = f64.Apply(ScalarOp::kLt, f64.Sub(high, low), kInfinity);
-  return f64.And(f64.Apply(ScalarOp::kLe, low, high), f64.Or(finite, f64.Apply(ScalarOp::kEq, low, high)));
+  return f64.And(f64.Apply(ScalarOp::kLe, low, high),
+                 f64.Or(finite, f64.Apply(ScalarOp::kEq, low, high)));
 }
 
 }  // namespace
 
 NodeId Doubles::Number(double value, NodeId x) {
-  return graph_.AddSplat(graph_.AddConstant(Scalar::Float(DType::kF64, value)), Shape(graph_.shape(x)));
+  return graph_.AddSplat(graph_.AddConstant(Scalar::Float(DType::kF64, value)),
+                         Shape(graph_.shape(x)));
 }
 
 NodeId Doubles::Truth(bool value, NodeId x) {
-  return graph_.AddSplat(graph_.AddConstant(Scalar::Of(DType::kBool, value)), Shape(graph_.shape(x)));
+  return graph_.AddSplat(graph_.AddConstant(Scalar::Of(DType::kBool, value)),
+                         Shape(graph_.shape(x)));
 }
 
-NodeId Doubles::OnlyWhere(NodeId condition, NodeId x) { return Where(condition, x, Number(kNaN, x)); }
+NodeId Doubles::OnlyWhere(NodeId condition, NodeId x) {
+  return Where(condition, x, Number(kNaN, x));
+}
 
 NodeId Doubles::Nearest(DType type, NodeId x) {
   if (type == DType::kF64) return x;
@@ -53,7 +58,8 @@ FloatSet PointSet(NodeId x) { return {x, x, true}; }
 TruthSet DecidedSet(Doubles& f64, NodeId x) { return {x, f64.Not(x), true}; }
 
 bool IsDecided(Doubles& f64, const TruthSet& x) {
-  return x.exclusive && (f64.Not(x.may_be_true) == x.may_be_false || f64.Not(x.may_be_false) == x.may_be_true);
+  return x.exclusive &&
+         (f64.Not(x.may_be_true) == x.may_be_false || f64.Not(x.may_be_false) == x.may_be_true);
 }
 
 FloatSet RoundedSet(Doubles& f64, DType type, const FloatSet& x) {

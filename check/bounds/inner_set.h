@@ -66,7 +66,9 @@ class Doubles {
   NodeId And(NodeId a, NodeId b) { return Apply(ScalarOp::kAnd, a, b); }
   NodeId Or(NodeId a, NodeId b) { return Apply(ScalarOp::kOr, a, b); }
   NodeId Not(NodeId a) { return Apply(ScalarOp::kNot, a); }
-  NodeId Where(NodeId condition, NodeId a, NodeId b) { return graph_.AddMap(ScalarOp::kSelect, {condition, a, b}); }
+  NodeId Where(NodeId condition, NodeId a, NodeId b) {
+    return graph_.AddMap(ScalarOp::kSelect, {condition, a, b});
+  }
   NodeId Where(NodeId condition, double a, double b) {
     return Where(condition, Number(a, condition), Number(b, condition));
   }

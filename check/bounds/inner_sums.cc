@@ -57,15 +57,20 @@ struct Terms {
 
 // REQUIRES: x is a point.
 Terms CountPoints(Doubles& f64, const FloatSet& x, NodeId bound, Accumulate accumulate) {
-  const NodeId count = accumulate(ReduceOp::kSum, f64.Where(f64.Apply(ScalarOp::kNe, x.low, 0), 1, 0));
+  const NodeId count =
+      accumulate(ReduceOp::kSum, f64.Where(f64.Apply(ScalarOp::kNe, x.low, 0), 1, 0));
   const NodeId grid = accumulate(ReduceOp::kMin, LastBit(f64, x.low));
   return {count, f64.Apply(ScalarOp::kLt, f64.Mul(grid, std::ldexp(1.0, kPrecision)), bound)};
 }
 
-NodeId IsNoValue(Doubles& f64, NodeId x) { return f64.Apply(ScalarOp::kNe, f64.Nearest(DType::kF32, x), x); }
+NodeId IsNoValue(Doubles& f64, NodeId x) {
+  return f64.Apply(ScalarOp::kNe, f64.Nearest(DType::kF32, x), x);
+}
 
-Terms CountSets(Doubles& f64, const FloatSet& x, NodeId positive, NodeId high, Accumulate accumulate) {
-  const NodeId changes = f64.Or(f64.Apply(ScalarOp::kGt, x.high, 0), f64.Apply(ScalarOp::kLt, x.low, 0));
+Terms CountSets(Doubles& f64, const FloatSet& x, NodeId positive, NodeId high,
+                Accumulate accumulate) {
+  const NodeId changes =
+      f64.Or(f64.Apply(ScalarOp::kGt, x.high, 0), f64.Apply(ScalarOp::kLt, x.low, 0));
   const NodeId units = f64.Where(f64.Apply(ScalarOp::kLt, x.low, x.high), 1 + 0x1p-27, 1);
   const NodeId sum = accumulate(ReduceOp::kSum, f64.Where(changes, units, f64.Number(0, units)));
   const NodeId count = f64.Apply(ScalarOp::kFloor, sum);
@@ -85,7 +90,8 @@ FloatSet Sum(Doubles& f64, const FloatSet& x, Accumulate accumulate) {
   const NodeId bound = f64.Max(positive, f64.Sub(positive, high));
   const Terms terms = x.IsPoint() ? CountPoints(f64, x, bound, accumulate)
                                   : CountSets(f64, x, positive, high, accumulate);
-  const NodeId error = f64.Where(terms.evidence, Error(f64, terms.count, bound), f64.Number(0, bound));
+  const NodeId error =
+      f64.Where(terms.evidence, Error(f64, terms.count, bound), f64.Number(0, bound));
   return RoundedSet(f64, DType::kF32, {f64.Sub(low, error), f64.Add(high, error)});
 }
 
@@ -102,7 +108,8 @@ FloatSet ProductOf(Doubles& f64, const FloatSet& x, Accumulate accumulate) {
 
 }  // namespace
 
-FloatSet InnerAccumulation(Doubles& f64, ReduceOp op, DType type, const FloatSet& x, Accumulate accumulate) {
+FloatSet InnerAccumulation(Doubles& f64, ReduceOp op, DType type, const FloatSet& x,
+                           Accumulate accumulate) {
   // An f64's set is what its accumulation gives.
   if (type == DType::kF64) return PointSet(accumulate(op, x.low));
   const bool sum = op == ReduceOp::kSum;

@@ -14,7 +14,8 @@ using Accumulate = absl::FunctionRef<NodeId(ReduceOp op, NodeId x)>;
 
 // The set of what accumulating members of `x` gives, in any order: a subset of what the oracle
 // gives (interp/reference_sum.h). `type` is x's type, a float type; op is sum, prod, max or min.
-FloatSet InnerAccumulation(Doubles& f64, ReduceOp op, DType type, const FloatSet& x, Accumulate accumulate);
+FloatSet InnerAccumulation(Doubles& f64, ReduceOp op, DType type, const FloatSet& x,
+                           Accumulate accumulate);
 
 }  // namespace nestor
 

@@ -19,8 +19,10 @@ constexpr int kSlack = 8;
 // At most the ulp of f32 at y: the power of two in y's exponent, by its bits.
 NodeId UlpAtMost(Doubles& f64, NodeId y) {
   Graph& graph = f64.graph();
-  const NodeId bits = f64.Apply(ScalarOp::kToBits, f64.Mul(f64.Abs(y), 1 - std::ldexp(kSlack, -52)));
-  const NodeId exponent = graph.AddSplat(graph.AddConstant(Scalar::I64(int64_t{0x7ff} << 52)), Shape(graph.shape(y)));
+  const NodeId bits =
+      f64.Apply(ScalarOp::kToBits, f64.Mul(f64.Abs(y), 1 - std::ldexp(kSlack, -52)));
+  const NodeId exponent =
+      graph.AddSplat(graph.AddConstant(Scalar::I64(int64_t{0x7ff} << 52)), Shape(graph.shape(y)));
   const NodeId power = f64.Apply(ScalarOp::kFromBits, f64.And(bits, exponent));
   return f64.Max(f64.Mul(power, 0x1p-23), 0x1p-149);
 }
@@ -29,7 +31,8 @@ NodeId UlpAtMost(Doubles& f64, NodeId y) {
 NodeId Widened(Doubles& f64, NodeId y, int ulps, bool downwards) {
   const double step = ulps <= 1 ? 0.5 * ulps : ulps - 1;
   const NodeId error = f64.Mul(UlpAtMost(f64, y), step);
-  const NodeId moved = downwards ? f64.Sub(f64.Up(y, kSlack), error) : f64.Add(f64.Down(y, kSlack), error);
+  const NodeId moved =
+      downwards ? f64.Sub(f64.Up(y, kSlack), error) : f64.Add(f64.Down(y, kSlack), error);
   const NodeId crosses = f64.Apply(downwards ? ScalarOp::kGt : ScalarOp::kLt, y, 0);
   const NodeId held = downwards ? f64.Max(moved, 0.0) : f64.Min(moved, -0.0);
   return f64.Where(f64.Apply(ScalarOp::kEq, y, 0), y, f64.Where(crosses, held, moved));
@@ -40,7 +43,8 @@ FloatSet AtCorners(Doubles& f64, ScalarOp op, absl::Span<const FloatSet> args) {
   FloatSet hull;
   for (size_t corner = 0; corner < size_t{1} << args.size(); ++corner) {
     NodeList place;
-    for (size_t i = 0; i < args.size(); ++i) place.push_back(corner >> i & 1 ? args[i].high : args[i].low);
+    for (size_t i = 0; i < args.size(); ++i)
+      place.push_back(corner >> i & 1 ? args[i].high : args[i].low);
     const NodeId value = f64.graph().AddMap(op, place);
     hull.low = hull.low.valid() && hull.low != value ? f64.Min(hull.low, value) : value;
     hull.high = hull.high.valid() && hull.high != value ? f64.Max(hull.high, value) : value;
@@ -59,7 +63,8 @@ FloatSet OneWhereExact(Doubles& f64, absl::Span<const FloatSet> args, const Floa
 
 }  // namespace
 
-FloatSet InnerTranscendental(Doubles& f64, ScalarOp op, DType type, absl::Span<const FloatSet> args) {
+FloatSet InnerTranscendental(Doubles& f64, ScalarOp op, DType type,
+                             absl::Span<const FloatSet> args) {
   if (type == DType::kF64) {
     NodeList values;
     for (const FloatSet& arg : args) values.push_back(arg.low);
@@ -67,7 +72,8 @@ FloatSet InnerTranscendental(Doubles& f64, ScalarOp op, DType type, absl::Span<c
   }
   const FloatSet exact = AtCorners(f64, op, args);
   const int ulps = Row(op).ulp32;
-  const FloatSet widened{Widened(f64, exact.low, ulps, true), Widened(f64, exact.high, ulps, false)};
+  const FloatSet widened{Widened(f64, exact.low, ulps, true),
+                         Widened(f64, exact.high, ulps, false)};
   return RoundedSet(f64, type, op == ScalarOp::kPow ? OneWhereExact(f64, args, widened) : widened);
 }
 

@@ -23,7 +23,8 @@ class PointMaker {
   // The index of each point along an axis of `lists`, groups and their own axes. Its values are in
   // range, so arithmetic on them does what it does on the index that they stand for.
   IndexId AddPointIndex(absl::string_view name, const Shape& lists, int axis) {
-    const NodeId input = graph_.AddInput(name, DType::kI64, {lists[0], lists[static_cast<size_t>(axis)]});
+    const NodeId input =
+        graph_.AddInput(name, DType::kI64, {lists[0], lists[static_cast<size_t>(axis)]});
     points_.push_back(input);
     return pool().Load(input.value, {pool().Var(0), pool().Var(axis)});
   }
@@ -37,7 +38,8 @@ class PointMaker {
     const auto known = made_.find(key);
     if (known != made_.end()) return known->second;
     const Node copy = graph_[node];  // the graph grows
-    const NodeId made = absl::visit([&](const auto& op) { return Make(op, node, copy, shape, place); }, copy.op);
+    const NodeId made =
+        absl::visit([&](const auto& op) { return Make(op, node, copy, shape, place); }, copy.op);
     made_.emplace(key, made);
     return made;
   }
@@ -68,26 +70,30 @@ class PointMaker {
   NodeId Make(const Scatter&, NodeId id, const Node&, const Shape& shape, const IndexList& place) {
     return graph_.AddReindex(id, shape, place);
   }
-  NodeId Make(const Recurrence&, NodeId id, const Node&, const Shape& shape, const IndexList& place) {
+  NodeId Make(const Recurrence&, NodeId id, const Node&, const Shape& shape,
+              const IndexList& place) {
     return graph_.AddReindex(id, shape, place);
   }
   NodeId Make(const Carry&, NodeId id, const Node&, const Shape&, const IndexList&) {
     NESTOR_CHECK(false, absl::StrCat("node ", id.value, " is a carry outside of its recurrence"));
   }
-  NodeId Make(const Map& map, NodeId, const Node& node, const Shape& shape, const IndexList& place) {
+  NodeId Make(const Map& map, NodeId, const Node& node, const Shape& shape,
+              const IndexList& place) {
     if (map.tag != 0) return At(map.args[0], shape, place);
     NodeList args;
     for (NodeId arg : map.args) args.push_back(At(arg, shape, place));
     return graph_.AddMap(map.op, args, node.type);
   }
-  NodeId Make(const Reduce& reduce, NodeId id, const Node&, const Shape& shape, const IndexList& place) {
+  NodeId Make(const Reduce& reduce, NodeId id, const Node&, const Shape& shape,
+              const IndexList& place) {
     const std::vector<int64_t> used = VarsOf(place);
     if (used.size() < shape.size()) return Spread(id, used, shape, place);
     Shape inner = shape;
     IndexList inner_place = place;
     std::vector<int> axes;
     const Shape operand = graph_.shape(reduce.x);
-    for (size_t axis = operand.size() - static_cast<size_t>(reduce.count); axis < operand.size(); ++axis) {
+    for (size_t axis = operand.size() - static_cast<size_t>(reduce.count); axis < operand.size();
+         ++axis) {
       axes.push_back(static_cast<int>(inner.size()));
       inner_place.push_back(pool().Var(static_cast<int64_t>(inner.size())));
       inner.push_back(operand[axis]);
@@ -104,7 +110,8 @@ class PointMaker {
 
   // What `node` is at a place that depends on the axes `used` alone: computed over these, and
   // the same along the others.
-  NodeId Spread(NodeId node, const std::vector<int64_t>& used, const Shape& shape, const IndexList& place) {
+  NodeId Spread(NodeId node, const std::vector<int64_t>& used, const Shape& shape,
+                const IndexList& place) {
     Shape kept;
     IndexList numbered(shape.size(), pool().Const(0)), spread;
     for (int64_t axis : used) {
@@ -115,8 +122,10 @@ class PointMaker {
     return graph_.AddReindex(At(node, kept, Moved(place, numbered)), shape, spread);
   }
 
-  NodeId Make(const Reindex& reindex, NodeId, const Node& node, const Shape& shape, const IndexList& place) {
-    const IndexList moved = Moved(reindex.place, place), conditions = Moved(reindex.conditions, place);
+  NodeId Make(const Reindex& reindex, NodeId, const Node& node, const Shape& shape,
+              const IndexList& place) {
+    const IndexList moved = Moved(reindex.place, place),
+                    conditions = Moved(reindex.conditions, place);
     if (IsWhole(reindex.x)) {
       return graph_.AddReindex(reindex.x, shape, moved, reindex.fill, conditions);
     }
@@ -128,13 +137,14 @@ class PointMaker {
 
   // Not computed at single places.
   bool IsWhole(NodeId x) const {
-    return graph_.As<Input>(x) != nullptr || graph_.As<Scatter>(x) != nullptr || graph_.As<Recurrence>(x) != nullptr;
+    return graph_.As<Input>(x) != nullptr || graph_.As<Scatter>(x) != nullptr ||
+           graph_.As<Recurrence>(x) != nullptr;
   }
 
   // Whether the gathered place lies in the operand and the conditions hold; invalid where it
   // always does and they do.
-  NodeId Inside(const Reindex& reindex, const Shape& own, const IndexList& moved, const IndexList& conditions,
-                const Shape& shape) {
+  NodeId Inside(const Reindex& reindex, const Shape& own, const IndexList& moved,
+                const IndexList& conditions, const Shape& shape) {
     NodeId inside;
     const auto add = [&](IndexId condition) {
       const NodeId value = ConditionOf(condition, shape);
@@ -204,10 +214,12 @@ class PointMaker {
     if (node.kind == IndexKind::kLoad) {
       RefuseBeyondI64(node);
       const IndexList place(node.args.begin(), node.args.end());
-      return graph_.AddCast(graph_.AddReindex(NodeId{static_cast<int32_t>(node.value)}, shape, place), DType::kI64);
+      return graph_.AddCast(
+          graph_.AddReindex(NodeId{static_cast<int32_t>(node.value)}, shape, place), DType::kI64);
     }
     RefuseArithmetic(node);
-    return graph_.AddMap(OpOf(node.kind), {ValueOf(node.args[0], shape), ValueOf(node.args[1], shape)});
+    return graph_.AddMap(OpOf(node.kind),
+                         {ValueOf(node.args[0], shape), ValueOf(node.args[1], shape)});
   }
 
   NodeId ConditionOf(IndexId e, const Shape& shape) {
@@ -215,9 +227,12 @@ class PointMaker {
     if (node.kind == IndexKind::kConst) {
       return graph_.AddSplat(graph_.AddConstant(Scalar::Of(DType::kBool, node.value != 0)), shape);
     }
-    if (node.kind == IndexKind::kNot) return graph_.AddMap(ScalarOp::kNot, {ConditionOf(node.args[0], shape)});
+    if (node.kind == IndexKind::kNot)
+      return graph_.AddMap(ScalarOp::kNot, {ConditionOf(node.args[0], shape)});
     const bool joins = node.kind == IndexKind::kAnd || node.kind == IndexKind::kOr;
-    const auto operand = [&](IndexId arg) { return joins ? ConditionOf(arg, shape) : ValueOf(arg, shape); };
+    const auto operand = [&](IndexId arg) {
+      return joins ? ConditionOf(arg, shape) : ValueOf(arg, shape);
+    };
     return graph_.AddMap(OpOf(node.kind), {operand(node.args[0]), operand(node.args[1])});
   }
 
@@ -233,7 +248,8 @@ class PointMaker {
     for (IndexId arg : node.args) {
       VisitIndex(pool(), arg, [&](IndexId, const IndexNode& inner) {
         if (inner.kind != IndexKind::kLoad || IsPointIndex(inner)) return;
-        status_ = absl::UnimplementedError("an index is computed from a gathered number, in what is gathered");
+        status_ = absl::UnimplementedError(
+            "an index is computed from a gathered number, in what is gathered");
       });
     }
   }
@@ -285,10 +301,12 @@ absl::StatusOr<PointOp> MakePointOp(const Op& op) {
       points.dim_names.back().push_back(absl::StrCat("along_axis_", axis, "_of_", result.name));
     }
     Shape lists;
-    for (const std::string& name : points.dim_names.back()) lists.push_back(graph.pool().Symbol(name));
+    for (const std::string& name : points.dim_names.back())
+      lists.push_back(graph.pool().Symbol(name));
     IndexList place;
     for (int axis = 0; axis < rank; ++axis) {
-      const std::string name = FreshArgument(points.op, absl::StrCat("axis_", axis, "_of_", result.name));
+      const std::string name =
+          FreshArgument(points.op, absl::StrCat("axis_", axis, "_of_", result.name));
       place.push_back(maker.AddPointIndex(name, lists, axis + 1));
       const Shape shape = {lists[0], lists[static_cast<size_t>(axis) + 1]};
       points.op.args.push_back({name, DType::kI64, shape, false, maker.LastPointIndex()});
@@ -328,14 +346,16 @@ std::vector<int64_t> NumbersOf(const PointGroups& groups, const Dims& shape) {
     Dims index(shape.size(), 0);
     do {
       int64_t row = 0;
-      for (size_t axis = 0; axis < last; ++axis) row += at(group, axis, index[axis]) * strides[axis];
+      for (size_t axis = 0; axis < last; ++axis)
+        row += at(group, axis, index[axis]) * strides[axis];
       for (int64_t i = 0; i < groups.along[last]; ++i) numbers.push_back(row + at(group, last, i));
     } while (NextIndex(outer, absl::MakeSpan(index)));
   }
   return numbers;
 }
 
-PointInputs AddPoints(const PointOp& points, const RunInputs& inputs, absl::Span<const PointGroups> groups) {
+PointInputs AddPoints(const PointOp& points, const RunInputs& inputs,
+                      absl::Span<const PointGroups> groups) {
   PointInputs added{inputs, {}};
   std::vector<std::string> names;
   for (size_t r = 0; r < groups.size(); ++r) {
@@ -344,12 +364,14 @@ PointInputs AddPoints(const PointOp& points, const RunInputs& inputs, absl::Span
     added.inputs.dims[dims[0]] = groups[r].count;
     for (size_t axis = 0; axis + 1 < dims.size(); ++axis) {
       added.inputs.dims[dims[axis + 1]] = groups[r].along[axis];
-      added.indices.push_back(Tensor::Create(DType::kI64, {groups[r].count, groups[r].along[axis]}).value());
+      added.indices.push_back(
+          Tensor::Create(DType::kI64, {groups[r].count, groups[r].along[axis]}).value());
       absl::c_copy(groups[r].indices[axis], added.indices.back().values<int64_t>().begin());
       names.push_back(points.index_names[r][axis]);
     }
   }
-  for (size_t i = 0; i < names.size(); ++i) added.inputs.tensors[names[i]] = added.indices[i].view();
+  for (size_t i = 0; i < names.size(); ++i)
+    added.inputs.tensors[names[i]] = added.indices[i].view();
   return added;
 }
 

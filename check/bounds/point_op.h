@@ -15,8 +15,9 @@
 namespace nestor {
 
 // Has the arguments, $params and results' names of `op`; each result has an axis of groups, and
-// one for each of its own, along which a group has a list of indices; but a result of rank 0 stays as
-// it is. The lists are given by one more argument for each axis of a result, i64 of groups x indices.
+// one for each of its own, along which a group has a list of indices; but a result of rank 0
+// stays as it is. The lists are given by one more argument for each axis of a result, i64 of
+// groups x indices.
 struct PointOp {
   Op op;
   // By result and axis: the names of those arguments.
@@ -37,7 +38,7 @@ absl::StatusOr<PointOp> MakePointOp(const Op& op);
 // each axis.
 struct PointGroups {
   int64_t count = 0;
-  Dims along;  // by axis: how many indices each group has
+  Dims along;                                 // by axis: how many indices each group has
   std::vector<std::vector<int64_t>> indices;  // by axis: those of the first group, of the second ..
 };
 
@@ -51,7 +52,8 @@ struct PointInputs {
   RunInputs inputs;
   std::vector<Tensor> indices;
 };
-PointInputs AddPoints(const PointOp& points, const RunInputs& inputs, absl::Span<const PointGroups> groups);
+PointInputs AddPoints(const PointOp& points, const RunInputs& inputs,
+                      absl::Span<const PointGroups> groups);
 
 }  // namespace nestor
 

@@ -26,8 +26,10 @@ loop::Program Stripped(const Op& op) {
 }
 
 bool SameEnclosure(const Enclosure& a, const Enclosure& b) {
-  const bool same_finite = (!a.HasFinite() && !b.HasFinite()) || (a.low == b.low && a.high == b.high);
-  return same_finite && a.nan == b.nan && a.plus_infinity == b.plus_infinity && a.minus_infinity == b.minus_infinity;
+  const bool same_finite =
+      (!a.HasFinite() && !b.HasFinite()) || (a.low == b.low && a.high == b.high);
+  return same_finite && a.nan == b.nan && a.plus_infinity == b.plus_infinity &&
+         a.minus_infinity == b.minus_infinity;
 }
 
 struct Counts {
@@ -50,7 +52,8 @@ PointGroups Scattered(const Dims& shape) {
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     groups.along.push_back(shape[axis] == 0 ? 0 : static_cast<int64_t>(axis) + 2);
     groups.indices.emplace_back();
-    for (int64_t i = 0; i < 3 * groups.along[axis]; ++i) groups.indices[axis].push_back(5 * i % shape[axis]);
+    for (int64_t i = 0; i < 3 * groups.along[axis]; ++i)
+      groups.indices[axis].push_back(5 * i % shape[axis]);
   }
   return groups;
 }
@@ -64,13 +67,15 @@ Scalar ElementOf(const Tensor& tensor, int64_t i) {
   return Load(tensor.type(), static_cast<const char*>(tensor.data()) + i * ByteSize(tensor.type()));
 }
 
-void CompareAt(const PointOp& points, const std::vector<PointGroups>& groups, const RunInputs& inputs,
-               const Whole& whole, absl::string_view what, Counts& counts) {
+void CompareAt(const PointOp& points, const std::vector<PointGroups>& groups,
+               const RunInputs& inputs, const Whole& whole, absl::string_view what,
+               Counts& counts) {
   const PointInputs given = AddPoints(points, inputs, groups);
   const loop::Program program = Stripped(points.op);
   const auto enclosures = InterpretReference(program, given.inputs);
   const auto bits = Interpret(program, given.inputs);
-  ASSERT_TRUE(enclosures.ok() && bits.ok()) << what << ": " << enclosures.status() << "\n" << PrintOp(points.op);
+  ASSERT_TRUE(enclosures.ok() && bits.ok()) << what << ": " << enclosures.status() << "\n"
+                                            << PrintOp(points.op);
   for (size_t r = 0; r < groups.size(); ++r) {
     const std::vector<int64_t> numbers = NumbersOf(groups[r], whole.bits[r].shape());
     ASSERT_EQ((*enclosures)[r].elements.size(), numbers.size()) << what;
@@ -79,8 +84,10 @@ void CompareAt(const PointOp& points, const std::vector<PointGroups>& groups, co
       const Enclosure& want = whole.enclosures[r].elements[static_cast<size_t>(numbers[p])];
       ASSERT_TRUE(SameEnclosure(want, (*enclosures)[r].elements[p]))
           << what << " element " << numbers[p] << ": " << ToString(want) << " against "
-          << ToString((*enclosures)[r].elements[p]) << "\n" << PrintOp(points.op);
-      ASSERT_EQ(ElementOf(whole.bits[r], numbers[p]), ElementOf((*bits)[r], static_cast<int64_t>(p)))
+          << ToString((*enclosures)[r].elements[p]) << "\n"
+          << PrintOp(points.op);
+      ASSERT_EQ(ElementOf(whole.bits[r], numbers[p]),
+                ElementOf((*bits)[r], static_cast<int64_t>(p)))
           << what << " element " << numbers[p];
     }
   }
@@ -109,7 +116,8 @@ void Compare(const Op& op, const RunInputs& inputs, absl::string_view what, Coun
   const auto whole_bits = Interpret(Stripped(op), inputs);
   ASSERT_TRUE(whole_bits.ok());
   ++counts.compared;
-  for (const auto& groups : ways) CompareAt(*made, groups, inputs, {*whole, *whole_bits}, what, counts);
+  for (const auto& groups : ways)
+    CompareAt(*made, groups, inputs, {*whole, *whole_bits}, what, counts);
 }
 
 TEST(PointOp, RandomProgramsAndTheirGradients) {
@@ -130,7 +138,8 @@ TEST(PointOp, RandomProgramsAndTheirGradients) {
     const RandomInputsResult drawn = RandomInputs(gradient->op, seed, few);
     Compare(gradient->op, drawn.inputs, absl::StrCat("gradient of ", seed), counts);
   }
-  std::cout << counts.compared << " compared, " << counts.refused << " refused, " << counts.elements << " elements\n";
+  std::cout << counts.compared << " compared, " << counts.refused << " refused, " << counts.elements
+            << " elements\n";
   EXPECT_GT(counts.compared, static_cast<int>(programs / 2));
 }
 
@@ -149,7 +158,8 @@ TEST(PointOp, MacroOpsAndTheirGradients) {
       Compare(gradient->op, drawn.inputs, absl::StrCat("gradient of ", name), counts);
     }
   }
-  std::cout << counts.compared << " compared, " << counts.refused << " refused, " << counts.elements << " elements\n";
+  std::cout << counts.compared << " compared, " << counts.refused << " refused, " << counts.elements
+            << " elements\n";
   EXPECT_GT(counts.compared, 60);
 }
 

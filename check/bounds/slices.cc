@@ -1,5 +1,5 @@
-// A dimension is separable where each access goes along its axes by one loop index, which nothing else
-// uses: then what is computed at each of its indices is the same expression of the slices
+// A dimension is separable where each access goes along its axes by one loop index, which nothing
+// else uses: then what is computed at each of its indices is the same expression of the slices
 // there. Entry points: SeparableDimensions, SliceInputs.
 #include "check/bounds/slices.h"
 
@@ -16,10 +16,12 @@ namespace {
 // Looks at each use of one dimension.
 class SeparableUse {
  public:
-  SeparableUse(const Op& op, IndexId dimension) : graph_(op.graph), pool_(op.graph.pool()), dimension_(dimension) {
+  SeparableUse(const Op& op, IndexId dimension)
+      : graph_(op.graph), pool_(op.graph.pool()), dimension_(dimension) {
     const std::vector<bool> live = Reachable(graph_, op.ResultNodes());
     for (const Argument& arg : op.args) IsWhole(arg.shape);
-    for (const Equality& equality : op.equalities) IsUnused(equality.left), IsUnused(equality.right);
+    for (const Equality& equality : op.equalities)
+      IsUnused(equality.left), IsUnused(equality.right);
     for (const RangeCheck& check : op.range_checks) IsUnused(check.value);
     for (int i = 0; i < graph_.size(); ++i) {
       if (!live[static_cast<size_t>(i)]) continue;
@@ -76,7 +78,8 @@ class SeparableUse {
   }
   void LookAt(const Reduce& reduce, const Shape& shape) {
     const Shape operand = graph_.shape(reduce.x);
-    for (size_t axis = shape.size(); axis < operand.size(); ++axis) holds_ = holds_ && operand[axis] != dimension_;
+    for (size_t axis = shape.size(); axis < operand.size(); ++axis)
+      holds_ = holds_ && operand[axis] != dimension_;
   }
   void LookAt(const Carry& carry, const Shape& shape) {
     holds_ = holds_ && shape[static_cast<size_t>(carry.axis)] != dimension_;
@@ -112,10 +115,12 @@ Tensor Sliced(const TensorView& view, const std::vector<const std::vector<int64_
   do {
     int64_t offset = 0;
     for (size_t axis = 0; axis < axes.size(); ++axis) {
-      const int64_t at = axes[axis] == nullptr ? index[axis] : (*axes[axis])[static_cast<size_t>(index[axis])];
+      const int64_t at =
+          axes[axis] == nullptr ? index[axis] : (*axes[axis])[static_cast<size_t>(index[axis])];
       offset += at * view.strides[axis];
     }
-    std::memcpy(to, static_cast<const char*>(view.data) + offset * size, static_cast<size_t>(length * size));
+    std::memcpy(to, static_cast<const char*>(view.data) + offset * size,
+                static_cast<size_t>(length * size));
     to += length * size;
   } while (NextIndex(outer, absl::MakeSpan(index)));
   return slice;
@@ -132,11 +137,14 @@ std::vector<std::string> SeparableDimensions(const Op& op) {
   return names;
 }
 
-std::vector<const std::vector<int64_t>*> SlicedAxes(const Op& op, const Shape& shape, const Slices& slices) {
+std::vector<const std::vector<int64_t>*> SlicedAxes(const Op& op, const Shape& shape,
+                                                    const Slices& slices) {
   const IndexPool& pool = op.graph.pool();
   std::vector<const std::vector<int64_t>*> axes;
   for (IndexId extent : shape) {
-    const auto slice = pool[extent].kind == IndexKind::kSymbol ? slices.find(pool.SymbolName(extent)) : slices.end();
+    const auto slice = pool[extent].kind == IndexKind::kSymbol
+                           ? slices.find(pool.SymbolName(extent))
+                           : slices.end();
     axes.push_back(slice == slices.end() ? nullptr : &slice->second);
   }
   return axes;

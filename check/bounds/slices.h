@@ -31,7 +31,8 @@ struct SlicedInputs {
 SlicedInputs SliceInputs(const Op& op, const RunInputs& inputs, const Slices& slices);
 
 // By axis of `shape`, of an argument or result: the indices that are kept, or null: all.
-std::vector<const std::vector<int64_t>*> SlicedAxes(const Op& op, const Shape& shape, const Slices& slices);
+std::vector<const std::vector<int64_t>*> SlicedAxes(const Op& op, const Shape& shape,
+                                                    const Slices& slices);
 
 }  // namespace nestor
 

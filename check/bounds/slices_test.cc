@@ -1,5 +1,5 @@
-// What an op gives on slices of its arguments is the slices of what it gives on the whole, with the same
-// bits and enclosures: of every macro op, its gradient and random programs.
+// What an op gives on slices of its arguments is the slices of what it gives on the whole, with the
+// same bits and enclosures: of every macro op, its gradient and random programs.
 #include "check/bounds/slices.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,8 @@ Slices Some(const std::vector<std::string>& names, const Binding& binding) {
 }
 
 // The row-major number in the whole of the p-th element of a slice.
-int64_t NumberInWhole(int64_t p, const Dims& whole, const std::vector<const std::vector<int64_t>*>& axes) {
+int64_t NumberInWhole(int64_t p, const Dims& whole,
+                      const std::vector<const std::vector<int64_t>*>& axes) {
   Dims shape = whole;
   for (size_t axis = 0; axis < axes.size(); ++axis) {
     if (axes[axis] != nullptr) shape[axis] = static_cast<int64_t>(axes[axis]->size());
@@ -47,8 +48,10 @@ int64_t NumberInWhole(int64_t p, const Dims& whole, const std::vector<const std:
 }
 
 bool SameEnclosure(const Enclosure& a, const Enclosure& b) {
-  const bool same_finite = (!a.HasFinite() && !b.HasFinite()) || (a.low == b.low && a.high == b.high);
-  return same_finite && a.nan == b.nan && a.plus_infinity == b.plus_infinity && a.minus_infinity == b.minus_infinity;
+  const bool same_finite =
+      (!a.HasFinite() && !b.HasFinite()) || (a.low == b.low && a.high == b.high);
+  return same_finite && a.nan == b.nan && a.plus_infinity == b.plus_infinity &&
+         a.minus_infinity == b.minus_infinity;
 }
 
 // Returns how many elements were compared.
@@ -60,14 +63,17 @@ int Compare(const Op& op, const RunInputs& inputs, absl::string_view what) {
   const Slices slices = Some(names, *binding);
   const SlicedInputs sliced = SliceInputs(op, inputs, slices);
   const auto part = InterpretReference(Lower(op), sliced.inputs);
-  EXPECT_TRUE(part.ok()) << what << ": " << part.status() << "\n" << absl::StrJoin(names, ", ") << PrintOp(op);
+  EXPECT_TRUE(part.ok()) << what << ": " << part.status() << "\n"
+                         << absl::StrJoin(names, ", ") << PrintOp(op);
   int compared = 0;
   for (size_t r = 0; part.ok() && r < op.results.size(); ++r) {
     const auto axes = SlicedAxes(op, op.graph.shape(op.results[r].node), slices);
     for (size_t p = 0; p < (*part)[r].elements.size(); ++p, ++compared) {
       const int64_t number = NumberInWhole(static_cast<int64_t>(p), (*whole)[r].shape, axes);
-      EXPECT_TRUE(SameEnclosure((*whole)[r].elements[static_cast<size_t>(number)], (*part)[r].elements[p]))
-          << what << " element " << number << "\n" << absl::StrJoin(names, ", ") << PrintOp(op);
+      EXPECT_TRUE(
+          SameEnclosure((*whole)[r].elements[static_cast<size_t>(number)], (*part)[r].elements[p]))
+          << what << " element " << number << "\n"
+          << absl::StrJoin(names, ", ") << PrintOp(op);
       if (testing::Test::HasFailure()) return compared;
     }
   }
@@ -112,25 +118,35 @@ TEST(Slices, OfMacroOpsAndTheirGradients) {
   EXPECT_GT(compared, 60);
 }
 
-std::vector<std::string> Separable(absl::string_view text) { return SeparableDimensions(*ParseOp(text)); }
+std::vector<std::string> Separable(absl::string_view text) {
+  return SeparableDimensions(*ParseOp(text));
+}
 
 TEST(Slices, AreOfDimensionsThatNothingElseDependsOn) {
-  EXPECT_THAT(Separable("op f(a: f32[M, K], b: f32[K, N]) -> (c) { c[i, j] = sum[k](a[i, k]*b[k, j]) }"),
-              UnorderedElementsAre("M", "N"));
+  EXPECT_THAT(
+      Separable("op f(a: f32[M, K], b: f32[K, N]) -> (c) { c[i, j] = sum[k](a[i, k]*b[k, j]) }"),
+      UnorderedElementsAre("M", "N"));
   EXPECT_THAT(Separable("op f(x: f32[N, C]) -> (y) { y[i, j] = x[i, j] - max[k](x[i, k]) }"),
               UnorderedElementsAre("N"));
-  EXPECT_THAT(Separable("op f(x: f32[M, N]) -> (y) { y[j, i] = x[i, j] }"), UnorderedElementsAre("M", "N"));
+  EXPECT_THAT(Separable("op f(x: f32[M, N]) -> (y) { y[j, i] = x[i, j] }"),
+              UnorderedElementsAre("M", "N"));
   EXPECT_THAT(Separable("op f(x: f32[V, D], i: i64[N]) -> (y) { y[n, d] = x[i[n], d] }"),
               UnorderedElementsAre("N", "D"));
   // The index itself, a neighbour, one element for all, the extent.
-  for (const char* value : {"x[i] * f32(i)", "x[i + 1]", "x[0] + x[i]", "x[i] * f32(N)", "x[N - 1 - i]"}) {
-    EXPECT_THAT(Separable(absl::StrCat("op f(x: f32[N]) -> (y) { y[i] = ", value, " where i < N }")),
-                UnorderedElementsAre()) << value;
+  for (const char* value :
+       {"x[i] * f32(i)", "x[i + 1]", "x[0] + x[i]", "x[i] * f32(N)", "x[N - 1 - i]"}) {
+    EXPECT_THAT(
+        Separable(absl::StrCat("op f(x: f32[N]) -> (y) { y[i] = ", value, " where i < N }")),
+        UnorderedElementsAre())
+        << value;
   }
-  EXPECT_THAT(Separable("op f(x: f32[N, N]) -> (y) { y[i, j] = x[i, j] * f32(i < j) }"), UnorderedElementsAre());
-  // The place that a scatter stores to.
-  EXPECT_THAT(Separable("op f(x: f32[N], a: f32[M]) -> (y, b) { y[min(i, M)]: f32[4] += x[i]; b[j] = a[j] }"),
+  EXPECT_THAT(Separable("op f(x: f32[N, N]) -> (y) { y[i, j] = x[i, j] * f32(i < j) }"),
               UnorderedElementsAre());
+  // The place that a scatter stores to.
+  EXPECT_THAT(
+      Separable(
+          "op f(x: f32[N], a: f32[M]) -> (y, b) { y[min(i, M)]: f32[4] += x[i]; b[j] = a[j] }"),
+      UnorderedElementsAre());
 }
 
 }  // namespace

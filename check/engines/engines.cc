@@ -72,13 +72,15 @@ std::string PassesText(const Engine& engine) {
 
 std::string ThresholdsText(const jit::CompileOptions& options) {
   const loop::ContractionTileOptions& tiles = options.schedule.contractions;
-  return absl::StrCat(options.schedule.accumulators, " accumulators, tiles ", tiles.rows, " x ", tiles.vectors,
-                      ", blocks ", tiles.sum_block, " x ", tiles.row_block, " x ", tiles.column_block,
-                      tiles.panels ? "" : " without panels", tiles.columns_outside ? ", columns outside" : "",
-                      ", strips of ", options.schedule.strips.rows, ", memory order ",
-                      options.schedule.memory_order.columns, " x ", options.schedule.memory_order.rows,
-                      ", sums in pieces of ", options.schedule.parallel_sums.least_steps,
-                      options.prefetching_bytes ? ", prefetching" : "", options.streaming_bytes ? ", streaming" : "");
+  return absl::StrCat(
+      options.schedule.accumulators, " accumulators, tiles ", tiles.rows, " x ", tiles.vectors,
+      ", blocks ", tiles.sum_block, " x ", tiles.row_block, " x ", tiles.column_block,
+      tiles.panels ? "" : " without panels", tiles.columns_outside ? ", columns outside" : "",
+      ", strips of ", options.schedule.strips.rows, ", memory order ",
+      options.schedule.memory_order.columns, " x ", options.schedule.memory_order.rows,
+      ", sums in pieces of ", options.schedule.parallel_sums.least_steps,
+      options.prefetching_bytes ? ", prefetching" : "",
+      options.streaming_bytes ? ", streaming" : "");
 }
 
 absl::string_view Name(Engine::Backend backend) {
@@ -87,21 +89,27 @@ absl::string_view Name(Engine::Backend backend) {
 }
 
 std::string RunText(const Engine& engine) {
-  if (engine.backend == Engine::Backend::kInterpreter) return engine.shuffle_seed ? ", loops shuffled" : "";
-  return absl::StrCat(
-      ", ", engine.threads, engine.threads == 1 ? " thread" : engine.dealt ? " threads in turn" : " threads", ", outputs ", Name(engine.outputs),
-      engine.in_place ? ", in place" : "", engine.poison_dead ? ", dead bytes poisoned" : "",
-      engine.from_cache ? ", from a cache" : "",
-      engine.side == GuardedMemory::Side::kEnd ? ", to the end of a page" : ", from the begin of a page",
-      engine.calls > 1 ? absl::StrCat(", ", engine.calls, " calls") : "");
+  if (engine.backend == Engine::Backend::kInterpreter)
+    return engine.shuffle_seed ? ", loops shuffled" : "";
+  return absl::StrCat(", ", engine.threads,
+                      engine.threads == 1 ? " thread"
+                      : engine.dealt      ? " threads in turn"
+                                          : " threads",
+                      ", outputs ", Name(engine.outputs), engine.in_place ? ", in place" : "",
+                      engine.poison_dead ? ", dead bytes poisoned" : "",
+                      engine.from_cache ? ", from a cache" : "",
+                      engine.side == GuardedMemory::Side::kEnd ? ", to the end of a page"
+                                                               : ", from the begin of a page",
+                      engine.calls > 1 ? absl::StrCat(", ", engine.calls, " calls") : "");
 }
 
 }  // namespace
 
 std::string Describe(const Engine& engine) {
   return absl::StrCat(Name(engine.backend), ", ", jit::Name(*engine.options.isa),
-                      engine.options.mode == jit::Mode::kStrict ? " strict" : " fast", ", ", PassesText(engine),
-                      RunText(engine), " (", ThresholdsText(engine.options), ")");
+                      engine.options.mode == jit::Mode::kStrict ? " strict" : " fast", ", ",
+                      PassesText(engine), RunText(engine), " (", ThresholdsText(engine.options),
+                      ")");
 }
 
 absl::Span<const jit::Isa> AvailableSets() {
@@ -134,8 +142,9 @@ void DrawRun(Random& random, Engine& engine) {
   engine.threads = random.Chance(40) ? 2 : 1;
   engine.dealt = random.Chance(50);
   engine.side = random.Pick({GuardedMemory::Side::kEnd, GuardedMemory::Side::kBegin});
-  const Arrangement other = random.Pick({Arrangement::kTransposed, Arrangement::kEverySecond, Arrangement::kEveryThird,
-                                         Arrangement::kReversed, Arrangement::kRowsApart});
+  const Arrangement other =
+      random.Pick({Arrangement::kTransposed, Arrangement::kEverySecond, Arrangement::kEveryThird,
+                   Arrangement::kReversed, Arrangement::kRowsApart});
   engine.outputs = random.Chance(25) ? other : Arrangement::kCompact;
   engine.in_place = random.Chance(30);
   engine.poison_dead = random.Chance(30);
@@ -199,8 +208,8 @@ absl::Status RunPasses(const Engine& engine, loop::Program& program, bool& keeps
   return pipeline.Run(program, run);
 }
 
-absl::StatusOr<std::shared_ptr<const jit::Executable>> CompileInCache(const loop::Program& unfused,
-                                                                      const jit::CompileOptions& options) {
+absl::StatusOr<std::shared_ptr<const jit::Executable>> CompileInCache(
+    const loop::Program& unfused, const jit::CompileOptions& options) {
   jit::ExecutableCache cache;
   for (jit::Isa isa : AvailableSets()) {
     jit::CompileOptions other = options;
@@ -210,9 +219,9 @@ absl::StatusOr<std::shared_ptr<const jit::Executable>> CompileInCache(const loop
   return cache.Compile(unfused, options);
 }
 
-absl::StatusOr<std::shared_ptr<const jit::Executable>> CompileAlone(const Engine& engine, const loop::Program& unfused,
-                                                                    const loop::Program& program,
-                                                                    const jit::CompileOptions& options) {
+absl::StatusOr<std::shared_ptr<const jit::Executable>> CompileAlone(
+    const Engine& engine, const loop::Program& unfused, const loop::Program& program,
+    const jit::CompileOptions& options) {
   const bool whole = engine.backend == Engine::Backend::kExecutable;
   NESTOR_ASSIGN_OR_RETURN(auto executable, whole ? jit::Compile(unfused, options)
                                                  : jit::CompileScheduled(program, options));
@@ -228,7 +237,8 @@ absl::Status BuiltEngine::Compile(const loop::Program& unfused) {
   NESTOR_ASSIGN_OR_RETURN(executable_, cached ? CompileInCache(unfused, options)
                                               : CompileAlone(engine_, unfused, program_, options));
   if (executable_->options().isa != *options.isa) {
-    return absl::InternalError(absl::StrCat("what was compiled is for ", jit::Name(executable_->options().isa)));
+    return absl::InternalError(
+        absl::StrCat("what was compiled is for ", jit::Name(executable_->options().isa)));
   }
   return absl::OkStatus();
 }
@@ -241,7 +251,8 @@ absl::StatusOr<BuiltEngine> BuiltEngine::Build(const loop::Program& unfused, con
   } else {
     NESTOR_RETURN_IF_ERROR(RunPasses(engine, built.program_, built.keeps_bits_));
   }
-  if (engine.backend != Engine::Backend::kInterpreter) NESTOR_RETURN_IF_ERROR(built.Compile(unfused));
+  if (engine.backend != Engine::Backend::kInterpreter)
+    NESTOR_RETURN_IF_ERROR(built.Compile(unfused));
   return built;
 }
 
@@ -251,12 +262,15 @@ bool BuiltEngine::Fits(const RunInputs& inputs) const {
   if (engine_.backend == Engine::Backend::kExecutable) return true;
   const absl::StatusOr<Binding> binding = Bind(SignatureOf(program_), inputs);
   if (!binding.ok()) return true;  // to be refused
-  return loop::ProveNoOverflow(program_, [&](const std::string& name) { return binding->Find(name); }).ok();
+  return loop::ProveNoOverflow(program_,
+                               [&](const std::string& name) { return binding->Find(name); })
+      .ok();
 }
 
 namespace {
 
-Results InterpretWithin(const loop::Program& program, const RunInputs& inputs, absl::optional<uint64_t> shuffle_seed) {
+Results InterpretWithin(const loop::Program& program, const RunInputs& inputs,
+                        absl::optional<uint64_t> shuffle_seed) {
   InterpreterOptions options;
   options.max_steps = 10'000'000;
   options.shuffle_seed = shuffle_seed;
@@ -293,10 +307,12 @@ absl::Status BuiltEngine::CheckAllInstructions() const {
 
 absl::Status BuiltEngine::CheckAbi(const RunInputs& inputs) const {
   absl::Status status;
-  const auto check = [&](jit::Kernel::Function function, const int64_t* table, int64_t begin, int64_t end,
-                         char* private_memory) -> int64_t {
-    const auto kernel = reinterpret_cast<jit::KernelFunction>(reinterpret_cast<uintptr_t>(function));
-    const auto result = jit::CallCheckingAbi(kernel, table, begin, end, reinterpret_cast<int64_t>(private_memory));
+  const auto check = [&](jit::Kernel::Function function, const int64_t* table, int64_t begin,
+                         int64_t end, char* private_memory) -> int64_t {
+    const auto kernel =
+        reinterpret_cast<jit::KernelFunction>(reinterpret_cast<uintptr_t>(function));
+    const auto result =
+        jit::CallCheckingAbi(kernel, table, begin, end, reinterpret_cast<int64_t>(private_memory));
     if (status.ok()) status = result.status();
     return result.value_or(0);
   };
@@ -314,8 +330,8 @@ Results BuiltEngine::RunOnce(const RunInputs& inputs, const JitRunOptions& optio
   if (engine_.threads == 1 || !engine_.dealt) return RunJit(*executable_, inputs, options);
   const char* memory_of[2] = {nullptr, nullptr};
   bool shared = false;
-  const auto note = [&](jit::Kernel::Function function, const int64_t* table, int64_t begin, int64_t end,
-                        char* private_memory) -> int64_t {
+  const auto note = [&](jit::Kernel::Function function, const int64_t* table, int64_t begin,
+                        int64_t end, char* private_memory) -> int64_t {
     const int worker = Dealer().worker();
     memory_of[worker] = private_memory;
     shared |= memory_of[1 - worker] == private_memory;
@@ -349,7 +365,8 @@ Results BuiltEngine::Interpreted(const RunInputs& inputs) const {
   const auto interpret = [](const loop::Program& program, const RunInputs& given) {
     return InterpretWithin(program, given, absl::nullopt);
   };
-  return executable_ == nullptr ? interpret(program_, inputs) : ProgramAt(inputs).Interpreted(interpret);
+  return executable_ == nullptr ? interpret(program_, inputs)
+                                : ProgramAt(inputs).Interpreted(interpret);
 }
 
 std::string BuiltEngine::ProgramText(const RunInputs& inputs) const {
@@ -362,7 +379,8 @@ absl::Status CheckInstructions(const jit::Kernel& kernel, jit::Isa isa) {
     if (!fault) fault = jit::FirstUnfencedReturn(function.code);
     if (!fault) continue;
     return absl::InternalError(absl::StrCat(jit::Name(isa), ", ", function.name, ": ", *fault, "\n",
-                                            loop::ToText(kernel.program()), jit::Disassemble(kernel)));
+                                            loop::ToText(kernel.program()),
+                                            jit::Disassemble(kernel)));
   }
   return absl::OkStatus();
 }

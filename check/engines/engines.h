@@ -85,7 +85,8 @@ class BuiltEngine {
   std::string ProgramText(const RunInputs& inputs) const;
 
  private:
-  BuiltEngine(const Engine& engine, loop::Program program) : engine_(engine), program_(std::move(program)) {}
+  BuiltEngine(const Engine& engine, loop::Program program)
+      : engine_(engine), program_(std::move(program)) {}
   absl::Status Compile(const loop::Program& unfused);
   Results RunOnce(const RunInputs& inputs, const JitRunOptions& options) const;
   absl::Status CheckAllInstructions() const;

@@ -17,13 +17,15 @@ std::string ExpressionGenerator::NewArgument(absl::string_view type, const std::
 ExpressionGenerator::Value ExpressionGenerator::ValueOver(Axes axes, bool fresh) {
   std::vector<Value> fitting;
   for (const Value& value : values_) {
-    if (std::is_permutation(value.axes.begin(), value.axes.end(), axes.begin(), axes.end())) fitting.push_back(value);
+    if (std::is_permutation(value.axes.begin(), value.axes.end(), axes.begin(), axes.end()))
+      fitting.push_back(value);
   }
   if (!fresh && !fitting.empty() && random_.Chance(60)) return random_.Pick(fitting);
   random_.Shuffle(axes);
   if (has_pack_ && random_.Chance(50)) axes.insert(axes.begin(), kPack);
   Value made{NewArgument(Name(type_), Dimensions(axes)), axes};
-  if (random_.Chance(50) && std::find(axes.begin(), axes.end(), kPack) == axes.end()) values_.push_back(made);
+  if (random_.Chance(50) && std::find(axes.begin(), axes.end(), kPack) == axes.end())
+    values_.push_back(made);
   return made;
 }
 
@@ -31,7 +33,8 @@ std::string ExpressionGenerator::Access(const Axes& axes, bool fresh) {
   const Value value = ValueOver(axes, fresh);
   if (value.axes.empty()) return value.name;
   if (value.axes[0] == kPack) mentions_pack_ = true;
-  return absl::StrCat(value.name, "[", absl::StrJoin(Place(value.axes), ", "), Condition(value.axes), "]");
+  return absl::StrCat(value.name, "[", absl::StrJoin(Place(value.axes), ", "),
+                      Condition(value.axes), "]");
 }
 
 // The indices, but for one now and then that is the first or last of its axis: what does not
@@ -59,14 +62,16 @@ std::string ExpressionGenerator::Condition(const Axes& axes) {
 
 std::string ExpressionGenerator::Literal() {
   if (!IsFloat(type_)) return absl::StrCat(random_.Between(IsUnsigned(type_) ? 0 : -2, 3));
-  return random_.Pick({std::string("0.5"), std::string("2.0"), std::string("-1.25"), std::string("0.1"),
-                       std::string("3.0"), std::string("0.0"), std::string("-0.0")});
+  return random_.Pick({std::string("0.5"), std::string("2.0"), std::string("-1.25"),
+                       std::string("0.1"), std::string("3.0"), std::string("0.0"),
+                       std::string("-0.0")});
 }
 
 std::string ExpressionGenerator::Leaf(const Axes& axes) {
   const int kind = static_cast<int>(random_.Below(10));
   if (kind == 0) return absl::StrCat(Name(type_), "(", Literal(), ")");
-  if (kind == 1 && !axes.empty()) return absl::StrCat(Name(type_), "(", kAxes[random_.Pick(axes)].index, ")");
+  if (kind == 1 && !axes.empty())
+    return absl::StrCat(Name(type_), "(", kAxes[random_.Pick(axes)].index, ")");
   return Access(kind < 7 ? axes : Subset(random_, axes, 60));
 }
 

@@ -1,5 +1,5 @@
-// Draws the scalar expressions of nest programs (nest_programs.h). They read what statements have defined, and
-// arguments that are declared as expressions need them.
+// Draws the scalar expressions of nest programs (nest_programs.h). They read what statements have
+// defined, and arguments that are declared as expressions need them.
 #ifndef NESTOR_CHECK_ENGINES_EXPRESSION_GENERATOR_H_
 #define NESTOR_CHECK_ENGINES_EXPRESSION_GENERATOR_H_
 
@@ -16,22 +16,25 @@ namespace nestor {
 class ExpressionGenerator {
  public:
   // Expressions are of `type`. REQUIRES: `random` outlives this.
-  ExpressionGenerator(Random& random, DType type) : random_(random), type_(type), has_pack_(random.Chance(15)) {}
+  ExpressionGenerator(Random& random, DType type)
+      : random_(random), type_(type), has_pack_(random.Chance(15)) {}
 
   // Declares an argument and returns its name.
   std::string NewArgument(absl::string_view type, const std::string& shape);
   // The declarations: "x0: f32[M, N]".
   const std::vector<std::string>& arguments() const { return arguments_; }
-  // Expressions may read `name` from here on. REQUIRES: it is of their type and has just these axes.
+  // Expressions may read `name` from here on. REQUIRES: it is of their type and has
+  // just these axes.
   void AddValue(const std::string& name, const Axes& axes) { values_.push_back({name, axes}); }
 
-  // An access to a value over just these axes, in any order, or to a new argument, which may have a leading pack. With
-  // `fresh` it is a new argument.
+  // An access to a value over just these axes, in any order, or to a new argument, which may have a
+  // leading pack. With `fresh` it is a new argument.
   std::string Access(const Axes& axes, bool fresh = false);
   // An expression over at most these axes.
   std::string Expression(const Axes& axes, int depth);
 
-  // Whether an access has mentioned the pack since the statement began: then what it defines has that axis, too.
+  // Whether an access has mentioned the pack since the statement began: then what it defines has
+  // that axis, too.
   bool mentions_pack() const { return mentions_pack_; }
   void BeginStatement() { mentions_pack_ = false; }
 

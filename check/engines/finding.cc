@@ -10,9 +10,11 @@ namespace nestor {
 std::string InputsText(const RunInputs& inputs) {
   std::string text;
   for (const auto& [name, extent] : inputs.dims) absl::StrAppend(&text, name, " = ", extent, "\n");
-  for (const auto& [name, value] : inputs.params) absl::StrAppend(&text, name, " = ", LiteralText(value), "\n");
+  for (const auto& [name, value] : inputs.params)
+    absl::StrAppend(&text, name, " = ", LiteralText(value), "\n");
   for (const auto& [name, view] : inputs.tensors) {
-    absl::StrAppend(&text, name, ": ", Name(view.type), ShapeText(view.shape), " = ", ToString(view), "\n");
+    absl::StrAppend(&text, name, ": ", Name(view.type), ShapeText(view.shape), " = ",
+                    ToString(view), "\n");
   }
   return text;
 }
@@ -52,6 +54,8 @@ Finding CompareWithBounds(const std::vector<ReferenceTensor>& bounds, const Resu
   return absl::nullopt;
 }
 
-bool IsLimit(const Results& results) { return results.status().code() == absl::StatusCode::kResourceExhausted; }
+bool IsLimit(const Results& results) {
+  return results.status().code() == absl::StatusCode::kResourceExhausted;
+}
 
 }  // namespace nestor

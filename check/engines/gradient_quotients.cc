@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "autodiff/gradient.h"
-#include "check/random.h"
 #include "check/engines/trial.h"
+#include "check/random.h"
 #include "interp/interpreter.h"
 #include "loop_ir/lower.h"
 #include "uops/module.h"
@@ -27,8 +27,9 @@ namespace {
 
 constexpr int kDraws = 3;
 constexpr double kStep = 0x1p-14;
-constexpr double kSettled = 1e-5;    // of the quotients ahead and behind, relative to the terms
-constexpr double kSmooth = 0.1;      // of those of a step and a quarter of it: a jump is four times as steep over that
+constexpr double kSettled = 1e-5;  // of the quotients ahead and behind, relative to the terms
+// Of those of a step and a quarter of it: a jump is four times as steep over that.
+constexpr double kSmooth = 0.1;
 constexpr double kDifferent = 1e-3;  // of quotient and gradient
 
 bool IsAllF64(const Op& op) {
@@ -39,7 +40,8 @@ bool IsAllF64(const Op& op) {
   }
   const std::vector<bool> live = Reachable(op.graph, op.ResultNodes());
   for (int i = 0; i < op.graph.size(); ++i) {
-    if (live[static_cast<size_t>(i)] && IsFloat(op.graph.type(NodeId{i})) && op.graph.type(NodeId{i}) != DType::kF64) {
+    if (live[static_cast<size_t>(i)] && IsFloat(op.graph.type(NodeId{i})) &&
+        op.graph.type(NodeId{i}) != DType::kF64) {
       return false;
     }
   }
@@ -60,7 +62,8 @@ bool HoldsLessThanAStep(const Graph& graph, NodeId id, const Params& params) {
   if (const auto* param = graph.As<Param>(id)) return is_less(params.at(param->name));
   if (const auto* read = graph.As<Reindex>(id)) return holds(read->fill) || holds(read->x);
   const auto* map = graph.As<Map>(id);
-  return map != nullptr && map->op == ScalarOp::kSelect && (holds(map->args[1]) || holds(map->args[2]));
+  return map != nullptr && map->op == ScalarOp::kSelect &&
+         (holds(map->args[1]) || holds(map->args[2]));
 }
 
 // Where quotients tell nothing of the gradient that the law gives: a remainder by less than a
@@ -82,7 +85,8 @@ bool IsOutOfReach(const Op& op, const Params& params) {
 // The same op in f64, where its text says so; nullopt where it is not the same then.
 absl::optional<Op> InF64(const Op& op) {
   if (IsAllF64(op)) return op;
-  const std::string text = absl::StrReplaceAll(PrintOp(op), {{"bf16", "f64"}, {"f16", "f64"}, {"f32", "f64"}});
+  const std::string text =
+      absl::StrReplaceAll(PrintOp(op), {{"bf16", "f64"}, {"f16", "f64"}, {"f32", "f64"}});
   absl::StatusOr<Op> wide = ParseOp(text);
   if (!wide.ok() || !IsAllF64(*wide)) return absl::nullopt;
   return *std::move(wide);
@@ -94,14 +98,10 @@ double Direction(double value, int draw) { return std::cos(3.7 * value + draw); 
 
 class Differentiated {
  public:
-  Differentiated(const Op& op, const Op& gradient, const TrialInputs& sizes, uint64_t seed, int draw)
-      : op_(op),
-        program_(Lower(op)),
-        gradient_(gradient),
-        inputs_(sizes.inputs),
-        sizes_(sizes.sizes),
-        random_(seed),
-        draw_(draw) {
+  Differentiated(const Op& op, const Op& gradient, const TrialInputs& sizes, uint64_t seed,
+                 int draw)
+      : op_(op), program_(Lower(op)), gradient_(gradient), inputs_(sizes.inputs),
+        sizes_(sizes.sizes), random_(seed), draw_(draw) {
     for (const Argument& arg : op.args) {
       if (arg.type != DType::kF64 || arg.shape_only) continue;
       Tensor base = Tensor::Create(DType::kF64, sizes.inputs.tensors.at(arg.name).shape).value();
@@ -117,7 +117,8 @@ class Differentiated {
     if (!at.ok() || !DrawAdjoints(*at)) return absl::nullopt;
     const Results gradients = RunGradient(*at);
     if (!gradients.ok()) return absl::nullopt;
-    const absl::optional<Slope> ahead = Extrapolated(*at, kStep), behind = Extrapolated(*at, -kStep);
+    const absl::optional<Slope> ahead = Extrapolated(*at, kStep),
+                                behind = Extrapolated(*at, -kStep);
     double scale = 0;
     const double product = Product(*gradients, scale);
     if (!ahead || !behind || !std::isfinite(product) || !std::isfinite(scale)) return absl::nullopt;
@@ -151,7 +152,8 @@ class Differentiated {
         if (!std::isfinite(y) || std::abs(y) > 1e6) return false;
       }
       Tensor adjoint = Tensor::Create(DType::kF64, result.shape()).value();
-      for (double& g : adjoint.values<double>()) g = static_cast<double>(random_.Between(-8, 8)) / 4;
+      for (double& g : adjoint.values<double>())
+        g = static_cast<double>(random_.Between(-8, 8)) / 4;
       adjoints_.push_back(std::move(adjoint));
     }
     return true;
@@ -181,7 +183,9 @@ class Differentiated {
   }
 
   // Beside a large term a step changes nothing, and yet half a unit does: x*x + 1e15.
-  bool IsRoundedAway(const std::vector<Tensor>& here) { return Quotient(here, 0.5).value_or(0) != 0; }
+  bool IsRoundedAway(const std::vector<Tensor>& here) {
+    return Quotient(here, 0.5).value_or(0) != 0;
+  }
 
   // One-sided, without the term of its error that is linear in the step.
   struct Slope {
@@ -234,7 +238,8 @@ class Differentiated {
 // Names that the gradient may have changed, so that nothing is taken for something else.
 bool HasPlainNames(const Op& op) {
   for (const Result& result : op.results) {
-    if (op.FindArgument(result.name) != nullptr || op.FindArgument(absl::StrCat("g_", result.name)) != nullptr) {
+    if (op.FindArgument(result.name) != nullptr ||
+        op.FindArgument(absl::StrCat("g_", result.name)) != nullptr) {
       return false;
     }
     if (op.FindResult(absl::StrCat("g_", result.name)) != nullptr) return false;
@@ -244,7 +249,8 @@ bool HasPlainNames(const Op& op) {
 
 }  // namespace
 
-Finding CheckGradientQuotients(const Op& narrow, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts) {
+Finding CheckGradientQuotients(const Op& narrow, uint64_t seed, const TrialInputOptions& options,
+                               TrialCounts& counts) {
   const absl::optional<Op> wide = InF64(narrow);
   if (!wide || !HasPlainNames(*wide)) return absl::nullopt;
   const Op& op = *wide;
@@ -257,7 +263,8 @@ Finding CheckGradientQuotients(const Op& narrow, uint64_t seed, const TrialInput
   Finding finding;
   for (int draw = 0; draw < kDraws; ++draw) {
     bool settled = false;
-    finding = Differentiated(op, gradient->op, *sizes, seed + static_cast<uint64_t>(draw), draw).Check(settled);
+    finding = Differentiated(op, gradient->op, *sizes, seed + static_cast<uint64_t>(draw), draw)
+                  .Check(settled);
     if (!finding) {
       counts.quotients += settled ? 1 : 0;
       return absl::nullopt;

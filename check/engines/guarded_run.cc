@@ -28,8 +28,8 @@ struct PlacedCall {
   std::vector<bool> is_overwritten;  // by input
 };
 
-absl::Status PlaceInputs(const loop::Program& program, const RunInputs& given, GuardedMemory::Side side,
-                         PlacedCall& call) {
+absl::Status PlaceInputs(const loop::Program& program, const RunInputs& given,
+                         GuardedMemory::Side side, PlacedCall& call) {
   for (loop::TensorId id : program.inputs) {
     const TensorView& from = given.tensors.at(program[id].name);
     TensorView view = from;
@@ -43,29 +43,33 @@ absl::Status PlaceInputs(const loop::Program& program, const RunInputs& given, G
   call.is_overwritten.resize(call.inputs.size());
   for (const ParamInfo& param : program.params) {
     const auto it = given.params.find(param.name);
-    if (it == given.params.end() && !param.value) return absl::InvalidArgumentError("a $param is missing");
+    if (it == given.params.end() && !param.value)
+      return absl::InvalidArgumentError("a $param is missing");
     call.params.push_back(it != given.params.end() ? it->second : *param.value);
   }
   return absl::OkStatus();
 }
 
 // The input whose memory output `number` takes, of those that no other output took.
-int InputInPlace(const jit::Executable& executable, int number, const TensorView& view, const PlacedCall& call) {
+int InputInPlace(const jit::Executable& executable, int number, const TensorView& view,
+                 const PlacedCall& call) {
   for (const auto& [output, input] : executable.aliases()) {
     const TensorView& given = call.inputs[static_cast<size_t>(input)];
-    const bool fits = given.type == view.type && given.shape == view.shape && IsContiguous(given) && IsContiguous(view);
+    const bool fits = given.type == view.type && given.shape == view.shape && IsContiguous(given) &&
+                      IsContiguous(view);
     if (output == number && fits && !call.is_overwritten[static_cast<size_t>(input)]) return input;
   }
   return -1;
 }
 
-void PlaceOutputs(const jit::Executable& executable, const std::vector<Dims>& shapes, const JitRunOptions& options,
-                  PlacedCall& call) {
+void PlaceOutputs(const jit::Executable& executable, const std::vector<Dims>& shapes,
+                  const JitRunOptions& options, PlacedCall& call) {
   const loop::Program& program = executable.program();
   for (size_t i = 0; i < shapes.size(); ++i) {
     const DType type = program[program.outputs[i]].type;
     TensorView view{type, shapes[i], StridesOf(shapes[i], options.outputs), nullptr};
-    const int input = options.in_place ? InputInPlace(executable, static_cast<int>(i), view, call) : -1;
+    const int input =
+        options.in_place ? InputInPlace(executable, static_cast<int>(i), view, call) : -1;
     if (input >= 0) {
       view.data = call.inputs[static_cast<size_t>(input)].data;
       call.is_overwritten[static_cast<size_t>(input)] = true;
@@ -78,7 +82,8 @@ void PlaceOutputs(const jit::Executable& executable, const std::vector<Dims>& sh
 
 }  // namespace
 
-Results RunJit(const jit::Executable& executable, const RunInputs& inputs, const JitRunOptions& options) {
+Results RunJit(const jit::Executable& executable, const RunInputs& inputs,
+               const JitRunOptions& options) {
   PlacedCall call;
   NESTOR_RETURN_IF_ERROR(PlaceInputs(executable.program(), inputs, options.side, call));
   NESTOR_ASSIGN_OR_RETURN(const std::vector<Dims> shapes,
@@ -87,12 +92,14 @@ Results RunJit(const jit::Executable& executable, const RunInputs& inputs, const
   jit::Workspace own;
   jit::Workspace* const workspace = options.workspace != nullptr ? options.workspace : &own;
   const jit::Arguments arguments{call.inputs, call.outputs, call.params, &inputs.dims};
-  NESTOR_RETURN_IF_ERROR(executable.RunWatched(arguments, workspace, {options.caller, options.poison_dead}));
+  NESTOR_RETURN_IF_ERROR(
+      executable.RunWatched(arguments, workspace, {options.caller, options.poison_dead}));
   std::vector<Tensor> results;
   for (const TensorView& view : call.outputs) {
     results.push_back(Tensor::FromView(view).value());
     if (!IsContiguous(view) && !GapsAreUntouched(view)) {
-      return absl::InternalError(absl::StrCat("writes beside the elements of output ", results.size() - 1));
+      return absl::InternalError(
+          absl::StrCat("writes beside the elements of output ", results.size() - 1));
     }
   }
   for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -103,7 +110,8 @@ Results RunJit(const jit::Executable& executable, const RunInputs& inputs, const
   return results;
 }
 
-bool IsCompactCall(const jit::Executable& executable, const RunInputs& inputs, Arrangement outputs) {
+bool IsCompactCall(const jit::Executable& executable, const RunInputs& inputs,
+                   Arrangement outputs) {
   const absl::StatusOr<Binding> binding = Bind(SignatureOf(executable.program()), inputs);
   if (!binding.ok()) return false;
   const auto is_compact = [](const TensorView& view) {
@@ -116,17 +124,21 @@ bool IsCompactCall(const jit::Executable& executable, const RunInputs& inputs, A
   };
   const auto is_compact_output = [&](loop::TensorId id) {
     const auto shape = EvaluateShape(program.pool, program[id].shape, *binding, program[id].name);
-    return shape.ok() && is_compact({program[id].type, *shape, StridesOf(*shape, outputs), nullptr});
+    return shape.ok() &&
+           is_compact({program[id].type, *shape, StridesOf(*shape, outputs), nullptr});
   };
-  return absl::c_all_of(program.inputs, is_compact_input) && absl::c_all_of(program.outputs, is_compact_output);
+  return absl::c_all_of(program.inputs, is_compact_input) &&
+         absl::c_all_of(program.outputs, is_compact_output);
 }
 
-RunningProgram::RunningProgram(const jit::Executable& executable, const RunInputs& inputs, bool compact)
+RunningProgram::RunningProgram(const jit::Executable& executable, const RunInputs& inputs,
+                               bool compact)
     : program_(executable.kernel().program()), inputs_(inputs) {
   const loop::Program& signature = executable.program();
   const absl::StatusOr<Binding> binding = Bind(SignatureOf(signature), inputs);
   if (binding.ok()) {
-    const auto kernel = executable.KernelAt([&](const std::string& name) { return binding->Find(name); }, compact);
+    const auto kernel =
+        executable.KernelAt([&](const std::string& name) { return binding->Find(name); }, compact);
     if (kernel.ok()) program_ = (*kernel)->program();
   }
   const auto has_rank = [&](loop::TensorId own, loop::TensorId other) {
@@ -139,7 +151,8 @@ RunningProgram::RunningProgram(const jit::Executable& executable, const RunInput
     return;
   }
   for (loop::TensorId id : signature.outputs) {
-    shapes_.push_back(EvaluateShape(signature.pool, signature[id].shape, *binding, signature[id].name).value());
+    shapes_.push_back(
+        EvaluateShape(signature.pool, signature[id].shape, *binding, signature[id].name).value());
   }
   PutNumbers(*binding);
 }
@@ -150,7 +163,8 @@ void RunningProgram::PutNumbers(const Binding& binding) {
   inputs_.dims.clear();
   for (loop::TensorId id : program_.inputs) {
     TensorView& view = inputs_.tensors.at(program_[id].name);
-    const Dims shape = EvaluateShape(program_.pool, program_[id].shape, binding, program_[id].name).value();
+    const Dims shape =
+        EvaluateShape(program_.pool, program_[id].shape, binding, program_[id].name).value();
     if (view.shape == shape) continue;
     copies_.push_back(Tensor::FromView(view).value());
     view = ViewOf(view.type, copies_.back().view().data, shape);
@@ -163,7 +177,8 @@ Results RunningProgram::Interpreted(
   if (!results.ok()) return results;
   for (size_t i = 0; i < shapes_.size(); ++i) {
     const TensorView merged = (*results)[i].view();
-    NESTOR_ASSIGN_OR_RETURN((*results)[i], Tensor::FromView(ViewOf(merged.type, merged.data, shapes_[i])));
+    NESTOR_ASSIGN_OR_RETURN((*results)[i],
+                            Tensor::FromView(ViewOf(merged.type, merged.data, shapes_[i])));
   }
   return results;
 }

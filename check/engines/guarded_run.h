@@ -33,7 +33,8 @@ struct JitRunOptions {
 
 // The results on copies of the inputs, laid out as they are, in guarded memory. Internal
 // where memory beside an output's elements is written, or an input.
-Results RunJit(const jit::Executable& executable, const RunInputs& inputs, const JitRunOptions& options = {});
+Results RunJit(const jit::Executable& executable, const RunInputs& inputs,
+               const JitRunOptions& options = {});
 
 // Whether inputs, and outputs that are arranged so, are compact: then axes may be merged in what
 // runs (jit/variants.h). False where the inputs are refused.
@@ -50,7 +51,8 @@ class RunningProgram {
   const loop::Program& program() const { return program_; }
   // What `interpret` makes of it, with the inputs in the shapes that it takes; results have those
   // of the executable's.
-  Results Interpreted(absl::FunctionRef<Results(const loop::Program&, const RunInputs&)> interpret) const;
+  Results Interpreted(
+      absl::FunctionRef<Results(const loop::Program&, const RunInputs&)> interpret) const;
 
  private:
   void PutNumbers(const Binding& binding);

@@ -27,7 +27,8 @@ IndexId IndexGenerator::Extent() {
     case 5: return pool_.Div(pool_.Add(n, s), pool_.Const(2));
     case 6: return pool_.Min(n, pool_.Add(s, constant));
     case 7:
-      return pool_.Add(pool_.Div(pool_.Sub(pool_.Add(n, pool_.Mul(pool_.Const(2), s)), constant), pool_.Const(2)),
+      return pool_.Add(pool_.Div(pool_.Sub(pool_.Add(n, pool_.Mul(pool_.Const(2), s)), constant),
+                                 pool_.Const(2)),
                        pool_.Const(1));
     default: return random_.Chance(50) ? pool_.Div(n, s) : pool_.Mod(n, pool_.Const(c + 1));
   }
@@ -35,7 +36,9 @@ IndexId IndexGenerator::Extent() {
 
 // ---- Over the axes of a shape
 
-IndexId IndexGenerator::Var(const Shape& over) { return pool_.Var(random_.Below(static_cast<int64_t>(over.size()))); }
+IndexId IndexGenerator::Var(const Shape& over) {
+  return pool_.Var(random_.Below(static_cast<int64_t>(over.size())));
+}
 
 // With options_.extremes, a number near the ends of int64 in so many of 100 cases.
 absl::optional<IndexId> IndexGenerator::Extreme(int percent) {
@@ -90,7 +93,8 @@ IndexId IndexGenerator::Affine(const Shape& over) {
     case 0: {
       const IndexId divisor = Divisor();
       const IndexId quotient = Quotient(a, divisor);
-      return random_.Chance(30) ? pool_.Add(pool_.Mul(pool_.Const(2), quotient), Linear(over)) : quotient;
+      return random_.Chance(30) ? pool_.Add(pool_.Mul(pool_.Const(2), quotient), Linear(over))
+                                : quotient;
     }
     case 1: {
       const IndexId b = Linear(over);
@@ -129,7 +133,9 @@ IndexId IndexGenerator::Spoil(IndexId load, const Shape& over) {
     case 3: return pool_.Div(load, a);
     case 4: return pool_.Mod(a, load);
     case 5: return pool_.Min(pool_.Max(load, pool_.Const(0)), a);
-    case 6: return pool_.Div(pool_.Mul(load, pool_.Const(int64_t{1} << 62)), pool_.Const(int64_t{1} << 61));
+    case 6:
+      return pool_.Div(pool_.Mul(load, pool_.Const(int64_t{1} << 62)),
+                       pool_.Const(int64_t{1} << 61));
     case 7: return pool_.Neg(pool_.Add(load, pool_.Const(-1)));
     default: return load;
   }
@@ -178,8 +184,8 @@ IndexId IndexGenerator::Condition(const Shape& over, int depth) {
   if (depth == 0 || kind < 6) {
     const IndexId a = ConditionOperand(over);
     const IndexId b = ConditionOperand(over);
-    const IndexKind compare =
-        random_.Pick({IndexKind::kLt, IndexKind::kLt, IndexKind::kLe, IndexKind::kEq, IndexKind::kNe});
+    const IndexKind compare = random_.Pick(
+        {IndexKind::kLt, IndexKind::kLt, IndexKind::kLe, IndexKind::kEq, IndexKind::kNe});
     return pool_.Condition(compare, a, b);
   }
   const IndexId a = Condition(over, depth - 1);

@@ -15,7 +15,8 @@ namespace nestor {
 class IndexGenerator {
  public:
   // The arguments outlive this. Gathers are from those of `values` that hold integers.
-  IndexGenerator(const GeneratorOptions& options, Random& random, Graph& graph, const std::vector<NodeId>& values)
+  IndexGenerator(const GeneratorOptions& options, Random& random, Graph& graph,
+                 const std::vector<NodeId>& values)
       : options_(options), random_(random), graph_(graph), pool_(graph.pool()), values_(values) {}
 
   void AddDimension(IndexId dimension) { dims_.push_back(dimension); }

@@ -1,5 +1,5 @@
-// Extents lie near multiples of what vectors and tiles hold, where code changes from one path to another;
-// one in three is small, so that the interpreter keeps up.
+// Extents lie near multiples of what vectors and tiles hold, where code changes from one path to
+// another; one in three is small, so that the interpreter keeps up.
 #include "check/engines/large_inputs.h"
 
 #include <algorithm>
@@ -19,9 +19,10 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kSpecials[] = {0.0,      -0.0,      kInf,       -kInf,     kNaN,     1.0,      -1.0,    0x1p-149,
-                                -0x1p-140, 0x1p-126, 0x1p-1074, 0x1p-24,   0x1p-14,  65504.0,  3.4e38,  -3.4e38,
-                                1.7e308,  0.5,       1.5,        2147483648.0, -88.0, 1e-20,   2.5,     127.0};
+constexpr double kSpecials[] = {0.0,     -0.0,         kInf,      -kInf,    kNaN,      1.0,
+                                -1.0,    0x1p-149,     -0x1p-140, 0x1p-126, 0x1p-1074, 0x1p-24,
+                                0x1p-14, 65504.0,      3.4e38,    -3.4e38,  1.7e308,   0.5,
+                                1.5,     2147483648.0, -88.0,     1e-20,    2.5,       127.0};
 
 Scalar DrawFloat(DType type, std::mt19937_64& random) {
   switch (random() % 4) {
@@ -50,7 +51,8 @@ Scalar DrawModerate(DType type, std::mt19937_64& random) {
 
 Scalar DrawSmallInteger(DType type, std::mt19937_64& random) {
   const auto value = static_cast<int64_t>(random() % 7) - 3;
-  if (IsFloat(type)) return Scalar::Float(type, value == 0 && random() % 2 == 0 ? -0.0 : static_cast<double>(value));
+  if (IsFloat(type))
+    return Scalar::Float(type, value == 0 && random() % 2 == 0 ? -0.0 : static_cast<double>(value));
   const int64_t high = BitWidth(type) == 64 && random() % 4 == 0 ? int64_t{1} << 32 : 0;
   return Scalar::Integer(type, (IsUnsigned(type) ? std::abs(value) : value) + high);
 }
@@ -62,7 +64,8 @@ Scalar DrawOfAnyKind(DType type, std::mt19937_64& random) {
 Scalar DrawScalar(DType type, ValueKind kind, std::mt19937_64& random) {
   switch (kind) {
     case ValueKind::kEvery: return DrawOfAnyKind(type, random);
-    case ValueKind::kFewSpecials: return random() % 32 == 0 ? DrawOfAnyKind(type, random) : DrawModerate(type, random);
+    case ValueKind::kFewSpecials:
+      return random() % 32 == 0 ? DrawOfAnyKind(type, random) : DrawModerate(type, random);
     case ValueKind::kModerate: return DrawModerate(type, random);
     case ValueKind::kSmallIntegers: return DrawSmallInteger(type, random);
   }
@@ -85,9 +88,10 @@ Tensor DrawTensor(DType type, const Dims& shape, std::mt19937_64& random, ValueK
 namespace {
 
 // Extents for the symbols, and tensors of those shapes.
-absl::optional<RandomInputsResult> DrawOnce(const Op& op, const RunInputs& small, std::mt19937_64& random,
-                                            int64_t max_extent) {
-  constexpr int64_t kExtents[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 34, 63, 64, 65, 66, 127, 129};
+absl::optional<RandomInputsResult> DrawOnce(const Op& op, const RunInputs& small,
+                                            std::mt19937_64& random, int64_t max_extent) {
+  constexpr int64_t kExtents[] = {1,  2,  3,  7,  8,  9,  15, 16,  17, 31,
+                                  32, 33, 34, 63, 64, 65, 66, 127, 129};
   const int64_t common = kExtents[random() % std::size(kExtents)];
   const bool equal = random() % 2 == 0;
   // Some are small, as many large ones would take the interpreter long.
@@ -116,7 +120,8 @@ absl::optional<RandomInputsResult> DrawOnce(const Op& op, const RunInputs& small
     if (!shape.ok() || *NumElements(*shape) > 20000) return absl::nullopt;
     made.tensors.push_back(DrawTensor(arg.type, *shape, random));
   }
-  for (size_t i = 0; i < made.tensors.size(); ++i) made.inputs.tensors[signature.args[i].name] = made.tensors[i];
+  for (size_t i = 0; i < made.tensors.size(); ++i)
+    made.inputs.tensors[signature.args[i].name] = made.tensors[i];
   for (const auto& [name, value] : binding.symbols) {
     if (name[0] != '$') made.inputs.dims[name] = value;
   }
@@ -125,7 +130,8 @@ absl::optional<RandomInputsResult> DrawOnce(const Op& op, const RunInputs& small
 
 }  // namespace
 
-absl::optional<RandomInputsResult> DrawLargeInputs(const Op& op, uint64_t seed, int64_t max_extent) {
+absl::optional<RandomInputsResult> DrawLargeInputs(const Op& op, uint64_t seed,
+                                                   int64_t max_extent) {
   std::mt19937_64 random(seed);
   const RandomInputsResult small = RandomInputs(op, seed);
   for (int attempt = 0; attempt < 30; ++attempt) {

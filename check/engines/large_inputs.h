@@ -21,7 +21,8 @@ enum class ValueKind {
                    // their low 32 bits
 };
 // Elements of that kind; a bool is any byte.
-Tensor DrawTensor(DType type, const Dims& shape, std::mt19937_64& random, ValueKind kind = ValueKind::kEvery);
+Tensor DrawTensor(DType type, const Dims& shape, std::mt19937_64& random,
+                  ValueKind kind = ValueKind::kEvery);
 
 // Inputs of extents up to `max_extent`: those on both
 // sides of a vector's and a tile's size, equal ones where the op asks for that. nullopt

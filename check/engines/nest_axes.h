@@ -1,5 +1,5 @@
-// The axes over which statements of nest programs (nest_programs.h) are drawn: four dimensions and a pack, each with
-// one index.
+// The axes over which statements of nest programs (nest_programs.h) are drawn: four dimensions and
+// a pack, each with one index.
 #ifndef NESTOR_CHECK_ENGINES_NEST_AXES_H_
 #define NESTOR_CHECK_ENGINES_NEST_AXES_H_
 

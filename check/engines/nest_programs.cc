@@ -25,8 +25,9 @@ class Writer {
     // A dimension is one of some argument.
     if (expressions_.arguments().empty()) expressions_.Access({0}, /*fresh=*/true);
     return absl::StrCat("op drawn(", absl::StrJoin(expressions_.arguments(), ", "),
-                        params_.empty() ? "" : absl::StrCat("; ", absl::StrJoin(params_, ", ")), ") -> (",
-                        absl::StrJoin(results_, ", "), ") {\n  ", absl::StrJoin(statements_, "\n  "), "\n}\n");
+                        params_.empty() ? "" : absl::StrCat("; ", absl::StrJoin(params_, ", ")),
+                        ") -> (", absl::StrJoin(results_, ", "), ") {\n  ",
+                        absl::StrJoin(statements_, "\n  "), "\n}\n");
   }
 
  private:
@@ -41,7 +42,8 @@ class Writer {
 
   // ---- Statements
 
-  // Returns the name of what a statement over `axes` defines. Without a pack, expressions may read it from here on.
+  // Returns the name of what a statement over `axes` defines. Without a pack, expressions may read
+  // it from here on.
   std::string Define(const Axes& axes, const std::string& expression) {
     const bool has_pack = expressions_.mentions_pack();
     const std::string name = DefineUnread(axes, expression);
@@ -49,12 +51,14 @@ class Writer {
     return name;
   }
 
-  // The same of what no expression reads, being of another type. A pack that the statement mentions comes in front.
+  // The same of what no expression reads, being of another type. A pack that the statement mentions
+  // comes in front.
   std::string DefineUnread(const Axes& axes, const std::string& expression) {
     const std::string name = absl::StrCat("t", statements_.size());
     Axes left = axes;
     if (expressions_.mentions_pack()) left.insert(left.begin(), kPack);
-    const std::string indices = left.empty() ? "" : absl::StrCat("[", absl::StrJoin(Indices(left), ", "), "]");
+    const std::string indices =
+        left.empty() ? "" : absl::StrCat("[", absl::StrJoin(Indices(left), ", "), "]");
     statements_.push_back(absl::StrCat(name, indices, " = ", expression, Ranges(axes)));
     names_.push_back(name);
     expressions_.BeginStatement();
@@ -65,22 +69,28 @@ class Writer {
   std::string Ranges(const Axes& axes) {
     if (axes.empty() || !random_.Chance(30)) return "";
     std::vector<std::string> ranges;
-    for (int axis : axes) ranges.push_back(absl::StrCat(kAxes[axis].index, " < ", kAxes[axis].dimension));
+    for (int axis : axes)
+      ranges.push_back(absl::StrCat(kAxes[axis].index, " < ", kAxes[axis].dimension));
     return absl::StrCat(" where ", absl::StrJoin(ranges, ", "));
   }
 
   void AddStatement() {
     switch (random_.Below(16)) {
-      case 0: case 1: case 2: return AddProduct();
+      case 0:
+      case 1:
+      case 2: return AddProduct();
       case 3: return AddWindow();
-      case 4: case 5: return AddRows();
+      case 4:
+      case 5: return AddRows();
       case 6: return AddShift();
       case 7: return AddScatter();
       case 8: return AddGather();
       case 9: return AddManyOperands();
-      case 10: case 12: return AddColumns();
+      case 10:
+      case 12: return AddColumns();
       case 11: return AddTwins();
-      case 13: case 14: return AddScan();
+      case 13:
+      case 14: return AddScan();
       default: return AddMap();
     }
   }
@@ -95,7 +105,8 @@ class Writer {
     const Axes axes = Drawn(random_.Pick({1, 2}));
     const std::string a = expressions_.Access(axes), b = expressions_.Access(axes);
     const std::vector<std::string> constants =
-        IsFloat() ? std::vector<std::string>{"0.0", "-0.0", "1.0", b} : std::vector<std::string>{"0", "1", "-1", b};
+        IsFloat() ? std::vector<std::string>{"0.0", "-0.0", "1.0", b}
+                  : std::vector<std::string>{"0", "1", "-1", b};
     const std::string op = random_.Pick({std::string("max"), std::string("min"), std::string("max"),
                                          IsFloat() ? std::string("pow") : std::string("min")});
     const int count = static_cast<int>(random_.Between(2, 3));
@@ -103,7 +114,8 @@ class Writer {
     const bool zeros = random_.Chance(50);  // of both signs
     std::string sum = b;
     for (int i = 0; i < count; ++i) {
-      const std::string constant = zeros ? constants[static_cast<size_t>(i % 2)] : random_.Pick(constants);
+      const std::string constant =
+          zeros ? constants[static_cast<size_t>(i % 2)] : random_.Pick(constants);
       const std::string twin = absl::StrCat(op, "(", a, ", ", constant, ")");
       if (in_one) absl::StrAppend(&sum, " - ", twin);
       else wanted_.push_back(Define(axes, twin));
@@ -112,8 +124,9 @@ class Writer {
   }
 
   std::string SumOp() {
-    return random_.Pick({std::string("sum"), std::string("sum"), std::string("sum"), std::string("sum"),
-                         std::string("max"), std::string("min"), std::string("prod")});
+    return random_.Pick({std::string("sum"), std::string("sum"), std::string("sum"),
+                         std::string("sum"), std::string("max"), std::string("min"),
+                         std::string("prod")});
   }
 
   // c[i, j] = sum[k](a[i, k] * b[k, j]) and its like, with what may come before and after.
@@ -129,7 +142,8 @@ class Writer {
     const std::string combined = random_.Chance(70)   ? absl::StrCat(a, " * ", b)
                                  : random_.Chance(50) ? absl::StrCat("mulz(", a, ", ", b, ")")
                                                       : absl::StrCat("abs(", a, " - ", b, ")");
-    const std::string third = random_.Chance(10) ? absl::StrCat(" * ", expressions_.Access(sums)) : "";
+    const std::string third =
+        random_.Chance(10) ? absl::StrCat(" * ", expressions_.Access(sums)) : "";
     Axes left = Union(Union(batch, rows), columns);
     if (random_.Chance(20)) random_.Shuffle(left);
     const std::string total =
@@ -145,21 +159,23 @@ class Writer {
 
   // A convolution of one or two axes, or a pooling.
   void AddWindow() {
-    const bool pools = random_.Chance(25), strided = random_.Chance(60), padded = random_.Chance(60);
+    const bool pools = random_.Chance(25), strided = random_.Chance(60),
+               padded = random_.Chance(60);
     if (params_.empty()) params_ = {"$s = 1 in [1, 3]", "$p = 1 in [0, 2]"};
     const std::string stride = strided ? "$s" : "1", pad = padded ? "$p" : "0";
     const std::string place = absl::StrCat(strided ? "$s*i" : "i", " + r", padded ? " - $p" : "");
     const std::string x = expressions_.NewArgument(Name(type_), "K, M");
     const std::string w = pools ? "" : expressions_.NewArgument(Name(type_), "N, K, R");
-    const std::string extent = absl::StrCat("(M + 2*", pad, " - ", pools ? "2" : "R", ") / ", stride, " + 1");
+    const std::string extent =
+        absl::StrCat("(M + 2*", pad, " - ", pools ? "2" : "R", ") / ", stride, " + 1");
     const std::string name = absl::StrCat("t", statements_.size());
     if (pools) {
-      statements_.push_back(absl::StrCat(name, "[k, i] = ", random_.Chance(50) ? "max" : "sum", "[r](", x, "[k, ",
-                                         place, IsFloat() && random_.Chance(50) ? " | -inf" : "", "]) where i < ",
-                                         extent, ", r < 2"));
+      statements_.push_back(absl::StrCat(
+          name, "[k, i] = ", random_.Chance(50) ? "max" : "sum", "[r](", x, "[k, ", place,
+          IsFloat() && random_.Chance(50) ? " | -inf" : "", "]) where i < ", extent, ", r < 2"));
     } else {
-      statements_.push_back(
-          absl::StrCat(name, "[j, i] = sum[k, r](", x, "[k, ", place, "] * ", w, "[j, k, r]) where i < ", extent));
+      statements_.push_back(absl::StrCat(name, "[j, i] = sum[k, r](", x, "[k, ", place, "] * ", w,
+                                         "[j, k, r]) where i < ", extent));
     }
     names_.push_back(name);
   }
@@ -173,15 +189,20 @@ class Writer {
     const bool has_pack = expressions_.mentions_pack();
     const std::string name = Define(rows, absl::StrCat(SumOp(), "[", index, "](", body, ")"));
     if (!random_.Chance(60) || has_pack) return;
-    const std::string total = rows.empty() ? name : absl::StrCat(name, "[", absl::StrJoin(Indices(rows), ", "), "]");
-    Define(axes, absl::StrCat(expressions_.Access(axes), random_.Chance(50) ? " - " : " * ", total));
+    const std::string total =
+        rows.empty() ? name : absl::StrCat(name, "[", absl::StrJoin(Indices(rows), ", "), "]");
+    Define(axes,
+           absl::StrCat(expressions_.Access(axes), random_.Chance(50) ? " - " : " * ", total));
   }
 
   // What a sum, a product or the like has come to at each step, and what is made of that.
   void AddScan() {
     const Axes axes = Drawn(random_.Pick({1, 1, 2}));
     const std::string a = expressions_.Access(axes), b = expressions_.Access(axes);
-    if (expressions_.mentions_pack()) { Define(axes, absl::StrCat(a, " - ", b)); return; }
+    if (expressions_.mentions_pack()) {
+      Define(axes, absl::StrCat(a, " - ", b));
+      return;
+    }
     const std::string name = absl::StrCat("t", statements_.size());
     const std::string steps = kAxes[axes.back()].index;
     const auto at = [&](const std::string& step) {
@@ -191,17 +212,20 @@ class Writer {
     };
     const std::string fill = random_.Pick({std::string(""), std::string(" | 1")});
     const std::string last = at(absl::StrCat(steps, random_.Chance(70) ? " - 1" : " + 1", fill));
-    const std::vector<std::string> kinds = {
-        absl::StrCat(last, " + ", a),         absl::StrCat(a, " * ", b, " + ", last),
-        absl::StrCat(last, " - ", a),         absl::StrCat(last, " * ", a),
-        absl::StrCat("max(", last, ", ", a, ")"), absl::StrCat("min(", a, ", ", last, ")"),
-        absl::StrCat(last, " * ", b, " + ", a)};
+    const std::vector<std::string> kinds = {absl::StrCat(last, " + ", a),
+                                            absl::StrCat(a, " * ", b, " + ", last),
+                                            absl::StrCat(last, " - ", a),
+                                            absl::StrCat(last, " * ", a),
+                                            absl::StrCat("max(", last, ", ", a, ")"),
+                                            absl::StrCat("min(", a, ", ", last, ")"),
+                                            absl::StrCat(last, " * ", b, " + ", a)};
     std::string body = absl::StrCat(at(steps), " = ", random_.Pick(kinds));
     names_.push_back(name);
     expressions_.AddValue(name, axes);
     if (random_.Chance(40)) {
       const std::string made = absl::StrCat(name, "_made");
-      absl::StrAppend(&body, "; ", made, "[", absl::StrJoin(Indices(axes), ", "), "] = ", at(steps), " * ", b);
+      absl::StrAppend(&body, "; ", made, "[", absl::StrJoin(Indices(axes), ", "), "] = ", at(steps),
+                      " * ", b);
       names_.push_back(made);
     }
     statements_.push_back(
@@ -212,20 +236,24 @@ class Writer {
   void AddColumns() {
     const Axes axes = Drawn(2);
     const std::string body = expressions_.Access(axes, /*fresh=*/true);
-    if (expressions_.mentions_pack()) { Define(axes, body); return; }
+    if (expressions_.mentions_pack()) {
+      Define(axes, body);
+      return;
+    }
     Define({axes[1]}, absl::StrCat(SumOp(), "[", kAxes[axes[0]].index, "](", body, ")"));
     if (random_.Chance(50)) {
-      Define({}, absl::StrCat(SumOp(), "[", Indices(axes)[0], ", ", Indices(axes)[1], "](", body, ")"));
+      Define({},
+             absl::StrCat(SumOp(), "[", Indices(axes)[0], ", ", Indices(axes)[1], "](", body, ")"));
     }
     // The same sum in both orders, which round differently.
     if (random_.Chance(60)) {
       const std::string op = SumOp(), i = Indices(axes)[0], j = Indices(axes)[1];
-      Define({}, absl::StrCat(op, "[", i, ", ", j, "](", body, ") * ", IsFloat() ? "0.5" : "2", " - ", op, "[", j, ", ",
-                              i, "](", body, ")"));
+      Define({}, absl::StrCat(op, "[", i, ", ", j, "](", body, ") * ", IsFloat() ? "0.5" : "2",
+                              " - ", op, "[", j, ", ", i, "](", body, ")"));
     }
     if (random_.Chance(40)) {
-      DefineUnread({axes[0]},
-                   absl::StrCat(random_.Chance(50) ? "argmax[" : "argmin[", kAxes[axes[1]].index, "](", body, ")"));
+      DefineUnread({axes[0]}, absl::StrCat(random_.Chance(50) ? "argmax[" : "argmin[",
+                                           kAxes[axes[1]].index, "](", body, ")"));
     }
   }
 
@@ -247,12 +275,13 @@ class Writer {
                                       {"j, i", " where i < N, j < M"}};
     const auto& place = kPlaces[random_.Below(10)];
     std::string sum = absl::StrCat(x, "[", place[0], float_fill, "]");
-    if (random_.Chance(40)) sum = absl::StrCat(sum, random_.Chance(50) ? " + " : " * ", x, "[i, j]");
+    if (random_.Chance(40))
+      sum = absl::StrCat(sum, random_.Chance(50) ? " + " : " * ", x, "[i, j]");
     const bool needs_range = place[1][0] == '\0';
     const char* const range = needs_range ? " where i < M, j < N" : place[1];
     const bool both = sum.find("[i, j]") != std::string::npos;
-    statements_.push_back(
-        absl::StrCat(name, "[i, j] = ", sum, range, !needs_range && !both ? OtherRange(place[1]) : ""));
+    statements_.push_back(absl::StrCat(name, "[i, j] = ", sum, range,
+                                       !needs_range && !both ? OtherRange(place[1]) : ""));
     names_.push_back(name);
   }
 
@@ -267,30 +296,34 @@ class Writer {
   void AddScatter() {
     const std::string x = expressions_.NewArgument(Name(type_), "M, N");
     const std::string name = absl::StrCat("t", statements_.size());
-    std::string place = random_.Pick({std::string("j, i"), std::string("2*i + 1, j"), std::string("i, j"),
-                                      std::string("3*i - j, j"), std::string("j, i + 1"), std::string("2*i, 3*j"),
-                                      std::string("i + j, j"), std::string("i / 2, j"), std::string("i % 2, j")});
+    std::string place =
+        random_.Pick({std::string("j, i"), std::string("2*i + 1, j"), std::string("i, j"),
+                      std::string("3*i - j, j"), std::string("j, i + 1"), std::string("2*i, 3*j"),
+                      std::string("i + j, j"), std::string("i / 2, j"), std::string("i % 2, j")});
     if (random_.Chance(40)) place = absl::StrCat(NewIndices("M"), "[i], j");
-    const std::string op = random_.Pick(
-        {std::string("+="), std::string("+="), std::string("max="), std::string("min="), std::string("*=")});
-    const std::string extent = random_.Pick(
-        {std::string("M, N"), std::string("2*M + 2, N"), std::string("M + N, N + 3"), std::string("4, N")});
-    statements_.push_back(absl::StrCat(name, "[", place, "]: ", Name(type_), "[", extent, "] ", op, " ", x, "[i, j]"));
+    const std::string op = random_.Pick({std::string("+="), std::string("+="), std::string("max="),
+                                         std::string("min="), std::string("*=")});
+    const std::string extent = random_.Pick({std::string("M, N"), std::string("2*M + 2, N"),
+                                             std::string("M + N, N + 3"), std::string("4, N")});
+    statements_.push_back(absl::StrCat(name, "[", place, "]: ", Name(type_), "[", extent, "] ", op,
+                                       " ", x, "[i, j]"));
     names_.push_back(name);
   }
 
   // An argument to gather or scatter by.
   std::string NewIndices(const std::string& shape) {
-    return expressions_.NewArgument(Name(random_.Chance(50) ? DType::kI64 : DrawIntegerType(random_)), shape);
+    return expressions_.NewArgument(
+        Name(random_.Chance(50) ? DType::kI64 : DrawIntegerType(random_)), shape);
   }
 
   void AddGather() {
     const std::string x = expressions_.NewArgument(Name(type_), "M, N");
     const std::string ids = NewIndices("K");
     const std::string name = absl::StrCat("t", statements_.size());
-    const std::string place =
-        random_.Chance(60) ? absl::StrCat(ids, "[k], j") : absl::StrCat("(", ids, "[k] + 1) / 2, j");
-    const std::string access = absl::StrCat(x, "[", place, random_.Chance(30) && IsFloat() ? " | 0.5" : "", "]");
+    const std::string place = random_.Chance(60) ? absl::StrCat(ids, "[k], j")
+                                                 : absl::StrCat("(", ids, "[k] + 1) / 2, j");
+    const std::string access =
+        absl::StrCat(x, "[", place, random_.Chance(30) && IsFloat() ? " | 0.5" : "", "]");
     if (random_.Chance(30)) statements_.push_back(absl::StrCat(name, "[j] = sum[k](", access, ")"));
     else statements_.push_back(absl::StrCat(name, "[k, j] = ", access));
     names_.push_back(name);
@@ -306,7 +339,8 @@ class Writer {
       names.push_back(expressions_.Access(Subset(random_, axes, 85), fresh));
     }
     for (int i = 0; i < count; ++i) {
-      terms.push_back(absl::StrCat("(", names[static_cast<size_t>(i)], random_.Chance(50) ? " - " : " * ",
+      terms.push_back(absl::StrCat("(", names[static_cast<size_t>(i)],
+                                   random_.Chance(50) ? " - " : " * ",
                                    names[static_cast<size_t>(random_.Below(count))], ")"));
     }
     random_.Shuffle(terms);

@@ -19,7 +19,8 @@ TEST(NestPrograms, AreOps) {
     const DType type = seed % 5 == 0 ? DType::kI32 : DType::kF32;
     const std::string text = DrawNestProgram(random, type);
     const auto module = Module::Parse(text);
-    const absl::Status status = module.ok() ? module->Instantiate("", {}).status() : module.status();
+    const absl::Status status =
+        module.ok() ? module->Instantiate("", {}).status() : module.status();
     if (status.ok()) continue;
     ++refused;
     EXPECT_TRUE(absl::StrContains(status.message(), "has no range") ||

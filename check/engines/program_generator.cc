@@ -26,8 +26,9 @@ constexpr int kMaxRank = 3;
 class Generator {
  public:
   Generator(uint64_t seed, const GeneratorOptions& options, std::vector<ConstructorCall>* calls)
-      : options_(options), random_(seed), recurrences_(seed ^ 0x5ca1ab1e), graph_(op_.graph), pool_(op_.graph.pool()),
-        indices_(options_, random_, graph_, values_), scalars_(options_, random_), builder_(graph_, calls) {
+      : options_(options), random_(seed), recurrences_(seed ^ 0x5ca1ab1e), graph_(op_.graph),
+        pool_(op_.graph.pool()), indices_(options_, random_, graph_, values_),
+        scalars_(options_, random_), builder_(graph_, calls) {
     options_.floats_only |= options_.smooth;
   }
 
@@ -62,7 +63,8 @@ class Generator {
     }
     const int values = static_cast<int>(random_.Below(3));
     for (int i = 0; i < values; ++i) {
-      const DType type = options_.floats_only || random_.Chance(75) ? scalars_.FloatType() : DType::kBool;
+      const DType type =
+          options_.floats_only || random_.Chance(75) ? scalars_.FloatType() : DType::kBool;
       ParamInfo info{absl::StrCat("$a", i), type, {}, {}, {}};
       if (random_.Chance(60)) info.value = scalars_.Literal(type);
       op_.params.push_back(info);
@@ -117,7 +119,8 @@ class Generator {
       if (options_.floats_only && !IsFloat(graph_.type(node))) continue;
       std::string name = kResults[i];
       const Input* input = graph_.As<Input>(node);
-      if (input != nullptr && random_.Chance(50) && op_.FindResult(input->name) == nullptr) name = input->name;
+      if (input != nullptr && random_.Chance(50) && op_.FindResult(input->name) == nullptr)
+        name = input->name;
       op_.results.push_back({name, node});
     }
     if (!op_.results.empty()) return;
@@ -212,7 +215,8 @@ class Generator {
   }
 
   NodeId Operand(DType type, const Shape& shape) {
-    if (random_.Chance(20)) return graph_.AddSplat(graph_.AddConstant(scalars_.Literal(type)), shape);
+    if (random_.Chance(20))
+      return graph_.AddSplat(graph_.AddConstant(scalars_.Literal(type)), shape);
     std::vector<NodeId> fitting;
     for (NodeId id : values_) {
       if (graph_.type(id) == type) fitting.push_back(id);
@@ -251,8 +255,10 @@ class Generator {
     NodeList args;
     if (row.result == ResultType::kChoice) args.push_back(RandomCondition(shape));
     args.push_back(x);
-    while (static_cast<int>(args.size()) < row.arity) args.push_back(random_.Chance(12) ? x : Operand(type, shape));
-    if (random_.Chance(30)) std::swap(args[args.size() - 1], args[args.size() - std::min(row.arity, 2)]);
+    while (static_cast<int>(args.size()) < row.arity)
+      args.push_back(random_.Chance(12) ? x : Operand(type, shape));
+    if (random_.Chance(30))
+      std::swap(args[args.size() - 1], args[args.size() - std::min(row.arity, 2)]);
     return builder_.AddMap(op, args);
   }
 
@@ -262,8 +268,8 @@ class Generator {
     const DType type = scalars_.FloatType();
     const NodeId a = Operand(type, shape);
     const NodeId b = Operand(type, shape);
-    const ScalarOp compare =
-        random_.Pick({ScalarOp::kEq, ScalarOp::kNe, ScalarOp::kLt, ScalarOp::kLe, ScalarOp::kGt, ScalarOp::kGe});
+    const ScalarOp compare = random_.Pick(
+        {ScalarOp::kEq, ScalarOp::kNe, ScalarOp::kLt, ScalarOp::kLe, ScalarOp::kGt, ScalarOp::kGe});
     return builder_.AddMap(compare, {a, b});
   }
 
@@ -271,8 +277,8 @@ class Generator {
     const NodeId x = Source();
     const DType type = graph_.type(x);
     std::vector<ReduceOp> ops;
-    for (ReduceOp op : {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax, ReduceOp::kMin, ReduceOp::kArgmax,
-                        ReduceOp::kArgmin, ReduceOp::kAny, ReduceOp::kAll}) {
+    for (ReduceOp op : {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax, ReduceOp::kMin,
+                        ReduceOp::kArgmax, ReduceOp::kArgmin, ReduceOp::kAny, ReduceOp::kAll}) {
       if (!ReduceResultType(op, type)) continue;
       if (options_.floats_only && IsArg(op)) continue;
       if (options_.smooth && op != ReduceOp::kSum && op != ReduceOp::kProd) continue;
@@ -294,9 +300,10 @@ class Generator {
     const Shape shape = RandomShape();
     const Shape over = graph_.shape(x);
     const IndexList place = indices_.PlaceIn(shape, over);
-    const ReduceOp op = options_.smooth ? ReduceOp::kSum
-                                        : random_.Pick({ReduceOp::kSum, ReduceOp::kSum, ReduceOp::kProd,
-                                                        ReduceOp::kMax, ReduceOp::kMin});
+    const ReduceOp op = options_.smooth
+                            ? ReduceOp::kSum
+                            : random_.Pick({ReduceOp::kSum, ReduceOp::kSum, ReduceOp::kProd,
+                                            ReduceOp::kMax, ReduceOp::kMin});
     return builder_.AddScatter(op, x, shape, place);
   }
 
@@ -335,7 +342,8 @@ class Generator {
   }
 
   // Of the carry's type and shape; what it is made of goes to `steps`.
-  NodeId StepBody(const Stepped& stepped, const std::vector<Stepped>& system, bool backward, std::vector<NodeId>& steps) {
+  NodeId StepBody(const Stepped& stepped, const std::vector<Stepped>& system, bool backward,
+                  std::vector<NodeId>& steps) {
     const DType type = graph_.type(stepped.carry);
     const Shape shape = graph_.shape(stepped.carry);
     NodeId value = EarlierStep(stepped, backward, shape);
@@ -343,7 +351,8 @@ class Generator {
     const int length = static_cast<int>(random_.Between(1, 3));
     for (int i = 0; i < length; ++i) {
       NodeId other = Operand(type, shape);
-      if (random_.Chance(25)) other = builder_.AddCast(EarlierStep(random_.Pick(system), backward, shape), type);
+      if (random_.Chance(25))
+        other = builder_.AddCast(EarlierStep(random_.Pick(system), backward, shape), type);
       if (!steps.empty() && random_.Chance(20)) other = builder_.AddCast(random_.Pick(steps), type);
       value = StepMap(value, other);
       if (random_.Chance(30)) steps.push_back(value);
@@ -372,11 +381,13 @@ class Generator {
     const IndexId step = pool_.Var(stepped.axis);
     place[stepped.axis] = backward ? pool_.Add(step, lag) : pool_.Sub(step, lag);
     for (size_t axis = 0; axis < place.size(); ++axis) {
-      if (static_cast<int>(axis) != stepped.axis && random_.Chance(60)) place[axis] = pool_.Var(static_cast<int64_t>(axis));
+      if (static_cast<int>(axis) != stepped.axis && random_.Chance(60))
+        place[axis] = pool_.Var(static_cast<int64_t>(axis));
     }
     IndexList conditions;
     if (random_.Chance(15)) conditions.push_back(indices_.Condition(over));
-    return builder_.AddReindex(stepped.carry, over, place, RandomFill(graph_.type(stepped.carry)), conditions);
+    return builder_.AddReindex(stepped.carry, over, place, RandomFill(graph_.type(stepped.carry)),
+                               conditions);
   }
 
   // A reduction of earlier steps over an axis of their own.
@@ -386,9 +397,13 @@ class Generator {
     over.push_back(indices_.Extent());
     const NodeId read = EarlierStep(stepped, backward, over);
     const bool is_bool = type == DType::kBool;
-    const ReduceOp op = is_bool ? random_.Pick({ReduceOp::kAny, ReduceOp::kAll})
-                        : options_.smooth ? ReduceOp::kSum : random_.Pick({ReduceOp::kSum, ReduceOp::kSum, ReduceOp::kMax, ReduceOp::kMin});
-    const NodeId terms = is_bool ? read : builder_.AddMap(ScalarOp::kMul, {read, Operand(type, over)});
+    const ReduceOp op =
+        is_bool ? random_.Pick({ReduceOp::kAny, ReduceOp::kAll})
+        : options_.smooth
+            ? ReduceOp::kSum
+            : random_.Pick({ReduceOp::kSum, ReduceOp::kSum, ReduceOp::kMax, ReduceOp::kMin});
+    const NodeId terms =
+        is_bool ? read : builder_.AddMap(ScalarOp::kMul, {read, Operand(type, over)});
     return builder_.AddReduce(op, terms, {static_cast<int>(over.size()) - 1});
   }
 

@@ -47,7 +47,8 @@ struct ConstructorCall {
 
 // An op with one to three results. Its text can be written in the notation.
 // `calls`: filled with the calls that built it, where it is not null.
-Op RandomOp(uint64_t seed, const GeneratorOptions& options = {}, std::vector<ConstructorCall>* calls = nullptr);
+Op RandomOp(uint64_t seed, const GeneratorOptions& options = {},
+            std::vector<ConstructorCall>* calls = nullptr);
 
 struct InputOptions {
   // The tensors of a run together hold about that many elements at most.

@@ -46,7 +46,8 @@ class InputMaker {
 
  private:
   void AddDimension(const std::string& name) {
-    if (name[0] != '$' && std::find(dims_.begin(), dims_.end(), name) == dims_.end()) dims_.push_back(name);
+    if (name[0] != '$' && std::find(dims_.begin(), dims_.end(), name) == dims_.end())
+      dims_.push_back(name);
   }
 
   // ---- Sizes
@@ -59,7 +60,8 @@ class InputMaker {
     for (const std::string& name : dims_) {
       const int64_t extent = random_.Pick({0, 1, 1, 2, 2, 2, 3, 3, 3, 4});
       binding_.symbols[name] = std::min(extent, largest);
-      if (extremes && random_.Chance(3)) binding_.symbols[name] = random_.Pick({kMaxExtent, kMaxExtent / 4});
+      if (extremes && random_.Chance(3))
+        binding_.symbols[name] = random_.Pick({kMaxExtent, kMaxExtent / 4});
     }
     for (const ParamInfo& param : op_.params) DrawParam(param);
   }
@@ -84,7 +86,8 @@ class InputMaker {
 
   Scalar ExtremeWithin(const ParamInfo& param) {
     Scalar value = Scalar::Integer(param.type, random_.Extreme());
-    if (!value.FitsInt64()) value = Scalar::Integer(param.type, std::numeric_limits<int64_t>::max());
+    if (!value.FitsInt64())
+      value = Scalar::Integer(param.type, std::numeric_limits<int64_t>::max());
     if (param.low && value.ToInt() < param.low->ToInt()) value = *param.low;
     if (param.high && value.ToInt() > param.high->ToInt()) value = *param.high;
     return value;
@@ -140,7 +143,9 @@ class InputMaker {
     if (kind < 90) return Lowest(type);
     if (kind < 95) return Highest(type);
     const uint64_t bits = random_.Bits();
-    return VisitType(type, [&](auto zero) { return Scalar{type, ToBits(FromBits<decltype(zero)>(bits))}; });
+    return VisitType(type, [&](auto zero) {
+      return Scalar{type, ToBits(FromBits<decltype(zero)>(bits))};
+    });
   }
 
   Scalar FloatValue(DType type) {
@@ -157,7 +162,9 @@ class InputMaker {
     // Subnormals, then any magnitude.
     const uint64_t bits = random_.Bits();
     if (kind < 93) return Scalar{type, (1 + bits % 60) | (bits >> 63 ? SignBit(type) : 0)};
-    return VisitType(type, [&](auto zero) { return Scalar{type, ToBits(FromBits<decltype(zero)>(bits))}.Canonical(); });
+    return VisitType(type, [&](auto zero) {
+      return Scalar{type, ToBits(FromBits<decltype(zero)>(bits))}.Canonical();
+    });
   }
 
   static Bits SignBit(DType type) { return Bits{1} << (8 * ByteSize(type) - 1); }
@@ -173,14 +180,16 @@ class InputMaker {
     result_.tensors.push_back(*Tensor::Create(arg.type, shape));
     Tensor& tensor = result_.tensors.back();
     char* element = static_cast<char*>(tensor.data());
-    for (int64_t i = 0; i < tensor.num_elements(); ++i, element += ByteSize(arg.type)) Store(Value(arg.type), element);
+    for (int64_t i = 0; i < tensor.num_elements(); ++i, element += ByteSize(arg.type))
+      Store(Value(arg.type), element);
     TensorView view = tensor.view();
     if (turned) {
       std::reverse(view.shape.begin(), view.shape.end());
       std::reverse(view.strides.begin(), view.strides.end());
     }
     if (reversed && tensor.num_elements() > 0) {
-      view.data = static_cast<char*>(tensor.data()) + (tensor.num_elements() - 1) * ByteSize(arg.type);
+      view.data =
+          static_cast<char*>(tensor.data()) + (tensor.num_elements() - 1) * ByteSize(arg.type);
       for (int64_t& stride : view.strides) stride = -stride;
     }
     result_.inputs.tensors[arg.name] = view;

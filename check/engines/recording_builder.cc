@@ -1,5 +1,5 @@
-// A record holds the node as it was asked for, with the shape that the caller expects and the type of
-// the node that the graph returned.
+// A record holds the node as it was asked for, with the shape that the caller expects and the type
+// of the node that the graph returned.
 #include "check/engines/recording_builder.h"
 
 #include <algorithm>
@@ -7,7 +7,8 @@
 
 namespace nestor {
 
-NodeId RecordingBuilder::Record(MicroOp asked, const Shape& shape, NodeId given, std::vector<int> axes) {
+NodeId RecordingBuilder::Record(MicroOp asked, const Shape& shape, NodeId given,
+                                std::vector<int> axes) {
   if (calls_ != nullptr && !paused_) {
     calls_->push_back({Node{std::move(asked), graph_.type(given), shape}, std::move(axes), given});
   }
@@ -18,8 +19,8 @@ NodeId RecordingBuilder::AddIndex(IndexId expr, const Shape& shape) {
   return Record(Index{expr}, shape, graph_.AddIndex(expr, shape));
 }
 
-NodeId RecordingBuilder::AddReindex(NodeId x, const Shape& shape, const IndexList& place, NodeId fill,
-                                    const IndexList& conditions) {
+NodeId RecordingBuilder::AddReindex(NodeId x, const Shape& shape, const IndexList& place,
+                                    NodeId fill, const IndexList& conditions) {
   const NodeId given = graph_.AddReindex(x, shape, place, fill, conditions);
   if (!fill.valid()) fill = graph_.AddConstant(Scalar::Zero(graph_.type(x)));
   return Record(Reindex{x, place, fill, conditions}, shape, given);
@@ -33,12 +34,15 @@ NodeId RecordingBuilder::AddMap(ScalarOp op, const NodeList& args, DType target)
 NodeId RecordingBuilder::AddReduce(ReduceOp op, NodeId x, const std::vector<int>& axes) {
   Shape kept;
   for (int axis = 0; axis < graph_.rank(x); ++axis) {
-    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) kept.push_back(graph_.shape(x)[axis]);
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end())
+      kept.push_back(graph_.shape(x)[axis]);
   }
-  return Record(Reduce{op, x, static_cast<int>(axes.size())}, kept, graph_.AddReduce(op, x, axes), axes);
+  return Record(Reduce{op, x, static_cast<int>(axes.size())}, kept, graph_.AddReduce(op, x, axes),
+                axes);
 }
 
-NodeId RecordingBuilder::AddScatter(ReduceOp op, NodeId x, const Shape& shape, const IndexList& place) {
+NodeId RecordingBuilder::AddScatter(ReduceOp op, NodeId x, const Shape& shape,
+                                    const IndexList& place) {
   return Record(Scatter{op, x, place}, shape, graph_.AddScatter(op, x, shape, place));
 }
 

@@ -1,5 +1,6 @@
-// Adds nodes to the graph of a random program and records each request. A graph may answer a request
-// with a simpler node; the record lets a test check that this node means what was asked for.
+// Adds nodes to the graph of a random program and records each request. A graph may answer
+// a request with a simpler node; the record lets a test check that this node means what
+// was asked for.
 #ifndef NESTOR_CHECK_ENGINES_RECORDING_BUILDER_H_
 #define NESTOR_CHECK_ENGINES_RECORDING_BUILDER_H_
 
@@ -13,7 +14,8 @@ namespace nestor {
 class RecordingBuilder {
  public:
   // The arguments outlive this. Where `calls` is null, nothing is recorded.
-  RecordingBuilder(Graph& graph, std::vector<ConstructorCall>* calls) : graph_(graph), calls_(calls) {}
+  RecordingBuilder(Graph& graph, std::vector<ConstructorCall>* calls)
+      : graph_(graph), calls_(calls) {}
 
   // Between these two, nodes are added but not recorded.
   void Pause() { paused_ = true; }
@@ -21,7 +23,8 @@ class RecordingBuilder {
 
   // As the graph's functions of these names.
   NodeId AddIndex(IndexId expr, const Shape& shape);
-  NodeId AddReindex(NodeId x, const Shape& shape, const IndexList& place, NodeId fill, const IndexList& conditions);
+  NodeId AddReindex(NodeId x, const Shape& shape, const IndexList& place, NodeId fill,
+                    const IndexList& conditions);
   NodeId AddMap(ScalarOp op, const NodeList& args, DType target = DType::kF32);
   NodeId AddCast(NodeId x, DType type) { return AddMap(ScalarOp::kCast, {x}, type); }
   NodeId AddReduce(ReduceOp op, NodeId x, const std::vector<int>& axes);

@@ -1,6 +1,6 @@
-// Types that kernels use most are drawn most often. Some literals are values that engines easily get
-// wrong: -0, NaN, a subnormal and the ends of a type's range. Every draw is a statement of its own, as in
-// program_generator.cc: the order in which C++ evaluates operands is not fixed.
+// Types that kernels use most are drawn most often. Some literals are values that engines easily
+// get wrong: -0, NaN, a subnormal and the ends of a type's range. Every draw is a statement of its
+// own, as in program_generator.cc: the order in which C++ evaluates operands is not fixed.
 #include "check/engines/scalar_generator.h"
 
 #include <cstdint>
@@ -11,18 +11,21 @@ namespace nestor {
 namespace {
 
 constexpr ScalarOp kSmoothOps[] = {
-    ScalarOp::kNeg, ScalarOp::kSin, ScalarOp::kCos, ScalarOp::kTanh, ScalarOp::kSigmoid, ScalarOp::kErf,
-    ScalarOp::kAdd, ScalarOp::kSub, ScalarOp::kMul, ScalarOp::kFma, ScalarOp::kSquare, ScalarOp::kGelu,
-    ScalarOp::kSilu, ScalarOp::kSoftplus};
+    ScalarOp::kNeg,    ScalarOp::kSin,  ScalarOp::kCos,  ScalarOp::kTanh,    ScalarOp::kSigmoid,
+    ScalarOp::kErf,    ScalarOp::kAdd,  ScalarOp::kSub,  ScalarOp::kMul,     ScalarOp::kFma,
+    ScalarOp::kSquare, ScalarOp::kGelu, ScalarOp::kSilu, ScalarOp::kSoftplus};
 
 }  // namespace
 
 DType ScalarGenerator::FloatType() {
   if (options_.smooth) return random_.Pick({DType::kF64, DType::kF64, DType::kF32});
-  return random_.Pick({DType::kF32, DType::kF32, DType::kF32, DType::kF64, DType::kBF16, DType::kF16});
+  return random_.Pick(
+      {DType::kF32, DType::kF32, DType::kF32, DType::kF64, DType::kBF16, DType::kF16});
 }
 
-DType ScalarGenerator::IndexType() { return random_.Chance(40) ? DType::kI64 : DrawIntegerType(random_); }
+DType ScalarGenerator::IndexType() {
+  return random_.Chance(40) ? DType::kI64 : DrawIntegerType(random_);
+}
 
 DType ScalarGenerator::ValueType() {
   if (options_.floats_only || random_.Chance(55)) return FloatType();
@@ -58,7 +61,8 @@ bool ScalarGenerator::Allowed(ScalarOp op) const {
   }
   if (!options_.floats_only || op == ScalarOp::kCast) return true;
   const ScalarOpRow& row = Row(op);
-  return Accepts(row.operands, DType::kF32) && (row.result == ResultType::kSame || row.result == ResultType::kChoice);
+  return Accepts(row.operands, DType::kF32) &&
+         (row.result == ResultType::kSame || row.result == ResultType::kChoice);
 }
 
 }  // namespace nestor

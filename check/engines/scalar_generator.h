@@ -1,5 +1,6 @@
-// Draws the types and literals of random programs and says which scalar ops they may use. The options
-// restrict all three, for gradients and difference quotients; this is the one place that knows how.
+// Draws the types and literals of random programs and says which scalar ops they may use. The
+// options restrict all three, for gradients and difference quotients; this is the one place
+// that knows how.
 #ifndef NESTOR_CHECK_ENGINES_SCALAR_GENERATOR_H_
 #define NESTOR_CHECK_ENGINES_SCALAR_GENERATOR_H_
 
@@ -13,7 +14,8 @@ namespace nestor {
 class ScalarGenerator {
  public:
   // The arguments outlive this.
-  ScalarGenerator(const GeneratorOptions& options, Random& random) : options_(options), random_(random) {}
+  ScalarGenerator(const GeneratorOptions& options, Random& random)
+      : options_(options), random_(random) {}
 
   DType FloatType();
   // Any integer type; most often i64.

@@ -13,8 +13,8 @@
 #include "absl/time/clock.h"
 #include "check/child.h"
 #include "check/engines/trial_programs.h"
-#include "macro_ops/library.h"
 #include "loop_ir/lower.h"
+#include "macro_ops/library.h"
 #include "uops/module.h"
 #include "uops/print.h"
 
@@ -36,7 +36,8 @@ Finding CheckOp(const Op& op, uint64_t seed, const Sizes& sizes, TrialCounts& co
 }
 
 std::vector<int64_t> Numbers(const TrialCounts& counts) {
-  return {counts.trials, counts.refused, counts.skipped, counts.pairs, counts.bounds, counts.quotients};
+  return {counts.trials, counts.refused, counts.skipped,
+          counts.pairs,  counts.bounds,  counts.quotients};
 }
 TrialCounts CountsOf(const std::vector<int64_t>& n) { return {n[0], n[1], n[2], n[3], n[4], n[5]}; }
 
@@ -64,7 +65,8 @@ class Checker {
     const absl::Time start = absl::Now();
     uint64_t seed = options_.first_seed;
     const uint64_t last = seed + static_cast<uint64_t>(std::max<int64_t>(options_.trials, 0));
-    while (seed < last && absl::Now() < end_ && static_cast<int>(report_.findings.size()) < options_.most_findings) {
+    while (seed < last && absl::Now() < end_ &&
+           static_cast<int>(report_.findings.size()) < options_.most_findings) {
       seed = RunChild(seed, std::min(last, seed + kTrialsOfChild));
     }
     report_.time = absl::Now() - start;
@@ -118,7 +120,8 @@ class Checker {
   // ---- Shrinking
 
   // What a child says of one trial of `op`; empty: nothing is wrong.
-  std::string FindingOf(const Op& op, uint64_t seed, const Sizes& sizes, absl::Duration patience) const {
+  std::string FindingOf(const Op& op, uint64_t seed, const Sizes& sizes,
+                        absl::Duration patience) const {
     std::string what, engine;
     const auto work = [&](Say say) {
       TrialCounts counts;
@@ -151,11 +154,13 @@ class Checker {
     return finding;
   }
 
-  void ShrinkInto(SelfCheckFinding& finding, absl::FunctionRef<bool(const Op&, const Sizes&)> fails) const {
+  void ShrinkInto(SelfCheckFinding& finding,
+                  absl::FunctionRef<bool(const Op&, const Sizes&)> fails) const {
     absl::StatusOr<Op> op = ParsedOf(finding.program);
     if (!op.ok() || !fails(*op, options_.sizes)) return;
     finding.shrunk = true;
-    finding.program = ShrinkProgram(finding.program, [&](const Op& smaller) { return fails(smaller, options_.sizes); });
+    finding.program = ShrinkProgram(
+        finding.program, [&](const Op& smaller) { return fails(smaller, options_.sizes); });
     op = ParsedOf(finding.program);
     const Sizes drawn = SizesOf(*op, finding.seed);
     const auto smaller = ShrinkSizes(drawn, [&](const Sizes& sizes) { return fails(*op, sizes); });
@@ -192,7 +197,8 @@ class Checker {
 
 }  // namespace
 
-SelfCheckReport SelfCheck(const std::function<Op(uint64_t seed)>& op_of, const SelfCheckOptions& options) {
+SelfCheckReport SelfCheck(const std::function<Op(uint64_t seed)>& op_of,
+                          const SelfCheckOptions& options) {
   return Checker(op_of, options).Run();
 }
 

@@ -22,8 +22,8 @@ struct SelfCheckOptions {
   absl::Duration time = absl::InfiniteDuration();
   // 0: each op itself; 1: its gradient; 2: the gradient of that; -1: one of them, by the seed.
   int derivative = -1;
-  Sizes sizes;             // that are not drawn
-  int most_findings = 1;   // the check ends with the last of them
+  Sizes sizes;                                   // that are not drawn
+  int most_findings = 1;                         // the check ends with the last of them
   absl::Duration shrinking = absl::Seconds(20);  // for each finding; zero: as it was found
   // A trial that takes longer has failed.
   absl::Duration patience = absl::Seconds(60);
@@ -47,7 +47,8 @@ struct SelfCheckReport {
 };
 
 // `op_of` gives the op of a trial. REQUIRES: this process has one thread.
-SelfCheckReport SelfCheck(const std::function<Op(uint64_t seed)>& op_of, const SelfCheckOptions& options);
+SelfCheckReport SelfCheck(const std::function<Op(uint64_t seed)>& op_of,
+                          const SelfCheckOptions& options);
 
 }  // namespace nestor
 

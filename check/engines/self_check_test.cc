@@ -44,10 +44,14 @@ TEST(SelfCheck, NamesTheSeedThatEndsATrial) {
 // Difference quotients step over many jumps, or stay on one side of them all, or go from between
 // two equal ones, and agree: nothing is said of the gradient.
 TEST(SelfCheck, SaysNothingOfJumpsApartFromTheSteps) {
-  for (const char* row : {"mod(x[i], 1e-41)", "fmod(x[i], 1e-41)", "x[i] % x[i + M | 1e-41]",
-                          "fmod(x[i], where(x[i] > 9, x[i], $a))", "sin(x[i] * x[i] + 1e15)",
-                          "where(x[i] == 0.31, 0.0, where(x[i] > 0.31, x[i] - 1.0, x[i] + 0.38))"}) {
-    const auto op_of = [&](uint64_t) { return ParseOp(absl::StrCat("op f(x: f32[M]; $a: f32 = 1e-41) -> (y) { y[i] = ", row, " }")).value(); };
+  for (const char* row :
+       {"mod(x[i], 1e-41)", "fmod(x[i], 1e-41)", "x[i] % x[i + M | 1e-41]",
+        "fmod(x[i], where(x[i] > 9, x[i], $a))", "sin(x[i] * x[i] + 1e15)",
+        "where(x[i] == 0.31, 0.0, where(x[i] > 0.31, x[i] - 1.0, x[i] + 0.38))"}) {
+    const auto op_of = [&](uint64_t) {
+      return ParseOp(absl::StrCat("op f(x: f32[M]; $a: f32 = 1e-41) -> (y) { y[i] = ", row, " }"))
+          .value();
+    };
     SelfCheckOptions options;
     options.trials = 20;
     options.derivative = 0;
@@ -57,11 +61,12 @@ TEST(SelfCheck, SaysNothingOfJumpsApartFromTheSteps) {
   }
 }
 
-// Axes are merged whatever the strides of arguments of which only the shape counts: sums run in another order then, in
-// fast mode, and are held against a program of that order.
+// Axes are merged whatever the strides of arguments of which only the shape counts: sums run in
+// another order then, in fast mode, and are held against a program of that order.
 TEST(SelfCheck, KnowsWhatRunsBesideShapes) {
   const auto op_of = [](uint64_t) {
-    return ParseOp("op f(x: f32[M, 3], u: shape f32[N, M]) -> (y) { y = sum[i, j](x[i, j]) }").value();
+    return ParseOp("op f(x: f32[M, 3], u: shape f32[N, M]) -> (y) { y = sum[i, j](x[i, j]) }")
+        .value();
   };
   SelfCheckOptions options;
   options.trials = 60;

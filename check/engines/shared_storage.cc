@@ -63,7 +63,8 @@ class Sharing {
   // ---- Lives
 
   void Note(int block) {
-    const loop::Footprint footprint = loop::FootprintOf(program_, program_.blocks[static_cast<size_t>(block)].body);
+    const loop::Footprint footprint =
+        loop::FootprintOf(program_, program_.blocks[static_cast<size_t>(block)].body);
     for (size_t t = 0; t < lives_.size(); ++t) {
       if (!footprint.Touches(TensorId{static_cast<int32_t>(t)})) continue;
       if (lives_[t].first < 0) lives_[t].first = block;
@@ -103,7 +104,8 @@ class Sharing {
     if (from.type != to.type || from.shape != to.shape) return false;
     if (to.storage != loop::Storage::kOutput && !IsFree(heir)) return false;
     const int end = LifeOf(temp).last, begin = LifeOf(heir).first;
-    return end < begin || (end == begin && IsPointwise(program_.blocks[static_cast<size_t>(begin)], temp, heir));
+    return end < begin ||
+           (end == begin && IsPointwise(program_.blocks[static_cast<size_t>(begin)], temp, heir));
   }
 
   // Each element of `heir` is made of the one at the same place of `temp`.

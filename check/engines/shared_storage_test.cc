@@ -40,15 +40,17 @@ TEST(SharedStorage, FollowsLives) {
   const std::set<std::string> texts = TextsOf(
       "op f(x: f32[N], z: f32[M]) -> (y) {\n"
       "  a[i] = exp(x[i])\n  b[i] = a[i] + a[N - 1 - i]\n  c[i] = tanh(b[i])\n  y[i] = c[i] * b[i]\n}");
-  EXPECT_TRUE(AnyHolds(texts, "t6[i] = exp(x[i])")) << "a and c follow each other\n" << *texts.begin();
+  EXPECT_TRUE(AnyHolds(texts, "t6[i] = exp(x[i])")) << "a and c follow each other\n"
+                                                    << *texts.begin();
   EXPECT_TRUE(AnyHolds(texts, "y[i] = exp(x[i])")) << "a and the result do\n" << *texts.begin();
-  EXPECT_TRUE(AnyHolds(texts, "t5[i_3] = t5[i_3] + t4[i_3]")) << "a ends where b begins\n" << *texts.begin();
+  EXPECT_TRUE(AnyHolds(texts, "t5[i_3] = t5[i_3] + t4[i_3]")) << "a ends where b begins\n"
+                                                              << *texts.begin();
   EXPECT_FALSE(AnyHolds(texts, "t6[i_4] = tanh(t6[i_4])")) << "b is read again";
 }
 
 TEST(SharedStorage, LeavesWhatIsReadAtOtherPlaces) {
-  const std::set<std::string> texts =
-      TextsOf("op f(x: f32[N]) -> (y) {\n  a[i] = exp(x[i])\n  y[i] = tanh(a[N - 1 - i]) where i < N\n}");
+  const std::set<std::string> texts = TextsOf(
+      "op f(x: f32[N]) -> (y) {\n  a[i] = exp(x[i])\n  y[i] = tanh(a[N - 1 - i]) where i < N\n}");
   EXPECT_TRUE(AnyHolds(texts, "y[i] = exp(x[i])")) << *texts.begin();
   EXPECT_FALSE(AnyHolds(texts, "t3[i] = exp(x[i])")) << *texts.begin();
 }
@@ -73,7 +75,8 @@ TEST(SharedStorage, ComputesTheSame) {
     const Results want = nestor::Run(program, drawn->inputs);
     if (!want.ok()) continue;
     Counts counts;
-    const Finding finding = Compare(want, nestor::Run(other, drawn->inputs), "in shared storage", counts);
+    const Finding finding =
+        Compare(want, nestor::Run(other, drawn->inputs), "in shared storage", counts);
     ASSERT_FALSE(finding.has_value()) << *finding << "\n" << loop::ToText(other);
   }
   EXPECT_GE(shared, 300);

@@ -1,6 +1,6 @@
-// Each way to make a program smaller proposes texts; one is kept if it parses and still fails. The ways
-// take turns, from what removes most to what only makes plainer, until none finds anything. See the
-// header for the method.
+// Each way to make a program smaller proposes texts; one is kept if it parses and still fails. The
+// ways take turns, from what removes most to what only makes plainer, until none finds anything.
+// See the header for the method.
 #include "check/engines/shrink_program.h"
 
 #include <algorithm>
@@ -33,12 +33,17 @@ std::string TextOf(const Tokens& tokens) {
   return text;
 }
 
-bool Opens(const Token& token) { return token.text == "(" || token.text == "[" || token.text == "{"; }
-bool Closes(const Token& token) { return token.text == ")" || token.text == "]" || token.text == "}"; }
+bool Opens(const Token& token) {
+  return token.text == "(" || token.text == "[" || token.text == "{";
+}
+bool Closes(const Token& token) {
+  return token.text == ")" || token.text == "]" || token.text == "}";
+}
 
 class Shrinker {
  public:
-  Shrinker(Tokens tokens, absl::FunctionRef<bool(const Op&)> fails) : tokens_(std::move(tokens)), fails_(fails) {}
+  Shrinker(Tokens tokens, absl::FunctionRef<bool(const Op&)> fails)
+      : tokens_(std::move(tokens)), fails_(fails) {}
 
   std::string Run() {
     bool changed = true;
@@ -162,7 +167,9 @@ class Shrinker {
     return candidate.size() < tokens_.size() && Try(std::move(candidate));
   }
 
-  bool IsText(size_t i, const char* text) const { return i < tokens_.size() && tokens_[i].text == text; }
+  bool IsText(size_t i, const char* text) const {
+    return i < tokens_.size() && tokens_[i].text == text;
+  }
 
   // The bracketed list from `open` on, without a piece; but for conditions and fills. Returns
   // the number of the closing bracket.
@@ -181,7 +188,8 @@ class Shrinker {
       if (i > 0) to.push_back({TokenKind::kSymbol, ",", {}});
       to.insert(to.end(), pieces[i].begin(), pieces[i].end());
     }
-    to.insert(to.end(), tokens_.begin() + static_cast<int64_t>(list_end), tokens_.begin() + static_cast<int64_t>(end));
+    to.insert(to.end(), tokens_.begin() + static_cast<int64_t>(list_end),
+              tokens_.begin() + static_cast<int64_t>(end));
     return end - 1;
   }
 
@@ -253,7 +261,8 @@ class Shrinker {
       return token.text == "f32" ? std::vector<std::string>() : std::vector<std::string>{"f32"};
     }
     int64_t number;
-    if (token.kind == TokenKind::kNumber && absl::SimpleAtoi(token.text, &number)) return SmallerNumbers(number);
+    if (token.kind == TokenKind::kNumber && absl::SimpleAtoi(token.text, &number))
+      return SmallerNumbers(number);
     if (token.kind == TokenKind::kNumber && token.text != "1.0") return {"1.0"};
     return {};
   }
@@ -284,7 +293,8 @@ absl::optional<Sizes> ShrinkSizes(Sizes sizes, absl::FunctionRef<bool(const Size
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
     const int64_t size = sizes[name];
-    for (int64_t smaller = std::min<int64_t>(0, size); smaller < size; smaller += std::max<int64_t>(1, size / 40)) {
+    for (int64_t smaller = std::min<int64_t>(0, size); smaller < size;
+         smaller += std::max<int64_t>(1, size / 40)) {
       Sizes candidate = sizes;
       candidate[name] = smaller;
       if (!fails(candidate)) continue;

@@ -26,7 +26,8 @@ std::string ShrinkProgram(const std::string& text, absl::FunctionRef<bool(const 
 
 using Sizes = absl::flat_hash_map<std::string, int64_t>;
 // Smaller numbers for the sizes, one by one, for which `fails` still holds; nullopt where it does
-// not hold of `sizes`: a trial draws sizes several times, and those of another time may be what fails.
+// not hold of `sizes`: a trial draws sizes several times, and those of another time may
+// be what fails.
 absl::optional<Sizes> ShrinkSizes(Sizes sizes, absl::FunctionRef<bool(const Sizes&)> fails);
 
 }  // namespace nestor

@@ -60,7 +60,8 @@ TEST(ShrinkProgram, EndsWithTheLeastThatFails) {
     const auto op = ParseOp(shrunk);
     ASSERT_TRUE(op.ok()) << c.name << ": " << op.status() << "\n" << shrunk;
     EXPECT_TRUE(c.fails(*op)) << c.name << ": " << shrunk;
-    EXPECT_LE(PrintOp(*op).size(), PrintOp(ParseOp(c.smallest).value()).size()) << c.name << ": " << shrunk;
+    EXPECT_LE(PrintOp(*op).size(), PrintOp(ParseOp(c.smallest).value()).size())
+        << c.name << ": " << shrunk;
   }
 }
 
@@ -72,7 +73,9 @@ TEST(ShrinkProgram, LeavesWhatCannotGo) {
 
 TEST(ShrinkSizes, TakesEachDown) {
   const Sizes sizes = {{"M", 70}, {"N", 3}, {"K", 17}};
-  const Sizes shrunk = ShrinkSizes(sizes, [](const Sizes& s) { return s.at("M") >= 9 && s.at("K") + s.at("N") >= 3; }).value();
+  const Sizes shrunk = ShrinkSizes(sizes, [](const Sizes& s) {
+                         return s.at("M") >= 9 && s.at("K") + s.at("N") >= 3;
+                       }).value();
   EXPECT_EQ(shrunk.at("M"), 9);
   EXPECT_EQ(shrunk.at("K") + shrunk.at("N"), 3);
 }

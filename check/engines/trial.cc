@@ -1,6 +1,6 @@
-// The unfused program in the interpreter is the law. Each strict engine must give its bits; fast machine
-// code must give those of the interpreter on the same scheduled program, which must lie in the
-// reference's bounds. Compiling takes longer than running, so each engine runs several inputs.
+// The unfused program in the interpreter is the law. Each strict engine must give its bits; fast
+// machine code must give those of the interpreter on the same scheduled program, which must lie in
+// the reference's bounds. Compiling takes longer than running, so each engine runs several inputs.
 #include "check/engines/trial.h"
 
 #include <algorithm>
@@ -39,11 +39,9 @@ class Trial {
  public:
   Trial(const Op& op, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts,
         absl::FunctionRef<void(absl::string_view)> tell)
-      : unfused_(Lower(op)),
-        random_(seed ^ 0x5bf03635f0935ad1u),
+      : unfused_(Lower(op)), random_(seed ^ 0x5bf03635f0935ad1u),
         compiled_(random_.Chance(kPercentShared) ? WithSharedStorage(unfused_, random_) : unfused_),
-        counts_(counts),
-        tell_(tell) {
+        counts_(counts), tell_(tell) {
     DrawCases(op, seed, options);
   }
 
@@ -80,15 +78,16 @@ class Trial {
   }
 
   static Finding Told(const Engine& engine, absl::string_view what, const std::string& program) {
-    return absl::StrCat(Describe(engine), ": ", what, program.empty() ? "" : "\n", FirstLines(program));
+    return absl::StrCat(Describe(engine), ": ", what, program.empty() ? "" : "\n",
+                        FirstLines(program));
   }
 
   // Of a scheduled program, which may have hundreds.
   static std::string FirstLines(const std::string& text) {
     const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
     if (lines.size() <= kMostLines) return text;
-    return absl::StrCat(absl::StrJoin(lines.begin(), lines.begin() + kMostLines, "\n"), "\n  ... and ",
-                        lines.size() - kMostLines, " lines more\n");
+    return absl::StrCat(absl::StrJoin(lines.begin(), lines.begin() + kMostLines, "\n"),
+                        "\n  ... and ", lines.size() - kMostLines, " lines more\n");
   }
 
   // What the law refuses, an executable refuses.
@@ -109,7 +108,9 @@ class Trial {
   Finding CheckStrictPair() {
     using Backend = Engine::Backend;
     ++counts_.pairs;
-    if (Finding finding = CheckEngine(Draw(jit::Mode::kStrict, {Backend::kExecutable, Backend::kCode}))) return finding;
+    if (Finding finding =
+            CheckEngine(Draw(jit::Mode::kStrict, {Backend::kExecutable, Backend::kCode})))
+      return finding;
     return CheckEngine(Draw(jit::Mode::kStrict, {Backend::kInterpreter, Backend::kCode}));
   }
 
@@ -117,7 +118,8 @@ class Trial {
   Finding CheckFast() {
     using Backend = Engine::Backend;
     ++counts_.pairs;
-    return CheckEngine(Draw(jit::Mode::kFast, {Backend::kExecutable, Backend::kExecutable, Backend::kCode}));
+    return CheckEngine(
+        Draw(jit::Mode::kFast, {Backend::kExecutable, Backend::kExecutable, Backend::kCode}));
   }
 
   Finding CheckEngine(const Engine& engine) {
@@ -129,7 +131,8 @@ class Trial {
       if (!built->Fits(inputs)) continue;
       const Results got = built->Run(inputs, workspace);
       if (IsLimit(got)) continue;
-      if (Finding finding = CheckResults(*built, one, got)) return Told(engine, *finding, built->ProgramText(inputs));
+      if (Finding finding = CheckResults(*built, one, got))
+        return Told(engine, *finding, built->ProgramText(inputs));
     }
     return absl::nullopt;
   }
@@ -140,7 +143,8 @@ class Trial {
     if (built.keeps_bits()) return Compare(one.want, got, "against the unfused program", counts);
     const Results own = built.Interpreted(one.drawn.inputs);
     if (IsLimit(own)) return absl::nullopt;
-    if (Finding finding = Compare(own, got, "against the interpreter on the same program", counts)) return finding;
+    if (Finding finding = Compare(own, got, "against the interpreter on the same program", counts))
+      return finding;
     return CheckBounds(one, got);
   }
 
@@ -163,8 +167,8 @@ class Trial {
 
 }  // namespace
 
-Finding CheckTrial(const Op& op, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts,
-                   absl::FunctionRef<void(absl::string_view)> tell) {
+Finding CheckTrial(const Op& op, uint64_t seed, const TrialInputOptions& options,
+                   TrialCounts& counts, absl::FunctionRef<void(absl::string_view)> tell) {
   return Trial(op, seed, options, counts, tell).Run();
 }
 

@@ -25,12 +25,14 @@ struct TrialCounts {
 // its own program, and that against the proven bounds, where they are drawn: what is wrong, with
 // the engine that it is wrong of. `tell` hears of each engine before it is made, for one that
 // crashes.
-Finding CheckTrial(const Op& op, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts,
-                   absl::FunctionRef<void(absl::string_view engine)> tell = [](absl::string_view) {});
+Finding CheckTrial(
+    const Op& op, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts,
+    absl::FunctionRef<void(absl::string_view engine)> tell = [](absl::string_view) {});
 
 // Holds the gradient of the op, with f64 for all its floats, against difference quotients of the
 // interpreted op, where these settle. See gradient_quotients.cc.
-Finding CheckGradientQuotients(const Op& op, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts);
+Finding CheckGradientQuotients(const Op& op, uint64_t seed, const TrialInputOptions& options,
+                               TrialCounts& counts);
 
 }  // namespace nestor
 

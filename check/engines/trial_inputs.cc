@@ -24,7 +24,8 @@ constexpr int kAttempts = 24;
 
 class Drawer {
  public:
-  Drawer(const Op& op, const loop::Program& unfused, uint64_t seed, const TrialInputOptions& options)
+  Drawer(const Op& op, const loop::Program& unfused, uint64_t seed,
+         const TrialInputOptions& options)
       : op_(op), unfused_(unfused), options_(options), seed_(seed) {
     Random random(seed);
     style_ = static_cast<int>(random.Below(100));
@@ -51,13 +52,15 @@ class Drawer {
   int64_t Extent(const std::string& name, int64_t largest, int attempt) const {
     const bool equal = style_ < 15 || attempt >= kAttempts / 2;
     if (name == long_ && attempt < kAttempts / 2) return 1000 + For(name, "long").Below(80);
-    Random random = For(equal ? "all" : name, attempt < 4 ? "extent" : absl::StrCat("extent", attempt));
+    Random random =
+        For(equal ? "all" : name, attempt < 4 ? "extent" : absl::StrCat("extent", attempt));
     // Some empty and some not: what one loop's emptiness would hide, another's shows.
     if (style_ >= 90) return std::min(largest, random.Pick({0, 1, 0, 1, 2}) + int64_t{0});
     if (style_ < 35 || random.Chance(25)) {
       return std::min(largest, random.Pick({0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5}) + int64_t{0});
     }
-    return std::min(largest, random.Pick({6, 7, 8, 9, 11, 13, 15, 16, 17, 23, 24, 25, 31, 32, 33, 34, 47, 48, 49, 65}) +
+    return std::min(largest, random.Pick({6,  7,  8,  9,  11, 13, 15, 16, 17, 23,
+                                          24, 25, 31, 32, 33, 34, 47, 48, 49, 65}) +
                                  int64_t{0});
   }
 
@@ -65,7 +68,8 @@ class Drawer {
   void DrawLong() {
     std::vector<std::string> names;
     const auto add = [&](IndexId, const IndexNode& node) {
-      if (node.kind == IndexKind::kSymbol) names.push_back(op_.graph.pool().SymbolNameAt(node.value));
+      if (node.kind == IndexKind::kSymbol)
+        names.push_back(op_.graph.pool().SymbolNameAt(node.value));
     };
     for (const Argument& arg : op_.args) {
       if (!arg.shape.empty()) VisitIndex(op_.graph.pool(), arg.shape.back(), add);
@@ -82,7 +86,8 @@ class Drawer {
     const auto bind = [&](IndexId, const IndexNode& node) {
       if (node.kind != IndexKind::kSymbol) return;
       const std::string& name = op_.graph.pool().SymbolNameAt(node.value);
-      if (name[0] != '$') binding_.symbols.emplace(name, Given(name, Extent(name, largest, attempt)));
+      if (name[0] != '$')
+        binding_.symbols.emplace(name, Given(name, Extent(name, largest, attempt)));
     };
     for (const Argument& arg : op_.args) {
       for (IndexId extent : arg.shape) VisitIndex(op_.graph.pool(), extent, bind);
@@ -99,7 +104,8 @@ class Drawer {
     Random random = For(param.name, attempt < 4 ? "param" : absl::StrCat("param", attempt));
     Scalar value = param.value.value_or(Scalar::Zero(param.type));
     if (!param.value || random.Chance(60) || options_.sizes.contains(param.name)) {
-      value = IsInteger(param.type) ? IntegerWithin(param, random) : DrawParamValue(param.type, random);
+      value =
+          IsInteger(param.type) ? IntegerWithin(param, random) : DrawParamValue(param.type, random);
       params_[param.name] = value;
     }
     binding_.params[param.name] = value;
@@ -137,17 +143,19 @@ class Drawer {
       if (!left || !right || *left != *right) return false;
     }
     for (const Result& result : op_.results) {
-      if (!EvaluateShape(op_.graph.pool(), op_.graph.shape(result.node), binding_, "").ok()) return false;
+      if (!EvaluateShape(op_.graph.pool(), op_.graph.shape(result.node), binding_, "").ok())
+        return false;
     }
     return true;
   }
 
   absl::optional<int64_t> Value(IndexId id) const {
-    return EvaluateIndex(op_.graph.pool(), id,
-                         [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
-                           if (node.kind != IndexKind::kSymbol) return absl::nullopt;
-                           return Symbol(op_.graph.pool().SymbolNameAt(node.value));
-                         });
+    return EvaluateIndex(
+        op_.graph.pool(), id,
+        [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+          if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+          return Symbol(op_.graph.pool().SymbolNameAt(node.value));
+        });
   }
 
   // ---- Values
@@ -166,15 +174,17 @@ class Drawer {
   void AddTensor(const Argument& arg, TrialInputs& made) const {
     const Dims shape = EvaluateShape(op_.graph.pool(), arg.shape, binding_, arg.name).value();
     Random random = For(arg.name, "values");
-    constexpr ValueKind kKinds[] = {ValueKind::kModerate,      ValueKind::kModerate,      ValueKind::kModerate,
-                                    ValueKind::kSmallIntegers, ValueKind::kSmallIntegers, ValueKind::kFewSpecials,
+    constexpr ValueKind kKinds[] = {ValueKind::kModerate,      ValueKind::kModerate,
+                                    ValueKind::kModerate,      ValueKind::kSmallIntegers,
+                                    ValueKind::kSmallIntegers, ValueKind::kFewSpecials,
                                     ValueKind::kEvery};
     const ValueKind kind = kKinds[random.Below(static_cast<int64_t>(std::size(kKinds)))];
     std::mt19937_64 bits(random.Bits());
     made.tensors.push_back(DrawTensor(arg.type, shape, bits, kind));
     TensorView view = made.tensors.back();
     if (random.Chance(30)) {
-      const Arrangement arrangement = kArrangements[random.Below(static_cast<int64_t>(std::size(kArrangements)))];
+      const Arrangement arrangement =
+          kArrangements[random.Below(static_cast<int64_t>(std::size(kArrangements)))];
       view = Arranged(view, arrangement, made.memory);
     }
     made.inputs.tensors[arg.name] = view;
@@ -194,8 +204,8 @@ class Drawer {
 
 }  // namespace
 
-absl::optional<TrialInputs> DrawTrialInputs(const Op& op, const loop::Program& unfused, uint64_t seed,
-                                            const TrialInputOptions& options) {
+absl::optional<TrialInputs> DrawTrialInputs(const Op& op, const loop::Program& unfused,
+                                            uint64_t seed, const TrialInputOptions& options) {
   return Drawer(op, unfused, seed, options).Run();
 }
 

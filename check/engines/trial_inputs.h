@@ -30,14 +30,14 @@ struct TrialInputs {
   std::vector<GuardedMemory> memory;
   RunInputs inputs;
   absl::flat_hash_map<std::string, int64_t> sizes;  // dimensions, and integer $params
-  double work = 0;  // scalar operations
+  double work = 0;                                  // scalar operations
 };
 
 // Extents from 0 on, and on both sides of a vector's and a tile's; values of one kind for each
 // tensor (moderate, small integers, ties, or with NaN, infinities and extremes), and layouts of
 // all kinds. Mostly, not always, what the op allows; nullopt where no draw is small enough.
-absl::optional<TrialInputs> DrawTrialInputs(const Op& op, const loop::Program& unfused, uint64_t seed,
-                                            const TrialInputOptions& options = {});
+absl::optional<TrialInputs> DrawTrialInputs(const Op& op, const loop::Program& unfused,
+                                            uint64_t seed, const TrialInputOptions& options = {});
 
 }  // namespace nestor
 

@@ -1,5 +1,5 @@
-// An op of the library is instantiated for a drawn type and drawn ranks of its packs. Some of the ops,
-// drawn or random, are then called by another one, so that calls are tried, too.
+// An op of the library is instantiated for a drawn type and drawn ranks of its packs. Some of the
+// ops, drawn or random, are then called by another one, so that calls are tried, too.
 #include "check/engines/trial_programs.h"
 
 #include <memory>
@@ -18,7 +18,8 @@ namespace nestor {
 namespace {
 
 DType FloatType(Random& random) {
-  return random.Pick({DType::kF32, DType::kF32, DType::kF32, DType::kF64, DType::kF64, DType::kBF16, DType::kF16});
+  return random.Pick(
+      {DType::kF32, DType::kF32, DType::kF32, DType::kF64, DType::kF64, DType::kBF16, DType::kF16});
 }
 
 Op DrawGraph(Random& random) {
@@ -43,7 +44,8 @@ Op DrawMacroOp(Random& random) {
   const std::vector<MacroOp>& all = MacroOps();
   for (;;) {
     const size_t number = static_cast<size_t>(random.Below(static_cast<int64_t>(all.size())));
-    if (auto op = DrawInstance(MacroLibrary(), all[number].name, random.Bits())) return *std::move(op);
+    if (auto op = DrawInstance(MacroLibrary(), all[number].name, random.Bits()))
+      return *std::move(op);
   }
 }
 

@@ -38,7 +38,8 @@ absl::StatusOr<int> ParseInteger(absl::string_view field, int maximum) {
 absl::Status ParseRow(absl::string_view line, Examples& examples) {
   const std::vector<absl::string_view> fields = absl::StrSplit(line, ',');
   if (fields.size() != kPixels + 1) {
-    return absl::InvalidArgumentError(absl::StrCat("has ", fields.size(), " fields, not ", kPixels + 1));
+    return absl::InvalidArgumentError(
+        absl::StrCat("has ", fields.size(), " fields, not ", kPixels + 1));
   }
   for (int i = 0; i < kPixels; ++i) {
     NESTOR_ASSIGN_OR_RETURN(const int pixel, ParseInteger(fields[i], kInk));
@@ -58,7 +59,8 @@ absl::Status RowError(const std::string& path, int64_t row, absl::string_view wh
 absl::StatusOr<std::string> FindDigits() {
   std::string error;
   const std::unique_ptr<Runfiles> runfiles(Runfiles::Create(ExecutablePath(), &error));
-  const std::string path = runfiles == nullptr ? "" : runfiles->Rlocation("nestor/examples/digits/digits.csv.gz");
+  const std::string path =
+      runfiles == nullptr ? "" : runfiles->Rlocation("nestor/examples/digits/digits.csv.gz");
   if (!path.empty() && access(path.c_str(), R_OK) == 0) return path;
   return absl::NotFoundError(absl::StrCat("digits.csv.gz is not among the program's runfiles (",
                                           path.empty() ? error : path,
@@ -78,7 +80,9 @@ absl::StatusOr<Digits> LoadDigits(const std::string& path) {
   int code;
   const char* const message = gzerror(file.get(), &code);
   if (code != Z_OK && code != Z_STREAM_END) return RowError(path, row, message);
-  if (row != kRows) return RowError(path, row, absl::StrCat("the file ends, where there should be ", kRows, " rows"));
+  if (row != kRows)
+    return RowError(path, row,
+                    absl::StrCat("the file ends, where there should be ", kRows, " rows"));
   return digits;
 }
 

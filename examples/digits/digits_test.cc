@@ -104,8 +104,8 @@ TEST(Cnn, ReadsDigitsThatItHasNotSeen) {
   ASSERT_TRUE(classifier.ok()) << classifier.status();
   Random random(1);
   for (int epoch = 1; epoch <= kEpochs; ++epoch) {
-    const auto loss = TrainEpoch(digits->train, kBatchSize, StepSizeOf(epoch, kEpochs), random, *classifier,
-                                 [](double, double) {});
+    const auto loss = TrainEpoch(digits->train, kBatchSize, StepSizeOf(epoch, kEpochs), random,
+                                 *classifier, [](double, double) {});
     ASSERT_TRUE(loss.ok()) << loss.status();
   }
   const auto guesses = classifier->Predict(digits->test.pixels);

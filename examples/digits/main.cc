@@ -85,8 +85,9 @@ absl::Status Train(const Flags& flags, const Examples& examples, Classifier& cla
     const auto progress = [&](double done, double loss) {
       PrintOver(ProgressLine(epoch, flags.epochs, done, loss));
     };
-    NESTOR_ASSIGN_OR_RETURN(const double loss, TrainEpoch(examples, kBatchSize, StepSizeOf(epoch, flags.epochs),
-                                                          order, classifier, progress));
+    NESTOR_ASSIGN_OR_RETURN(const double loss,
+                            TrainEpoch(examples, kBatchSize, StepSizeOf(epoch, flags.epochs), order,
+                                       classifier, progress));
     if (isatty(STDOUT_FILENO)) absl::PrintF("\n");
     else absl::PrintF("epoch %d/%d loss %.4f\n", epoch, flags.epochs, loss);
     std::fflush(stdout);
@@ -97,9 +98,11 @@ absl::Status Train(const Flags& flags, const Examples& examples, Classifier& cla
 absl::Status Run(const Flags& flags) {
   NESTOR_ASSIGN_OR_RETURN(const std::string path, FindDigits());
   NESTOR_ASSIGN_OR_RETURN(const Digits digits, LoadDigits(path));
-  NESTOR_ASSIGN_OR_RETURN(Classifier classifier, Classifier::Create(flags.model, flags.seed, flags.engine));
+  NESTOR_ASSIGN_OR_RETURN(Classifier classifier,
+                          Classifier::Create(flags.model, flags.seed, flags.engine));
   NESTOR_RETURN_IF_ERROR(Train(flags, digits.train, classifier));
-  NESTOR_ASSIGN_OR_RETURN(const std::vector<int64_t> guesses, classifier.Predict(digits.test.pixels));
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<int64_t> guesses,
+                          classifier.Predict(digits.test.pixels));
   absl::PrintF("\n%s\n%s\naccuracy: %.3f\n", ConfusionMatrix(digits.test, guesses),
                Misread(digits.test, guesses), Accuracy(digits.test, guesses));
   return absl::OkStatus();

@@ -83,13 +83,15 @@ Dims Extents(const Op& op, const Argument& arg, size_t skipped) {
 std::string UpdateText(const std::vector<Parameter>& parameters) {
   std::vector<std::string> args, results, calls;
   for (const Parameter& p : parameters) {
-    args.push_back(absl::Substitute("$0: f32$1, g_$0: f32$1, m_$0: f32$1", p.name, ShapeText(p.shape)));
+    args.push_back(
+        absl::Substitute("$0: f32$1, g_$0: f32$1, m_$0: f32$1", p.name, ShapeText(p.shape)));
     results.push_back(absl::Substitute("$0_new, m_$0_new", p.name));
-    calls.push_back(
-        absl::Substitute("($0_new, m_$0_new) = sgd($0, g_$0, m_$0; lr=$$lr, momentum=$$momentum)", p.name));
+    calls.push_back(absl::Substitute(
+        "($0_new, m_$0_new) = sgd($0, g_$0, m_$0; lr=$$lr, momentum=$$momentum)", p.name));
   }
-  return absl::Substitute("op update($0; $$lr: f32, $$momentum: f32) -> ($1) {\n$2\n}", absl::StrJoin(args, ", "),
-                          absl::StrJoin(results, ", "), absl::StrJoin(calls, "\n"));
+  return absl::Substitute("op update($0; $$lr: f32, $$momentum: f32) -> ($1) {\n$2\n}",
+                          absl::StrJoin(args, ", "), absl::StrJoin(results, ", "),
+                          absl::StrJoin(calls, "\n"));
 }
 
 std::vector<std::string> StepResults(const std::vector<Parameter>& parameters) {
@@ -106,7 +108,8 @@ std::vector<std::string> StepResults(const std::vector<Parameter>& parameters) {
 absl::StatusOr<Op> ForwardOp(absl::string_view model) {
   if (model == "mlp") return OpOf(kMlp);
   if (model == "cnn") return OpOf(kCnn);
-  return absl::InvalidArgumentError(absl::StrCat("unknown model '", model, "' (there are mlp and cnn)"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown model '", model, "' (there are mlp and cnn)"));
 }
 
 std::vector<Parameter> ParametersOf(const Op& forward) {
@@ -120,7 +123,8 @@ std::vector<Parameter> ParametersOf(const Op& forward) {
 absl::StatusOr<Op> LossAndGradientsOp(const Op& forward, const std::vector<std::string>& wrt) {
   NESTOR_ASSIGN_OR_RETURN(const Op cross_entropy, OpOf(kLoss));
   NESTOR_ASSIGN_OR_RETURN(const Op loss, Combine("loss", {forward, cross_entropy}));
-  NESTOR_ASSIGN_OR_RETURN(const GradientResult gradient, Gradient(loss, {{"loss"}, wrt, absl::nullopt}));
+  NESTOR_ASSIGN_OR_RETURN(const GradientResult gradient,
+                          Gradient(loss, {{"loss"}, wrt, absl::nullopt}));
   std::vector<std::string> results = {"loss"};
   results.insert(results.end(), gradient.results.begin(), gradient.results.end());
   return Combine("loss_and_gradients", {loss, gradient.op}, results);
@@ -138,7 +142,8 @@ absl::StatusOr<Op> PredictionOp(const Op& forward) {
   return Combine("predict", {forward, choice});
 }
 
-absl::StatusOr<Classifier> Classifier::Create(absl::string_view model, uint64_t seed, Engine engine) {
+absl::StatusOr<Classifier> Classifier::Create(absl::string_view model, uint64_t seed,
+                                              Engine engine) {
   NESTOR_ASSIGN_OR_RETURN(const Op forward, ForwardOp(model));
   NESTOR_ASSIGN_OR_RETURN(const Op step, TrainingStepOp(forward));
   NESTOR_ASSIGN_OR_RETURN(const Op prediction, PredictionOp(forward));
@@ -167,8 +172,8 @@ TensorView Classifier::Images(absl::Span<const float> pixels) const {
   return ViewOf(pixels.data(), shape);
 }
 
-absl::StatusOr<float> Classifier::Step(absl::Span<const float> pixels, absl::Span<const int64_t> labels,
-                                       const StepSize& size) {
+absl::StatusOr<float> Classifier::Step(absl::Span<const float> pixels,
+                                       absl::Span<const int64_t> labels, const StepSize& size) {
   const float one = 1;
   RunInputs inputs;
   inputs.tensors["x"] = Images(pixels);

@@ -60,7 +60,8 @@ class Classifier {
  public:
   // Weights uniform in +-sqrt(6 / fan-in), whose variance is 2 / fan-in (K. He et
   // al., "Delving deep into rectifiers", 2015), drawn from `seed`; biases 0.
-  static absl::StatusOr<Classifier> Create(absl::string_view model, uint64_t seed, Engine engine = Engine::kJit);
+  static absl::StatusOr<Classifier> Create(absl::string_view model, uint64_t seed,
+                                           Engine engine = Engine::kJit);
 
   // One step of SGD on n = labels.size() images of 64 pixels each; n > 0. The
   // loss before it.
@@ -71,7 +72,8 @@ class Classifier {
   absl::StatusOr<std::vector<int64_t>> Predict(absl::Span<const float> pixels);
 
  private:
-  Classifier(Runner step, Runner prediction) : step_(std::move(step)), prediction_(std::move(prediction)) {}
+  Classifier(Runner step, Runner prediction)
+      : step_(std::move(step)), prediction_(std::move(prediction)) {}
   TensorView Images(absl::Span<const float> pixels) const;
 
   Runner step_, prediction_;

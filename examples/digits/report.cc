@@ -16,7 +16,8 @@ constexpr absl::string_view kGap = "    ";
 
 void AppendShade(float ink, std::string& text) {
   constexpr absl::string_view kShades = " .:*#";
-  const int shade = std::min(static_cast<int>(ink * kShades.size()), static_cast<int>(kShades.size()) - 1);
+  const int shade =
+      std::min(static_cast<int>(ink * kShades.size()), static_cast<int>(kShades.size()) - 1);
   text.append(2, kShades[shade]);
 }
 
@@ -58,7 +59,8 @@ std::string Misread(const Examples& examples, absl::Span<const int64_t> guesses)
   for (int row = 0; row < kSide && !wrong.empty(); ++row) {
     text += '\n';
     for (int64_t i : wrong) {
-      for (int column = 0; column < kSide; ++column) AppendShade(examples.Image(i)[row * kSide + column], text);
+      for (int column = 0; column < kSide; ++column)
+        AppendShade(examples.Image(i)[row * kSide + column], text);
       absl::StrAppend(&text, kGap);
     }
   }

@@ -45,9 +45,10 @@ void ExpectCloseToLowerBound(const std::string& name, const loop::Program& progr
     ASSERT_TRUE(sized.ok()) << sized.status();
     const auto arena = loop::EvaluatePlan(*sized, plan);
     ASSERT_TRUE(arena.ok()) << arena.status();
-    const double ratio = static_cast<double>(arena->total) / static_cast<double>(arena->lower_bound);
-    std::printf("%s, N = %d: arena %.0f bytes, %.4f of the lower bound\n", name.c_str(), static_cast<int>(n),
-                static_cast<double>(arena->total), ratio);
+    const double ratio =
+        static_cast<double>(arena->total) / static_cast<double>(arena->lower_bound);
+    std::printf("%s, N = %d: arena %.0f bytes, %.4f of the lower bound\n", name.c_str(),
+                static_cast<int>(n), static_cast<double>(arena->total), ratio);
     // Of a small arena, alignment is the larger part.
     const int64_t padding = loop::kArenaAlignment * static_cast<int64_t>(plan.buffers.size());
     EXPECT_TRUE(ratio <= 1.1 || arena->total <= arena->lower_bound + padding) << name << " " << n;
@@ -65,9 +66,10 @@ TEST(StepProgram, ArenaIsCloseToItsLowerBound) {
 void ExpectUpdatesInPlace(const loop::Program& program, const loop::MemoryPlan& plan) {
   for (loop::TensorId output : program.outputs) {
     const std::string& name = program[output].name;
-    const bool in_place = std::any_of(plan.aliases.begin(), plan.aliases.end(), [&](const auto& alias) {
-      return alias.first == output && program[alias.second].name + "_new" == name;
-    });
+    const bool in_place =
+        std::any_of(plan.aliases.begin(), plan.aliases.end(), [&](const auto& alias) {
+          return alias.first == output && program[alias.second].name + "_new" == name;
+        });
     EXPECT_EQ(in_place, name != "loss") << name;
   }
 }
@@ -98,12 +100,13 @@ TEST(StepProgram, BytesWalkedIsCloseToItsDefinition) {
     for (int64_t cache : {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 20}) {
       const auto begin = std::chrono::steady_clock::now();
       const loop::BytesWalked estimate = loop::EstimateBytesWalked(*sized, cache);
-      const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+      const std::chrono::duration<double, std::milli> time =
+          std::chrono::steady_clock::now() - begin;
       const auto exact = loop::SimulateBytesWalked(*sized, cache, Label);
       ASSERT_TRUE(exact.ok()) << exact.status();
-      const std::string figures = absl::StrCat("cache ", cache, ": loads ", estimate.loads, " for ", exact->loads,
-                                               ", stores ", estimate.stores, " for ", exact->stores, ", in ",
-                                               time.count(), " ms");
+      const std::string figures = absl::StrCat("cache ", cache, ": loads ", estimate.loads, " for ",
+                                               exact->loads, ", stores ", estimate.stores, " for ",
+                                               exact->stores, ", in ", time.count(), " ms");
       std::printf("%s\n", figures.c_str());
       // In 1 KiB, the windows that a convolution walks do not fit, but for those at
       // the borders of these small images.

@@ -31,16 +31,19 @@ Examples Gather(const Examples& examples, absl::Span<const int64_t> rows) {
 
 StepSize StepSizeOf(int epoch, int epochs) {
   constexpr float kLearningRate = 0.1f, kMomentum = 0.9f;
-  return {kLearningRate * static_cast<float>(epochs - epoch + 1) / static_cast<float>(epochs), kMomentum};
+  return {kLearningRate * static_cast<float>(epochs - epoch + 1) / static_cast<float>(epochs),
+          kMomentum};
 }
 
-absl::StatusOr<double> TrainEpoch(const Examples& examples, int64_t batch_size, const StepSize& step_size,
-                                  Random& random, Classifier& classifier, Progress progress) {
+absl::StatusOr<double> TrainEpoch(const Examples& examples, int64_t batch_size,
+                                  const StepSize& step_size, Random& random, Classifier& classifier,
+                                  Progress progress) {
   const std::vector<int64_t> order = ShuffledOrder(examples.size(), random);
   double sum = 0;
   for (int64_t done = 0; done < examples.size();) {
     const Examples batch = Gather(examples, absl::MakeSpan(order).subspan(done, batch_size));
-    NESTOR_ASSIGN_OR_RETURN(const float loss, classifier.Step(batch.pixels, batch.labels, step_size));
+    NESTOR_ASSIGN_OR_RETURN(const float loss,
+                            classifier.Step(batch.pixels, batch.labels, step_size));
     sum += static_cast<double>(loss) * batch.size();
     done += batch.size();
     progress(static_cast<double>(done) / examples.size(), sum / done);

@@ -23,8 +23,9 @@ using Progress = absl::FunctionRef<void(double done, double loss)>;
 // One step a batch of `batch_size` examples (the last may be smaller), in an order
 // drawn from `random`. The mean of the losses that the examples had when their
 // turn came. REQUIRES: examples, and batch_size > 0.
-absl::StatusOr<double> TrainEpoch(const Examples& examples, int64_t batch_size, const StepSize& step_size,
-                                  Random& random, Classifier& classifier, Progress progress);
+absl::StatusOr<double> TrainEpoch(const Examples& examples, int64_t batch_size,
+                                  const StepSize& step_size, Random& random, Classifier& classifier,
+                                  Progress progress);
 
 }  // namespace nestor::digits
 

@@ -33,7 +33,8 @@ namespace {
 constexpr int32_t kSpilled = -1;
 constexpr int64_t kFrameAlignment = 64;
 // In the order of their spill slots: vectors first, so that they are aligned to their size.
-constexpr RegisterClass kClasses[] = {RegisterClass::kVector, RegisterClass::kMask, RegisterClass::kGeneral};
+constexpr RegisterClass kClasses[] = {RegisterClass::kVector, RegisterClass::kMask,
+                                      RegisterClass::kGeneral};
 
 // The list and what its scans share.
 struct Problem {
@@ -56,9 +57,11 @@ struct Problem {
   void SortByEnd() {
     std::vector<int32_t> begin_of_bucket(list.operations.size() + 2, 0);
     for (size_t i = 0; i < ranges.size(); ++i) ++begin_of_bucket[EndOf(i) + 1];
-    for (size_t i = 1; i < begin_of_bucket.size(); ++i) begin_of_bucket[i] += begin_of_bucket[i - 1];
+    for (size_t i = 1; i < begin_of_bucket.size(); ++i)
+      begin_of_bucket[i] += begin_of_bucket[i - 1];
     std::vector<int32_t> sorted(ranges.size());
-    for (size_t i = 0; i < ranges.size(); ++i) sorted[begin_of_bucket[EndOf(i)]++] = static_cast<int32_t>(i);
+    for (size_t i = 0; i < ranges.size(); ++i)
+      sorted[begin_of_bucket[EndOf(i)]++] = static_cast<int32_t>(i);
     for (const int32_t range : sorted) by_end[ClassOf(range)].push_back(range);
   }
 
@@ -72,11 +75,13 @@ struct Problem {
 // Calls `end(range)` for the ranges of a class that end, in order, as a scan proceeds.
 class Endings {
  public:
-  Endings(const Problem& problem, int register_class) : problem_(problem), by_end_(problem.by_end[register_class]) {}
+  Endings(const Problem& problem, int register_class)
+      : problem_(problem), by_end_(problem.by_end[register_class]) {}
 
   template <class End>
   void Until(int32_t last, End end) {
-    for (; next_ < by_end_.size() && problem_.EndOf(by_end_[next_]) <= last; ++next_) end(by_end_[next_]);
+    for (; next_ < by_end_.size() && problem_.EndOf(by_end_[next_]) <= last; ++next_)
+      end(by_end_[next_]);
   }
 
  private:
@@ -117,17 +122,15 @@ class SetAside {
 class Scan {
  public:
   // `assigned`, by range, receives a register or kSpilled.
-  Scan(const Problem& problem, RegisterClass register_class, size_t registers, const SetAside& aside,
-       std::vector<int32_t>& assigned)
-      : problem_(problem),
-        class_(register_class),
-        aside_before_(aside.Counts()),
-        holders_(registers),
-        assigned_(assigned),
+  Scan(const Problem& problem, RegisterClass register_class, size_t registers,
+       const SetAside& aside, std::vector<int32_t>& assigned)
+      : problem_(problem), class_(register_class), aside_before_(aside.Counts()),
+        holders_(registers), assigned_(assigned),
         endings_(problem, static_cast<int>(register_class)) {
     NESTOR_CHECK(registers <= 32, "free registers are bits of 32");
     free_ = static_cast<uint32_t>((uint64_t{1} << registers) - 1);
-    aside_ = free_ & ~static_cast<uint32_t>((uint64_t{1} << (registers - static_cast<size_t>(aside.registers()))) - 1);
+    aside_ = free_ & ~static_cast<uint32_t>(
+                         (uint64_t{1} << (registers - static_cast<size_t>(aside.registers()))) - 1);
   }
 
   // How many it spilled.
@@ -190,7 +193,8 @@ class Scan {
 
   const Problem& problem_;
   const RegisterClass class_;
-  const std::vector<int32_t> aside_before_;  // by operation: how many before it want registers set aside
+  // By operation: how many before it want registers set aside.
+  const std::vector<int32_t> aside_before_;
   std::vector<int32_t> holders_;  // by register: the last range that was given it
   std::vector<int32_t>& assigned_;
   Endings endings_;
@@ -200,7 +204,8 @@ class Scan {
 
 // Adds the scratch registers of a class that each operation wants where `assigned` is what it
 // is; whether they are more. The agreement with Rewriter::LoadAndStoreAround.
-bool AddScratchWanted(const Problem& problem, RegisterClass c, const std::vector<int32_t>& assigned, SetAside& aside) {
+bool AddScratchWanted(const Problem& problem, RegisterClass c, const std::vector<int32_t>& assigned,
+                      SetAside& aside) {
   const auto is_spilled = [&](const Operand& operand) {
     return operand.is_register() && problem.list.classes[operand.value] == c &&
            assigned[problem.range_of[operand.value]] == kSpilled;
@@ -213,8 +218,9 @@ bool AddScratchWanted(const Problem& problem, RegisterClass c, const std::vector
     if (!spills) continue;
     Operation with_slots = op;
     int loads = 0;
-    for (Operand* operand : {&with_slots.operands[0], &with_slots.operands[1], &with_slots.operands[2],
-                             &with_slots.memory.base, &with_slots.memory.index}) {
+    for (Operand* operand :
+         {&with_slots.operands[0], &with_slots.operands[1], &with_slots.operands[2],
+          &with_slots.memory.base, &with_slots.memory.index}) {
       if (!is_spilled(*operand)) continue;
       operand->kind = Operand::kStack;
       ++loads;
@@ -235,7 +241,8 @@ std::vector<int32_t> AssignRegisters(const Problem& problem, const RegisterFile&
     const size_t all = file.Of(c).size();
     SetAside aside(problem.list);
     if (Scan(problem, c, all, aside, assigned).Run() == 0) continue;
-    NESTOR_CHECK(static_cast<int>(all) >= MostScratchRegisters(c), "a register file too small to spill through");
+    NESTOR_CHECK(static_cast<int>(all) >= MostScratchRegisters(c),
+                 "a register file too small to spill through");
     for (int scans = 1; AddScratchWanted(problem, c, assigned, aside); ++scans) {
       if (scans >= kMostScans) aside.AddEverywhere();
       Scan(problem, c, all, aside, assigned).Run();
@@ -252,9 +259,12 @@ struct Locations {
 
 // Slots for what was spilled of a class, behind those of the classes before it; ranges
 // that do not overlap share them.
-void AddSlots(const Problem& problem, const std::vector<int32_t>& assigned, RegisterClass c, Locations& locations) {
+void AddSlots(const Problem& problem, const std::vector<int32_t>& assigned, RegisterClass c,
+              Locations& locations) {
   const int64_t slot_bytes = c == RegisterClass::kVector ? VectorBytes(problem.list.isa) : 8;
-  const auto location_of = [&](int32_t range) -> Operand& { return locations.of[problem.ranges[range].reg]; };
+  const auto location_of = [&](int32_t range) -> Operand& {
+    return locations.of[problem.ranges[range].reg];
+  };
   std::vector<int64_t> free;
   Endings endings(problem, static_cast<int>(c));
   for (const int32_t range : problem.by_begin[static_cast<int>(c)]) {
@@ -274,7 +284,8 @@ void AddSlots(const Problem& problem, const std::vector<int32_t>& assigned, Regi
   }
 }
 
-Locations LocationsOf(const Problem& problem, const RegisterFile& file, const std::vector<int32_t>& assigned) {
+Locations LocationsOf(const Problem& problem, const RegisterFile& file,
+                      const std::vector<int32_t>& assigned) {
   Locations locations;
   locations.of.resize(problem.list.classes.size());
   for (const RegisterClass c : kClasses) {
@@ -285,7 +296,8 @@ Locations LocationsOf(const Problem& problem, const RegisterFile& file, const st
     }
     AddSlots(problem, assigned, c, locations);
   }
-  locations.frame_bytes = (locations.frame_bytes + kFrameAlignment - 1) / kFrameAlignment * kFrameAlignment;
+  locations.frame_bytes =
+      (locations.frame_bytes + kFrameAlignment - 1) / kFrameAlignment * kFrameAlignment;
   return locations;
 }
 
@@ -366,7 +378,8 @@ class Rewriter {
   static int GeneralOnStack(const Operation& op) {
     int count = 0;
     for (int i = 0; i < 3; ++i) {
-      count += op.operands[i].kind == Operand::kStack && Info(op.opcode).operands[i] == RegisterClass::kGeneral;
+      count += op.operands[i].kind == Operand::kStack &&
+               Info(op.opcode).operands[i] == RegisterClass::kGeneral;
     }
     return count;
   }
@@ -409,7 +422,8 @@ class Rewriter {
   // The last of the file.
   Operand Scratch(RegisterClass place, int number) const {
     const RegisterClass c = OnMachine(place);
-    NESTOR_CHECK(number < MostScratchRegisters(c), "an operation with more spilled operands than scratch registers");
+    NESTOR_CHECK(number < MostScratchRegisters(c),
+                 "an operation with more spilled operands than scratch registers");
     return Operand::Register(file_.Of(c).rbegin()[number]);
   }
 

@@ -19,7 +19,8 @@
 namespace nestor::jit {
 namespace {
 
-constexpr RegisterClass kClasses[] = {RegisterClass::kVector, RegisterClass::kMask, RegisterClass::kGeneral};
+constexpr RegisterClass kClasses[] = {RegisterClass::kVector, RegisterClass::kMask,
+                                      RegisterClass::kGeneral};
 
 RegisterClass OnMachine(RegisterClass place, Isa isa) {
   return place == RegisterClass::kMask ? ClassOfMasks(isa) : place;
@@ -40,11 +41,13 @@ std::string ShapeError(const Operation& op, const RegisterFile& file, Isa isa) {
   const OpcodeInfo& info = Info(op.opcode);
   const auto in_file = [&](const Operand& operand, RegisterClass place) {
     const std::vector<int>& registers = file.Of(OnMachine(place, isa));
-    return !operand.is_register() || std::find(registers.begin(), registers.end(), operand.value) != registers.end();
+    return !operand.is_register() ||
+           std::find(registers.begin(), registers.end(), operand.value) != registers.end();
   };
   for (int i = 0; i < 3; ++i) {
     if (!in_file(op.operands[i], info.operands[i])) return "a register that is not in the file";
-    if (op.operands[i].kind == Operand::kStack && StackOperandOf(op) != i) return "an operand that must be loaded";
+    if (op.operands[i].kind == Operand::kStack && StackOperandOf(op) != i)
+      return "an operand that must be loaded";
   }
   if (!in_file(op.result, info.result)) return "a register that is not in the file";
   if (op.result.kind == Operand::kStack && (!IsMove(op.opcode) || !op.operands[0].is_register())) {
@@ -57,13 +60,15 @@ std::string ShapeError(const Operation& op, const RegisterFile& file, Isa isa) {
   return "";
 }
 
-std::string ErrorOf(const OperationList& list, const RegisterFile& file, const Allocated& allocated) {
+std::string ErrorOf(const OperationList& list, const RegisterFile& file,
+                    const Allocated& allocated) {
   for (const Operation& op : allocated.operations) {
     const std::string error = ShapeError(op, file, list.isa);
     if (!error.empty()) return absl::StrCat(error, ": ", ToString(list, op));
   }
   if (allocated.frame_bytes % 64 != 0) return "a frame that is not aligned";
-  const MixedRun before = RunMixing(list), after = RunMixing(list.isa, allocated.operations, allocated.frame_bytes);
+  const MixedRun before = RunMixing(list),
+                 after = RunMixing(list.isa, allocated.operations, allocated.frame_bytes);
   if (!before.error.empty()) return "the list itself " + before.error;
   if (!after.error.empty()) return after.error;
   return before.trace == after.trace ? "" : "stores something else";
@@ -78,7 +83,8 @@ std::string TextOf(const OperationList& list, const Allocated& allocated) {
 
 void ExpectRight(const OperationList& list, const RegisterFile& file, const Allocated& allocated) {
   const std::string error = ErrorOf(list, file, allocated);
-  if (!error.empty()) FAIL() << error << "\n" << ToString(list) << "is allocated as\n" << TextOf(list, allocated);
+  if (!error.empty())
+    FAIL() << error << "\n" << ToString(list) << "is allocated as\n" << TextOf(list, allocated);
 }
 
 // How many operands and results of a class are in memory.
@@ -193,8 +199,9 @@ TEST(LiveRanges, Table) {
     const OperationList list = ParseOperations(c.text, Isa::kAvx2);
     std::string text;
     for (const LiveRange& range : LiveRangesOf(list)) {
-      absl::StrAppend(&text, text.empty() ? "" : ", ", list.classes[range.reg] == RegisterClass::kVector ? "v" : "g",
-                      range.reg, " ", range.begin, "-", range.end, " ", range.weight);
+      absl::StrAppend(&text, text.empty() ? "" : ", ",
+                      list.classes[range.reg] == RegisterClass::kVector ? "v" : "g", range.reg, " ",
+                      range.begin, "-", range.end, " ", range.weight);
     }
     EXPECT_EQ(text, c.ranges) << c.what;
   }
@@ -273,13 +280,12 @@ TEST(AllocateRegisters, TextTable) {
 TEST(AllocateRegisters, SpilledGeneralRegisters) {
   std::string text;
   for (int i = 0; i < 9; ++i) absl::StrAppend(&text, "g", i, " = parameter_g 0\n");
-  text +=
-      "store_strided_partial.f32x8 f32 [g0 + g1 * 4 + 8], v9, g2, g3\n"
-      "g0 = floordiv_g g1, g0\n"
-      "g1 = add_g g2, g3\n"
-      "g2 = mul_g g3, g3\n"
-      "loop_begin L0\n  loop_end less g4, g5, L0\nloop_begin L1\n  loop_end less g6, g7, L1\n"
-      "loop_begin L2\n  loop_end less g8, g8, L2\n";
+  text += "store_strided_partial.f32x8 f32 [g0 + g1 * 4 + 8], v9, g2, g3\n"
+          "g0 = floordiv_g g1, g0\n"
+          "g1 = add_g g2, g3\n"
+          "g2 = mul_g g3, g3\n"
+          "loop_begin L0\n  loop_end less g4, g5, L0\nloop_begin L1\n  loop_end less g6, g7, L1\n"
+          "loop_begin L2\n  loop_end less g8, g8, L2\n";
   for (int i = 0; i < 9; ++i) absl::StrAppend(&text, "store.f32x8 f32 [g", i, "], v9\n");
   const OperationList list = ParseOperations("v9 = broadcast_g.f32x8 0\n" + text, Isa::kAvx2);
   const RegisterFile file = SmallFile(Isa::kAvx2);
@@ -287,23 +293,22 @@ TEST(AllocateRegisters, SpilledGeneralRegisters) {
   EXPECT_EQ(allocated.spilled, 4);
   EXPECT_EQ(allocated.frame_bytes, 64);
   const std::string after = TextOf(list, allocated);
-  constexpr char kMiddle[] =
-      "g5 = move_g stack[0]\n"
-      "g3 = move_g stack[8]\n"
-      "g5 = address_g [g5 + g3 * 4 + 8]\n"
-      "g3 = move_g stack[16]\n"
-      "g11 = move_g stack[24]\n"
-      "store_strided_partial.f32x8 f32 [g5], v0, g3, g11\n"
-      "g5 = move_g stack[8]\n"
-      "g3 = move_g stack[0]\n"
-      "g11 = floordiv_g g5, g3\n"
-      "stack[0] = move_g g11\n"
-      "g5 = move_g stack[16]\n"
-      "g5 = add_g g5, stack[24]\n"
-      "stack[8] = move_g g5\n"
-      "g5 = move_g stack[24]\n"
-      "g5 = mul_g g5, g5\n"
-      "stack[16] = move_g g5\n";
+  constexpr char kMiddle[] = "g5 = move_g stack[0]\n"
+                             "g3 = move_g stack[8]\n"
+                             "g5 = address_g [g5 + g3 * 4 + 8]\n"
+                             "g3 = move_g stack[16]\n"
+                             "g11 = move_g stack[24]\n"
+                             "store_strided_partial.f32x8 f32 [g5], v0, g3, g11\n"
+                             "g5 = move_g stack[8]\n"
+                             "g3 = move_g stack[0]\n"
+                             "g11 = floordiv_g g5, g3\n"
+                             "stack[0] = move_g g11\n"
+                             "g5 = move_g stack[16]\n"
+                             "g5 = add_g g5, stack[24]\n"
+                             "stack[8] = move_g g5\n"
+                             "g5 = move_g stack[24]\n"
+                             "g5 = mul_g g5, g5\n"
+                             "stack[16] = move_g g5\n";
   EXPECT_NE(after.find(kMiddle), std::string::npos) << after;
 }
 
@@ -314,9 +319,11 @@ TEST(AllocateRegisters, RandomListsStoreTheSame) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
       for (const int live : {2, 100}) {
-        const OperationList list = RandomOperations({isa, seed, live, live, live, 40 + static_cast<int>(seed) * 2});
+        const OperationList list =
+            RandomOperations({isa, seed, live, live, live, 40 + static_cast<int>(seed) * 2});
         for (const RegisterFile& file : {RegistersOf(isa), SmallFile(isa)}) {
-          SCOPED_TRACE(absl::StrCat("seed ", seed, " ", Name(isa), " live ", live, " file ", file.vector.size()));
+          SCOPED_TRACE(absl::StrCat("seed ", seed, " ", Name(isa), " live ", live, " file ",
+                                    file.vector.size()));
           const Allocated allocated = AllocateRegisters(list, file);
           ExpectRight(list, file, allocated);
           if (HasFatalFailure()) return;
@@ -340,7 +347,8 @@ TEST(AllocateRegisters, PressureInOneClassSpillsNoOther) {
       const Allocated allocated = AllocateRegisters(list, RegistersOf(isa));
       ExpectRight(list, RegistersOf(isa), allocated);
       for (const RegisterClass other : kClasses) {
-        EXPECT_EQ(InMemory(allocated, other, isa) > 0, other == c) << Name(isa) << static_cast<int>(c);
+        EXPECT_EQ(InMemory(allocated, other, isa) > 0, other == c)
+            << Name(isa) << static_cast<int>(c);
       }
     }
   }
@@ -349,9 +357,11 @@ TEST(AllocateRegisters, PressureInOneClassSpillsNoOther) {
 TEST(AllocateRegisters, WhatIsUsedInnermostStaysInRegisters) {
   std::string text = "g0 = parameter_g 0\ng1 = move_g 0\n";
   // Five accumulators, defined last, and twenty others that the outer loop reads.
-  for (int i = 10; i < 35; ++i) absl::StrAppend(&text, "v", i, " = load.f32x8 f32 [g0 + ", i, "]\n");
+  for (int i = 10; i < 35; ++i)
+    absl::StrAppend(&text, "v", i, " = load.f32x8 f32 [g0 + ", i, "]\n");
   text += "loop_begin L0\n  g2 = move_g 0\n  loop_begin L1\n";
-  for (int i = 30; i < 35; ++i) absl::StrAppend(&text, "v", i, " = add.f32x8 v", i, ", v", 30 + (i + 1) % 5, "\n");
+  for (int i = 30; i < 35; ++i)
+    absl::StrAppend(&text, "v", i, " = add.f32x8 v", i, ", v", 30 + (i + 1) % 5, "\n");
   text += "    g2 = add_g g2, 1\n  loop_end less g2, 3, L1\n";
   for (int i = 10; i < 30; ++i) absl::StrAppend(&text, "store.f32x8 f32 [g0], v", i, "\n");
   text += "g1 = add_g g1, 1\nloop_end less g1, 2, L0\n";
@@ -364,7 +374,9 @@ TEST(AllocateRegisters, WhatIsUsedInnermostStaysInRegisters) {
   EXPECT_EQ(allocated.spilled, 25 - 7);
   const std::string after = TextOf(list, allocated);
   const size_t inner = after.find("loop_begin L1");
-  EXPECT_EQ(after.substr(inner, after.find("loop_end less", inner) - inner).find("stack"), std::string::npos) << after;
+  EXPECT_EQ(after.substr(inner, after.find("loop_end less", inner) - inner).find("stack"),
+            std::string::npos)
+      << after;
 }
 
 // A loop that needs every register keeps them, whatever is spilled behind it.
@@ -372,13 +384,17 @@ TEST(AllocateRegisters, SpillsElsewhereTakeNoRegister) {
   const RegisterFile file = SmallFile(Isa::kAvx2);
   const int all = static_cast<int>(file.vector.size());
   std::string text = "g0 = parameter_g 0\ng1 = move_g 0\n";
-  for (int i = 0; i < all; ++i) absl::StrAppend(&text, "v", 10 + i, " = load.f32x8 f32 [g0 + ", i, "]\n");
+  for (int i = 0; i < all; ++i)
+    absl::StrAppend(&text, "v", 10 + i, " = load.f32x8 f32 [g0 + ", i, "]\n");
   text += "loop_begin L0\n";
-  for (int i = 0; i < all; ++i) absl::StrAppend(&text, "v", 10 + i, " = add.f32x8 v", 10 + i, ", v", 10 + (i + 1) % all, "\n");
+  for (int i = 0; i < all; ++i)
+    absl::StrAppend(&text, "v", 10 + i, " = add.f32x8 v", 10 + i, ", v", 10 + (i + 1) % all, "\n");
   text += "g1 = add_g g1, 1\nloop_end less g1, 3, L0\n";
   for (int i = 0; i < all; ++i) absl::StrAppend(&text, "store.f32x8 f32 [g0], v", 10 + i, "\n");
-  for (int i = 0; i < 2 * all; ++i) absl::StrAppend(&text, "v", 100 + i, " = load.f32x8 f32 [g0 + ", i, "]\n");
-  for (int i = 0; i < 2 * all; ++i) absl::StrAppend(&text, "store.f32x8 f32 [g0], v", 100 + i, "\n");
+  for (int i = 0; i < 2 * all; ++i)
+    absl::StrAppend(&text, "v", 100 + i, " = load.f32x8 f32 [g0 + ", i, "]\n");
+  for (int i = 0; i < 2 * all; ++i)
+    absl::StrAppend(&text, "store.f32x8 f32 [g0], v", 100 + i, "\n");
   const OperationList list = ParseOperations(text, Isa::kAvx2);
   const Allocated allocated = AllocateRegisters(list, file);
   ExpectRight(list, file, allocated);
@@ -391,8 +407,10 @@ TEST(AllocateRegisters, SpillsElsewhereTakeNoRegister) {
 TEST(AllocateRegisters, SlotsAreShared) {
   std::string text = "g0 = parameter_g 0\n";
   for (int phase = 0; phase < 5; ++phase) {
-    for (int i = 0; i < 40; ++i) absl::StrAppend(&text, "v", 1 + phase * 40 + i, " = load.f32x8 f32 [g0 + ", i, "]\n");
-    for (int i = 0; i < 40; ++i) absl::StrAppend(&text, "store.f32x8 f32 [g0], v", 1 + phase * 40 + i, "\n");
+    for (int i = 0; i < 40; ++i)
+      absl::StrAppend(&text, "v", 1 + phase * 40 + i, " = load.f32x8 f32 [g0 + ", i, "]\n");
+    for (int i = 0; i < 40; ++i)
+      absl::StrAppend(&text, "store.f32x8 f32 [g0], v", 1 + phase * 40 + i, "\n");
   }
   const OperationList list = ParseOperations(text, Isa::kAvx2);
   const Allocated allocated = AllocateRegisters(list, RegistersOf(Isa::kAvx2));
@@ -402,7 +420,8 @@ TEST(AllocateRegisters, SlotsAreShared) {
 }
 
 TEST(AllocateRegisters, EmptyList) {
-  const Allocated allocated = AllocateRegisters(OperationList(Isa::kAvx512), RegistersOf(Isa::kAvx512));
+  const Allocated allocated =
+      AllocateRegisters(OperationList(Isa::kAvx512), RegistersOf(Isa::kAvx512));
   EXPECT_TRUE(allocated.operations.empty());
   EXPECT_EQ(allocated.frame_bytes, 0);
 }
@@ -417,10 +436,12 @@ TEST(AllocateRegisters, Time) {
       for (int i = 0; i < 50; ++i) {
         const auto start = std::chrono::steady_clock::now();
         spilled = AllocateRegisters(list, RegistersOf(Isa::kAvx2)).spilled;
-        const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
+        const std::chrono::duration<double, std::micro> time =
+            std::chrono::steady_clock::now() - start;
         best = std::min(best, time.count());
       }
-      std::cout << list.operations.size() << " operations, " << spilled << " spilled: " << best << " us\n";
+      std::cout << list.operations.size() << " operations, " << spilled << " spilled: " << best
+                << " us\n";
       EXPECT_LT(best, 10.0 * list.operations.size());
     }
   }

@@ -45,7 +45,8 @@ struct Free {
 // All registers, since to copy one is much quicker than to put one together of bit fields.
 struct Registers {
   constexpr Registers() {
-    constexpr Xbyak::Operand::Kind kKinds[] = {Xbyak::Operand::XMM, Xbyak::Operand::YMM, Xbyak::Operand::ZMM};
+    constexpr Xbyak::Operand::Kind kKinds[] = {Xbyak::Operand::XMM, Xbyak::Operand::YMM,
+                                               Xbyak::Operand::ZMM};
     for (int i = 0; i < 32; ++i) {
       for (int k = 0; k < 3; ++k) vector[k][i] = VectorRegister(i, kKinds[k], 128 << k);
     }
@@ -88,14 +89,11 @@ MachineCode Assemble(Generator& g, const Allocated& allocated) {
 
 }  // namespace
 
-Generator::Generator(const OperationList& list, const Allocated& allocated, uint8_t* buffer, size_t bytes)
-    : Xbyak::CodeGenerator(bytes, buffer),
-      list_(list),
-      has_dot_products_(HasDotProducts(list.isa)),
-      allocated_(allocated),
-      scratch_(ScratchVector(list.isa)),
-      own_constants_(list.constants.size()),
-      labels_(list.labels) {
+Generator::Generator(const OperationList& list, const Allocated& allocated, uint8_t* buffer,
+                     size_t bytes)
+    : Xbyak::CodeGenerator(bytes, buffer), list_(list), has_dot_products_(HasDotProducts(list.isa)),
+      allocated_(allocated), scratch_(ScratchVector(list.isa)),
+      own_constants_(list.constants.size()), labels_(list.labels) {
   for (const PoolConstant& constant : list.constants) pool_.push_back({constant, {}, 0});
   for (const Operation& op : allocated.operations) NoteUse(op);
   aligned_ = allocated.frame_bytes > 0;
@@ -107,7 +105,8 @@ Generator::Generator(const OperationList& list, const Allocated& allocated, uint
 void Generator::NoteUse(const Operation& op) {
   if (op.opcode == Opcode::kParameterG) keeps_parameters_ = true;
   if (NESTOR_MUTANT("callee_saved_not_restored") && op.result.value == 12) return;
-  if (op.result.is_register() && Info(op.opcode).result == RegisterClass::kGeneral) saved_[op.result.value] = true;
+  if (op.result.is_register() && Info(op.opcode).result == RegisterClass::kGeneral)
+    saved_[op.result.value] = true;
 }
 
 void Generator::Prologue() {
@@ -154,14 +153,17 @@ void Generator::Pool() {
       L(entry.label);
       const int lane_bytes = LaneBytes(entry.constant.lane);
       for (int i = 0; i < bytes / lane_bytes; ++i) {
-        db(entry.constant.bits + static_cast<uint64_t>(i) * entry.constant.step, static_cast<size_t>(lane_bytes));
+        db(entry.constant.bits + static_cast<uint64_t>(i) * entry.constant.step,
+           static_cast<size_t>(lane_bytes));
       }
     }
   }
 }
 
 void Generator::Enter(const Operation* op) {
-  const auto has_lanes = [](RegisterClass c) { return c == RegisterClass::kVector || c == RegisterClass::kMask; };
+  const auto has_lanes = [](RegisterClass c) {
+    return c == RegisterClass::kVector || c == RegisterClass::kMask;
+  };
   current_ = op;
   if (op == nullptr) return;
   const OpcodeInfo& info = Info(op->opcode);
@@ -172,13 +174,17 @@ void Generator::Enter(const Operation* op) {
 }
 
 std::string Generator::Describe(absl::string_view what) const {
-  std::string text = absl::StrCat(Name(list_.isa), ": ", what, " in `",
-                                  current_ == nullptr ? "the function's frame" : ToString(list_, *current_), "` of\n");
-  for (const Operation& op : allocated_.operations) absl::StrAppend(&text, "  ", ToString(list_, op), "\n");
+  std::string text = absl::StrCat(
+      Name(list_.isa), ": ", what, " in `",
+      current_ == nullptr ? "the function's frame" : ToString(list_, *current_), "` of\n");
+  for (const Operation& op : allocated_.operations)
+    absl::StrAppend(&text, "  ", ToString(list_, op), "\n");
   return text;
 }
 
-void Generator::RequireAvx512(absl::string_view what) const { NESTOR_CHECK(avx512(), Describe(what)); }
+void Generator::RequireAvx512(absl::string_view what) const {
+  NESTOR_CHECK(avx512(), Describe(what));
+}
 
 void Generator::FailWidth(int bytes) const {
   NESTOR_CHECK(false, Describe(absl::StrCat("a vector of ", bytes, " bytes")));
@@ -193,9 +199,11 @@ void Generator::FailVectorRegister(int64_t number) const {
 void Generator::RequireRead(int64_t number, int bytes) const {
   int most = 0;
   for (int i = 0; i < 3; ++i) {
-    if (current_->operands[i] == Operand::Constant(number)) most = std::max(most, OperandBytes(*current_, i));
+    if (current_->operands[i] == Operand::Constant(number))
+      most = std::max(most, OperandBytes(*current_, i));
   }
-  NESTOR_CHECK(bytes <= most, Describe(absl::StrCat(bytes, " bytes read of a constant, not ", most)));
+  NESTOR_CHECK(bytes <= most,
+               Describe(absl::StrCat(bytes, " bytes read of a constant, not ", most)));
 }
 
 VectorRegister Generator::Vector(int64_t number, int bytes) {
@@ -209,7 +217,8 @@ Place Generator::VectorPlace(const Operand& operand, int bytes) {
   if (operand.kind == Operand::kConstant) return Constant(operand.value, bytes);
   if (operand.kind == Operand::kStack) {
     RequireWidth(bytes);
-    return Xbyak::Address(static_cast<uint32_t>(bytes * 8), false, rsp + static_cast<size_t>(operand.value));
+    return Xbyak::Address(static_cast<uint32_t>(bytes * 8), false,
+                          rsp + static_cast<size_t>(operand.value));
   }
   NESTOR_CHECK(operand.is_register(), Describe("a vector operand that is no vector"));
   return Vector(operand.value, bytes);
@@ -242,7 +251,8 @@ void Generator::Zero(const VectorRegister& to) {
 }
 
 Xbyak::Opmask Generator::Mask(const Operand& operand) const {
-  NESTOR_CHECK(operand.is_register() && operand.value > 0, Describe("a mask outside of the mask registers"));
+  NESTOR_CHECK(operand.is_register() && operand.value > 0,
+               Describe("a mask outside of the mask registers"));
   return MaskRegister(operand.value);
 }
 
@@ -254,7 +264,8 @@ Xbyak::Opmask Generator::MaskRegister(int64_t number) const {
 
 Xbyak::Reg64 Generator::General(const Operand& operand) const {
   NESTOR_CHECK(operand.is_register(), Describe("an operand that must be a register"));
-  NESTOR_CHECK(operand.value >= 0 && operand.value < 16, Describe(absl::StrCat("general register ", operand.value)));
+  NESTOR_CHECK(operand.value >= 0 && operand.value < 16,
+               Describe(absl::StrCat("general register ", operand.value)));
   return kRegisters.general[operand.value];
 }
 
@@ -284,7 +295,8 @@ void Generator::LoadGeneral(const Xbyak::Reg64& to, const Operand& operand) {
 Xbyak::RegExp Generator::AddressOf(const Memory& memory, int64_t offset) const {
   Xbyak::RegExp address;
   if (memory.base.kind != Operand::kNone) address = Xbyak::RegExp(General(memory.base));
-  if (memory.index.kind != Operand::kNone) address = address + Xbyak::RegExp(General(memory.index), memory.scale);
+  if (memory.index.kind != Operand::kNone)
+    address = address + Xbyak::RegExp(General(memory.index), memory.scale);
   const int64_t displacement = memory.displacement + offset;
   if (displacement != 0) address = address - static_cast<size_t>(-displacement);
   return address;
@@ -318,8 +330,10 @@ void Generator::FailNoInstruction() const {
 absl::StatusOr<MachineCode> Emit(const OperationList& list, const Allocated& allocated) {
   size_t bytes = std::min(kMaxCodeBytes, kUsualBytes * (allocated.operations.size() + 1));
   for (;; bytes = std::min(kMaxCodeBytes, 8 * bytes)) {
-    const std::unique_ptr<uint8_t, Free> buffer(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, bytes)));
-    if (buffer == nullptr) return absl::ResourceExhaustedError("no memory to write machine code to");
+    const std::unique_ptr<uint8_t, Free> buffer(
+        static_cast<uint8_t*>(std::aligned_alloc(kAlignment, bytes)));
+    if (buffer == nullptr)
+      return absl::ResourceExhaustedError("no memory to write machine code to");
     Generator g(list, allocated, buffer.get(), bytes);
     try {
       return Assemble(g, allocated);

@@ -76,32 +76,40 @@ void EmitAddG(Generator& g, const Operation& op) {
   if (!a.is_register()) std::swap(a, b);
   if (a.is_register() && !(a == op.result) && !(b == op.result)) {
     if (b.is_register()) return g.lea(g.General(op.result), g.ptr[g.General(a) + g.General(b)]);
-    if (Fits(b)) return g.lea(g.General(op.result), g.ptr[g.General(a) + static_cast<size_t>(b.value)]);
+    if (Fits(b))
+      return g.lea(g.General(op.result), g.ptr[g.General(a) + static_cast<size_t>(b.value)]);
   }
-  TwoAddress(g, op, true, [&](const Xbyak::Reg64& target, const auto& source) { g.add(target, source); });
+  TwoAddress(g, op, true,
+             [&](const Xbyak::Reg64& target, const auto& source) { g.add(target, source); });
 }
 
 void EmitSubG(Generator& g, const Operation& op) {
-  TwoAddress(g, op, false, [&](const Xbyak::Reg64& target, const auto& source) { g.sub(target, source); });
+  TwoAddress(g, op, false,
+             [&](const Xbyak::Reg64& target, const auto& source) { g.sub(target, source); });
 }
 
 void EmitAndG(Generator& g, const Operation& op) {
-  TwoAddress(g, op, true, [&](const Xbyak::Reg64& target, const auto& source) { g.and_(target, source); });
+  TwoAddress(g, op, true,
+             [&](const Xbyak::Reg64& target, const auto& source) { g.and_(target, source); });
 }
 
 void EmitOrG(Generator& g, const Operation& op) {
-  TwoAddress(g, op, true, [&](const Xbyak::Reg64& target, const auto& source) { g.or_(target, source); });
+  TwoAddress(g, op, true,
+             [&](const Xbyak::Reg64& target, const auto& source) { g.or_(target, source); });
 }
 
 void EmitXorG(Generator& g, const Operation& op) {
-  TwoAddress(g, op, true, [&](const Xbyak::Reg64& target, const auto& source) { g.xor_(target, source); });
+  TwoAddress(g, op, true,
+             [&](const Xbyak::Reg64& target, const auto& source) { g.xor_(target, source); });
 }
 
 namespace {
 
 struct Multiply {
   Generator& g;
-  void operator()(const Xbyak::Reg64& target, const Xbyak::Operand& source) const { g.imul(target, source); }
+  void operator()(const Xbyak::Reg64& target, const Xbyak::Operand& source) const {
+    g.imul(target, source);
+  }
   void operator()(const Xbyak::Reg64& target, uint32_t source) const {
     g.imul(target, target, static_cast<int>(source));
   }
@@ -232,7 +240,8 @@ void Set(Generator& g, const Operation& op, SetByte set) {
 
 void EmitCompareG(Generator& g, const Operation& op) {
   using X = Xbyak::CodeGenerator;
-  constexpr SetByte kSet[] = {&X::sete, &X::setne, &X::setl, &X::setle, &X::setg, &X::setge};  // by Condition
+  // By Condition.
+  constexpr SetByte kSet[] = {&X::sete, &X::setne, &X::setl, &X::setle, &X::setg, &X::setge};
   g.CompareGeneral(op.operands[0], op.operands[1]);
   Set(g, op, kSet[op.immediate]);
 }
@@ -271,9 +280,13 @@ void EmitLoadG(Generator& g, const Operation& op) {
   }
 }
 
-void EmitAddressG(Generator& g, const Operation& op) { g.lea(g.General(op.result), g.ptr[g.AddressOf(op.memory)]); }
+void EmitAddressG(Generator& g, const Operation& op) {
+  g.lea(g.General(op.result), g.ptr[g.AddressOf(op.memory)]);
+}
 
-void EmitParameterG(Generator& g, const Operation& op) { g.mov(g.General(op.result), g.ParameterSlot(op.immediate)); }
+void EmitParameterG(Generator& g, const Operation& op) {
+  g.mov(g.General(op.result), g.ParameterSlot(op.immediate));
+}
 
 void EmitLaneG(Generator& g, const Operation& op) {
   const Xbyak::Reg64 r = g.General(op.result);

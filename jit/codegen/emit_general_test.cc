@@ -19,12 +19,15 @@ namespace {
 
 using Int128 = __int128;
 
-constexpr int64_t kMin = std::numeric_limits<int64_t>::min(), kMax = std::numeric_limits<int64_t>::max();
-constexpr int64_t kValues[] = {0,     1,       -1,         2,          7,    -7,       64,       int64_t{1} << 31,
-                               -8192, 1 << 20, 2147483647, -2147483649, 1000, kMin,     kMin + 1, kMax};
-constexpr Opcode kBinary[] = {Opcode::kAddG,      Opcode::kSubG,      Opcode::kMulG,          Opcode::kMinG,
-                              Opcode::kMaxG,      Opcode::kAndG,      Opcode::kOrG,           Opcode::kXorG,
-                              Opcode::kFloorDivG, Opcode::kFloorModG, Opcode::kCompareG,      Opcode::kAddOverflowsG,
+constexpr int64_t kMin = std::numeric_limits<int64_t>::min(),
+                  kMax = std::numeric_limits<int64_t>::max();
+constexpr int64_t kValues[] = {
+    0,     1,       -1,         2,           7,    -7,   64,       int64_t{1} << 31,
+    -8192, 1 << 20, 2147483647, -2147483649, 1000, kMin, kMin + 1, kMax};
+constexpr Opcode kBinary[] = {Opcode::kAddG,         Opcode::kSubG,     Opcode::kMulG,
+                              Opcode::kMinG,         Opcode::kMaxG,     Opcode::kAndG,
+                              Opcode::kOrG,          Opcode::kXorG,     Opcode::kFloorDivG,
+                              Opcode::kFloorModG,    Opcode::kCompareG, Opcode::kAddOverflowsG,
                               Opcode::kMulOverflowsG};
 class EmitGeneralTest : public ::testing::Test {
  protected:
@@ -33,7 +36,8 @@ class EmitGeneralTest : public ::testing::Test {
   }
 };
 
-constexpr Stand kStands[] = {Stand::kRegister, Stand::kResult, Stand::kConstant, Stand::kStack, Stand::kTable};
+constexpr Stand kStands[] = {Stand::kRegister, Stand::kResult, Stand::kConstant, Stand::kStack,
+                             Stand::kTable};
 
 Operand Register(int r) { return Operand::Register(r); }
 Operand Immediate(int64_t v) { return Operand::Immediate(v); }
@@ -139,13 +143,15 @@ bool IsInCode(const Places& p) { return p.a == Stand::kConstant || p.b == Stand:
 MachineCode BinaryFunction(Opcode opcode, int64_t condition, const Places& p) {
   constexpr int kResult = 11;
   TestFunction f(Isa::kAvx2);
-  const Operand x = PlaceOperand(f, 0, p.a, p.x, kResult), y = PlaceOperand(f, 1, p.b, p.y, kResult);
+  const Operand x = PlaceOperand(f, 0, p.a, p.x, kResult),
+                y = PlaceOperand(f, 1, p.b, p.y, kResult);
   Operation op = General(opcode, kResult, x, y);
   op.immediate = condition;
   f.Add(op);
   f.MoveG(Register(8), Operand::Table(2));
   for (int i = 0; i < 2; ++i) {
-    Operation vector{Opcode::kBroadcastGeneral, Lane::kI64}, store{Opcode::kStore, Lane::kI64, 1, DType::kI64};
+    Operation vector{Opcode::kBroadcastGeneral, Lane::kI64},
+        store{Opcode::kStore, Lane::kI64, 1, DType::kI64};
     vector.result = store.operands[0] = Register(0);
     vector.operands[0] = Register(9 + i);
     store.memory = {Register(8), {}, 1, 8 * i};
@@ -168,9 +174,12 @@ void TestBinary(Opcode opcode, int64_t condition) {
     }
     int64_t operands[2];
     const int64_t result = Sealed(code)({p.x, p.y, reinterpret_cast<int64_t>(operands)});
-    EXPECT_EQ(result, Expected(opcode, condition, p.x, p.y)) << p.Describe(opcode) << ", condition " << condition;
-    EXPECT_TRUE(p.a != Stand::kRegister || operands[0] == p.x) << p.Describe(opcode) << " changes its operand";
-    EXPECT_TRUE(p.b != Stand::kRegister || operands[1] == p.y) << p.Describe(opcode) << " changes its operand";
+    EXPECT_EQ(result, Expected(opcode, condition, p.x, p.y))
+        << p.Describe(opcode) << ", condition " << condition;
+    EXPECT_TRUE(p.a != Stand::kRegister || operands[0] == p.x)
+        << p.Describe(opcode) << " changes its operand";
+    EXPECT_TRUE(p.b != Stand::kRegister || operands[1] == p.y)
+        << p.Describe(opcode) << " changes its operand";
   });
 }
 
@@ -191,7 +200,8 @@ TEST_F(EmitGeneralTest, Moves) {
         const Operand to = to_stack ? f.NewSlot(8) : Register(14);
         f.MoveG(to, a);
         f.Return(to);
-        EXPECT_EQ(Sealed(f.Encode())({value}), value) << Name(from) << (to_stack ? " to the stack" : "");
+        EXPECT_EQ(Sealed(f.Encode())({value}), value)
+            << Name(from) << (to_stack ? " to the stack" : "");
       }
     }
   }
@@ -212,11 +222,12 @@ TEST_F(EmitGeneralTest, LoadsAndAddresses) {
     DType type;
     uint64_t bits;
     int64_t want;
-  } kCases[] = {{DType::kBool, 0xffffffffffffff01, 1},         {DType::kU8, 0xfffffffffffffffe, 254},
-                {DType::kI8, 0x00000000000000fe, -2},          {DType::kI32, 0x00000000fffffffd, -3},
-                {DType::kU16, 0xfffffffffffffffe, 0xfffe},     {DType::kI16, 0x000000000000fffe, -2},
-                {DType::kU32, 0xfffffffffffffffd, 0xfffffffd}, {DType::kI64, 0x8000000000000001, kMin + 1},
-                {DType::kU64, 0x8000000000000001, kMin + 1}};
+  } kCases[] = {
+      {DType::kBool, 0xffffffffffffff01, 1},         {DType::kU8, 0xfffffffffffffffe, 254},
+      {DType::kI8, 0x00000000000000fe, -2},          {DType::kI32, 0x00000000fffffffd, -3},
+      {DType::kU16, 0xfffffffffffffffe, 0xfffe},     {DType::kI16, 0x000000000000fffe, -2},
+      {DType::kU32, 0xfffffffffffffffd, 0xfffffffd}, {DType::kI64, 0x8000000000000001, kMin + 1},
+      {DType::kU64, 0x8000000000000001, kMin + 1}};
   for (const auto& c : kCases) {
     for (const bool indexed : {false, true}) {
       TestFunction f(Isa::kAvx2);
@@ -224,7 +235,8 @@ TEST_F(EmitGeneralTest, LoadsAndAddresses) {
       load.type = c.type;
       f.MoveG(Register(13), Operand::Table(0));
       f.MoveG(Register(12), Immediate(3));
-      load.memory = indexed ? Memory{Register(13), Register(12), 8, -24} : Memory{Register(13), {}, 1, 0};
+      load.memory =
+          indexed ? Memory{Register(13), Register(12), 8, -24} : Memory{Register(13), {}, 1, 0};
       f.Add(load);
       Operation address = General(Opcode::kAddressG, 14);
       address.memory = {Register(12), Register(12), 4, 100};
@@ -232,7 +244,8 @@ TEST_F(EmitGeneralTest, LoadsAndAddresses) {
       f.Add(General(Opcode::kMulG, 14, Register(14), Register(13)));
       f.Return(Register(14));
       EXPECT_EQ(Sealed(f.Encode())({reinterpret_cast<int64_t>(&c.bits)}),
-                Expected(Opcode::kMulG, 0, c.want, 115)) << Name(c.type);
+                Expected(Opcode::kMulG, 0, c.want, 115))
+          << Name(c.type);
     }
   }
 }
@@ -254,7 +267,8 @@ TEST_F(EmitGeneralTest, LaneOfAVector) {
       get.result = Register(15);
       f.Add(get);
       f.Return(Register(15));
-      EXPECT_EQ(Sealed(f.Encode())({reinterpret_cast<int64_t>(whole)}), type == DType::kU32 ? int64_t{0xfffffffb} : -5);
+      EXPECT_EQ(Sealed(f.Encode())({reinterpret_cast<int64_t>(whole)}),
+                type == DType::kU32 ? int64_t{0xfffffffb} : -5);
     }
   }
 }
@@ -272,7 +286,8 @@ TEST_F(EmitGeneralTest, BranchesOnEveryConditionFromEveryPlace) {
       f.Return(Immediate(0));
       f.Add(Control(Opcode::kLabel, 0));
       f.Return(Immediate(1));
-      EXPECT_EQ(Sealed(f.Encode())({p.x, p.y}), Holds(condition, p.x, p.y)) << p.Describe(Opcode::kBranch) << condition;
+      EXPECT_EQ(Sealed(f.Encode())({p.x, p.y}), Holds(condition, p.x, p.y))
+          << p.Describe(Opcode::kBranch) << condition;
     });
   }
 }
@@ -319,7 +334,8 @@ void UseEverything(TestFunction& f, bool vectors) {
   for (int i = 0; i < 5; ++i) f.MoveG(f.NewSlot(8), Register(file.general[i]));
   if (!vectors) return;
   for (const int v : file.vector) {
-    Operation ones{Opcode::kBroadcastGeneral, Lane::kI64, static_cast<uint8_t>(VectorBytes(f.isa()) / 8)};
+    Operation ones{Opcode::kBroadcastGeneral, Lane::kI64,
+                   static_cast<uint8_t>(VectorBytes(f.isa()) / 8)};
     ones.operands[0] = Immediate(-1);
     ones.result = Register(v);
     f.Add(ones);
@@ -351,7 +367,8 @@ TEST_F(EmitGeneralTest, KeepsWhatACallerTrusts) {
           const MachineCode code = f.Encode();
           if (!Runs(isa)) continue;
           const Sealed function(code);
-          const absl::StatusOr<int64_t> result = CallCheckingAbi(function.function(), table, 1, 2, 3);
+          const absl::StatusOr<int64_t> result =
+              CallCheckingAbi(function.function(), table, 1, 2, 3);
           ASSERT_TRUE(result.ok()) << result.status();
           EXPECT_EQ(*result, 41 + (parameters ? (1 << 10) + (2 << 20) + (int64_t{3} << 30) : 0));
         }
@@ -374,7 +391,8 @@ TEST_F(EmitGeneralTest, AlignsFramesThatHoldVectors) {
   f.Add(load);
   f.Add(General(Opcode::kAndG, 9, Register(9), Immediate(63)));
   f.Add(General(Opcode::kOrG, 9, Register(9), Register(10)));
-  Operation vector{Opcode::kBroadcastGeneral, Lane::kI64}, store{Opcode::kStore, Lane::kI64, 1, DType::kI64};
+  Operation vector{Opcode::kBroadcastGeneral, Lane::kI64},
+      store{Opcode::kStore, Lane::kI64, 1, DType::kI64};
   vector.result = store.operands[0] = Register(0);
   vector.operands[0] = Register(9);
   store.memory = load.memory;
@@ -407,11 +425,13 @@ TEST_F(EmitGeneralTest, TellsStatements) {
 // Wide constants are aligned to their width, whatever stands before them.
 TEST_F(EmitGeneralTest, ConstantsStandBehindTheCode) {
   TestFunction f(Isa::kAvx512);
-  for (int i = 0; i < 5; ++i) f.list().constants.push_back({Lane::kI32, static_cast<uint64_t>(i + 1), 0});
+  for (int i = 0; i < 5; ++i)
+    f.list().constants.push_back({Lane::kI32, static_cast<uint64_t>(i + 1), 0});
   for (int i = 0; i < 5; ++i) {
     constexpr uint8_t kLanes[] = {4, 8, 16, 4, 8};
     Operation op{Opcode::kMove, Lane::kI32, kLanes[i]};
-    op.operands[0] = Operand::Constant(i % 4);  // the first one has two widths; the last one is not used
+    // The first one has two widths; the last one is not used.
+    op.operands[0] = Operand::Constant(i % 4);
     op.result = Register(i);
     f.Add(op);
   }
@@ -441,7 +461,8 @@ TEST_F(EmitGeneralTest, TooMuchCodeIsAStatus) {
 // An operation may need much more code than most.
 TEST_F(EmitGeneralTest, CodeGrows) {
   TestFunction f(Isa::kAvx512);
-  for (int i = 0; i < 20; ++i) f.list().constants.push_back({Lane::kI32, static_cast<uint64_t>(i), 1});
+  for (int i = 0; i < 20; ++i)
+    f.list().constants.push_back({Lane::kI32, static_cast<uint64_t>(i), 1});
   Operation gather{Opcode::kLoadStridedPartial, Lane::kI32, 16, DType::kI32};
   gather.operands[0] = Operand::Table(0);
   gather.operands[2] = Operand::Table(1);
@@ -461,14 +482,18 @@ TEST_F(EmitGeneralTest, TimeToEmit) {
   for (int i = 0; i < 100; ++i) {
     allocated.operations.push_back(Control(Opcode::kLoopBegin, i));
     for (int k = 0; k < 8; ++k) {
-      Operation op{k < 2 ? Opcode::kLoad : k < 7 ? Opcode::kFma : Opcode::kStore, Lane::kF32, 8, DType::kF32};
+      Operation op{k < 2   ? Opcode::kLoad
+                   : k < 7 ? Opcode::kFma
+                           : Opcode::kStore,
+                   Lane::kF32, 8, DType::kF32};
       op.memory = {Register(8), Register(9), 4, 32 * k};
       op.result = Register(k);
       for (int j = 0; j < 3; ++j) op.operands[j] = Register(k + j);
       if (k == 3 || k == 4) op.operands[2] = Operand::Constant((i + k) % 20);
       allocated.operations.push_back(op);
     }
-    allocated.operations.push_back(JumpIf(Opcode::kLoopEnd, Condition::kLess, Register(9), Immediate(100), i));
+    allocated.operations.push_back(
+        JumpIf(Opcode::kLoopEnd, Condition::kLess, Register(9), Immediate(100), i));
   }
   double best = 1e9;
   for (int repeat = 0; repeat < 20; ++repeat) {

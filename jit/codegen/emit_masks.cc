@@ -13,8 +13,9 @@
 namespace nestor::jit {
 
 void EmitCompare(Generator& g, const Operation& op) {
-  const uint8_t kFloat[] = {0x00, static_cast<uint8_t>(NESTOR_MUTANT("less_where_unordered") ? 0x19 : 0x11), 0x12, 0x03,
-                            0x04};  // by Predicate; quiet
+  const uint8_t kFloat[] = {
+      0x00, static_cast<uint8_t>(NESTOR_MUTANT("less_where_unordered") ? 0x19 : 0x11), 0x12, 0x03,
+      0x04};  // by Predicate; quiet
   constexpr uint8_t kInteger[] = {0, 1, 2, 3, 4};
   const Predicate predicate = static_cast<Predicate>(op.immediate);
   NESTOR_CHECK(IsFloat(op.lane) || predicate == Predicate::kEqual || predicate == Predicate::kLess,
@@ -25,14 +26,16 @@ void EmitCompare(Generator& g, const Operation& op) {
   if (g.avx512()) {
     const VectorRegister first = g.Loaded(a, bytes);
     const Place second = g.VectorPlace(b, bytes);
-    return BY_LANE(vpcmpb, vpcmpw, vpcmpd, vpcmpq, vcmpps, vcmppd)(g.Mask(op.result), first, second, code);
+    return BY_LANE(vpcmpb, vpcmpw, vpcmpd, vpcmpq, vcmpps, vcmppd)(g.Mask(op.result), first, second,
+                                                                   code);
   }
   const VectorRegister r = g.Vector(op.result.value, bytes);
   if (!IsFloat(op.lane) && predicate == Predicate::kLess) std::swap(a, b);  // there is only >
   const VectorRegister first = g.Loaded(a, bytes);
   const Place second = g.VectorPlace(b, bytes);
   if (IsFloat(op.lane)) return BY_FLOAT_LANE(vcmpps, vcmppd)(r, first, second, code);
-  if (predicate == Predicate::kLess) return BY_INTEGER_LANE(vpcmpgtb, vpcmpgtw, vpcmpgtd, vpcmpgtq)(r, first, second);
+  if (predicate == Predicate::kLess)
+    return BY_INTEGER_LANE(vpcmpgtb, vpcmpgtw, vpcmpgtd, vpcmpgtq)(r, first, second);
   BY_INTEGER_LANE(vpcmpeqb, vpcmpeqw, vpcmpeqd, vpcmpeqq)(r, first, second);
 }
 
@@ -111,7 +114,8 @@ void EmitMaskOfCount(Generator& g, const Operation& op) {
   g.vmovd(low, g.eax);
   BY_INTEGER_LANE(vpbroadcastb, vpbroadcastw, vpbroadcastd, vpbroadcastq)(r, low);
   BY_INTEGER_LANE(vpcmpgtb, vpcmpgtw, vpcmpgtd, vpcmpgtq)(r, r, numbers);
-  if (NESTOR_MUTANT("tail_mask_inverted")) g.vpxor(r, r, g.Constant(PoolConstant{Lane::kI64, ~uint64_t{0}, 0}, bytes));
+  if (NESTOR_MUTANT("tail_mask_inverted"))
+    g.vpxor(r, r, g.Constant(PoolConstant{Lane::kI64, ~uint64_t{0}, 0}, bytes));
 }
 
 void EmitMaskOfLanes(Generator& g, const Operation& op) {

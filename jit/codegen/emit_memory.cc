@@ -20,9 +20,12 @@ namespace {
 
 // ---- The first elements, by count.
 
-bool ByMask(Generator& g, const Operation& op) { return GoesByMask(op, g.avx512() ? Isa::kAvx512 : Isa::kAvx2); }
+bool ByMask(Generator& g, const Operation& op) {
+  return GoesByMask(op, g.avx512() ? Isa::kAvx512 : Isa::kAvx2);
+}
 
-// Emits what moves a piece, if the number of elements has it. No code tests a number that is known; else it is in edx.
+// Emits what moves a piece, if the number of elements has it. No code tests a number that is known;
+// else it is in edx.
 void IfThereIs(Generator& g, const Operand& count, int piece, absl::FunctionRef<void()> move) {
   if (count.kind == Operand::kImmediate) {
     if ((count.value & piece) != 0) move();
@@ -73,7 +76,8 @@ void StorePackedByCount(Generator& g, const Operation& op, const VectorRegister&
       StorePacked(g, g.rax, x, bytes);
       if (piece == 1 || piece == op.lanes) return;  // the last one
       g.add(g.rax, static_cast<uint32_t>(bytes));
-      bytes == 16 ? g.vextracti128(low, g.Vector(x.getIdx(), 32), 1) : g.vpsrldq(low, low, static_cast<uint8_t>(bytes));
+      bytes == 16 ? g.vextracti128(low, g.Vector(x.getIdx(), 32), 1)
+                  : g.vpsrldq(low, low, static_cast<uint8_t>(bytes));
     });
   }
 }
@@ -113,8 +117,10 @@ void StoreByMask(Generator& g, const Operation& op) {
 // on after every other one.
 class StridedAddresses {
  public:
-  StridedAddresses(Generator& g, const Operation& op, const Operand& stride) : g_(g), memory_(op.memory) {
-    known_ = stride.kind == Operand::kImmediate && IsSmall(stride.value) && IsSmall(op.memory.displacement);
+  StridedAddresses(Generator& g, const Operation& op, const Operand& stride)
+      : g_(g), memory_(op.memory) {
+    known_ = stride.kind == Operand::kImmediate && IsSmall(stride.value) &&
+             IsSmall(op.memory.displacement);
     if (known_) {
       bytes_ = stride.value;
     } else {
@@ -147,7 +153,8 @@ class Countdown {
  public:
   // `count` may be none: all.
   Countdown(Generator& g, const Operand& count, int lanes) : g_(g), count_(count), limit_(lanes) {
-    if (count.kind == Operand::kImmediate) limit_ = static_cast<int>(std::min<int64_t>(count.value, lanes));
+    if (count.kind == Operand::kImmediate)
+      limit_ = static_cast<int>(std::min<int64_t>(count.value, lanes));
   }
   int limit() const { return limit_; }
   // Jumps to `end` if there is no element i.
@@ -173,7 +180,8 @@ void AddTo(Generator& g, const Xbyak::Reg64& to, const Operand& number) {
   }
 }
 
-void InsertQuarter(Generator& g, const VectorRegister& r, const VectorRegister& quarter, int position) {
+void InsertQuarter(Generator& g, const VectorRegister& r, const VectorRegister& quarter,
+                   int position) {
   const uint8_t at = static_cast<uint8_t>(position);
   g.avx512() ? g.vinserti32x4(r, r, quarter, at) : g.vinserti128(r, r, quarter, at);
 }
@@ -197,7 +205,8 @@ void GatherPacked(Generator& g, const Operation& op, const Operand& count) {
   }
 }
 
-// Whatever the mask says of those at a stride: its bits, or of AVX2's masks a bit for each byte, are tested one by one.
+// Whatever the mask says of those at a stride: its bits, or of AVX2's masks a bit for each byte,
+// are tested one by one.
 void GatherMasked(Generator& g, const Operation& op) {
   const int element = ByteSize(op.type), per_quarter = 16 / element;
   const int bits_per_lane = g.avx512() ? 1 : LaneBytes(op.lane);
@@ -220,14 +229,14 @@ void GatherMasked(Generator& g, const Operation& op) {
   }
 }
 
-// Every second element of 32 bits: those of two vectors that overlap by one element, so that nothing behind the
-// last one is read.
+// Every second element of 32 bits: those of two vectors that overlap by one element, so that
+// nothing behind the last one is read.
 bool IsEverySecond(const Operation& op) {
   return op.operands[0] == Operand::Immediate(8) && ByteSize(op.type) == 4 && op.lanes >= 8;
 }
 
-// `r` has the first vector. Two elements of each in turn; these pairs in order within halves of 256 bits; and then
-// the halves.
+// `r` has the first vector. Two elements of each in turn; these pairs in order within halves of 256
+// bits; and then the halves.
 void TakeEverySecond(Generator& g, const VectorRegister& r, const VectorRegister& last, int bytes) {
   constexpr uint8_t kFromOddLane = 0xD8, kMiddleTwoSwapped = 0xD8;
   g.vshufps(r, r, last, kFromOddLane);
@@ -243,8 +252,9 @@ void LoadEverySecond(Generator& g, const Operation& op) {
   TakeEverySecond(g, r, last, bytes);
 }
 
-// Of `count` elements 2 * count - 1 are read: those of the first vector whose numbers are below that, and those of the
-// last one. The scratch vector holds that number, until it is the last one's turn. A mask register is borrowed.
+// Of `count` elements 2 * count - 1 are read: those of the first vector whose numbers are below
+// that, and those of the last one. The scratch vector holds that number, until it is the last one's
+// turn. A mask register is borrowed.
 void LoadEverySecondOf(Generator& g, const Operation& op, const Operand& count) {
   const int bytes = 4 * op.lanes;
   const VectorRegister r = g.Vector(op.result.value, bytes), last = g.Scratch(bytes);
@@ -274,11 +284,12 @@ void LoadEverySecondOf(Generator& g, const Operation& op, const Operand& count) 
   TakeEverySecond(g, r, last, bytes);
 }
 
-// Every second integer of 8 or 16 bits, to 32-bit lanes, of the same two vectors: of the first in the lower halves of
-// lanes of twice the width, of the last one in the upper ones.
+// Every second integer of 8 or 16 bits, to 32-bit lanes, of the same two vectors: of the first in
+// the lower halves of lanes of twice the width, of the last one in the upper ones.
 bool IsEverySecondNarrow(const Operation& op) {
   const int element = ByteSize(op.type);
-  return IsInteger(op.type) && IsNarrow(op) && op.operands[0] == Operand::Immediate(2 * element) && op.lanes >= 8;
+  return IsInteger(op.type) && IsNarrow(op) && op.operands[0] == Operand::Immediate(2 * element) &&
+         op.lanes >= 8;
 }
 
 // The upper halves of lanes of 16 or 32 bits, extended by their sign or by zeros.
@@ -289,7 +300,8 @@ void ShiftDown(Generator& g, const VectorRegister& x, DType type) {
 
 void LoadEverySecondNarrow(Generator& g, const Operation& op) {
   const int element = ByteSize(op.type), bytes = element * op.lanes;  // of each vector
-  const VectorRegister r = g.Vector(op.result.value, std::max(bytes, 16)), last = g.Scratch(std::max(bytes, 16));
+  const VectorRegister r = g.Vector(op.result.value, std::max(bytes, 16)),
+                       last = g.Scratch(std::max(bytes, 16));
   LoadPacked(g, last, g.AddressOf(op.memory, bytes - element), bytes);
   LoadPacked(g, r, g.AddressOf(op.memory), bytes);
   element == 1 ? g.vpsllw(r, r, 8) : g.vpslld(r, r, 16);
@@ -346,14 +358,15 @@ void ScatterPacked(Generator& g, const Operation& op, const Operand& count) {
   g.L(end);
 }
 
-// Elements of 32 bits to every second place. AVX2's masked stores are no quicker than one element after the other.
+// Elements of 32 bits to every second place. AVX2's masked stores are no quicker than one element
+// after the other.
 bool GoesToEverySecond(const Generator& g, const Operation& op) {
-  return g.avx512() && op.operands[1] == Operand::Immediate(8) && ByteSize(op.type) == 4 && op.lanes >= 8 &&
-         op.operands[0].is_register();
+  return g.avx512() && op.operands[1] == Operand::Immediate(8) && ByteSize(op.type) == 4 &&
+         op.lanes >= 8 && op.operands[0].is_register();
 }
 
-// Lanes of twice the width have an element in their lower halves, and a mask leaves the upper ones of memory alone. A
-// mask register is borrowed.
+// Lanes of twice the width have an element in their lower halves, and a mask leaves the upper ones
+// of memory alone. A mask register is borrowed.
 void StoreEverySecond(Generator& g, const Operation& op, const Operand& count) {
   constexpr uint32_t kLowerHalves = 0x55555555;
   const auto from = static_cast<int>(op.operands[0].value);
@@ -388,9 +401,7 @@ void LoadElement(Generator& g, const VectorRegister& r, DType type, const Xbyak:
       g.movzx(g.eax, g.word[address]);
       g.shl(g.eax, 16);
       return g.vmovd(x, g.eax);
-    case DType::kF16:
-      LoadPacked(g, x, address, 2);
-      return g.vcvtph2ps(x, x);
+    case DType::kF16: LoadPacked(g, x, address, 2); return g.vcvtph2ps(x, x);
     default: break;
   }
   // What has no sign to extend has zeros on its way.
@@ -427,11 +438,13 @@ void EmitLoadBroadcast(Generator& g, const Operation& op) {
       case 1: return g.vpbroadcastb(r, g.byte[address]);
       case 2: return g.vpbroadcastw(r, g.word[address]);
       case 4: return g.vbroadcastss(r, g.dword[address]);
-      default: return r.isXMM() ? g.vmovddup(r, g.qword[address]) : g.vbroadcastsd(r, g.qword[address]);
+      default:
+        return r.isXMM() ? g.vmovddup(r, g.qword[address]) : g.vbroadcastsd(r, g.qword[address]);
     }
   }
   LoadElement(g, r, op.type, address);
-  BY_LANE(NoInstruction, vpbroadcastw, vpbroadcastd, NoInstruction, vbroadcastss, NoInstruction)(r, Xmm(g, r));
+  BY_LANE(NoInstruction, vpbroadcastw, vpbroadcastd, NoInstruction, vbroadcastss, NoInstruction)
+  (r, Xmm(g, r));
 }
 
 void EmitLoadStrided(Generator& g, const Operation& op) {
@@ -449,7 +462,8 @@ void EmitLoadStridedPartial(Generator& g, const Operation& op) {
 
 void EmitLoadMasked(Generator& g, const Operation& op) {
   const bool side_by_side = op.operands[0] == Operand::Immediate(ByteSize(op.type));
-  if (side_by_side && ByMask(g, op)) return LoadByMask(g, op, g.Vector(op.result.value, WideBytes(op)));
+  if (side_by_side && ByMask(g, op))
+    return LoadByMask(g, op, g.Vector(op.result.value, WideBytes(op)));
   GatherMasked(g, op);
   WidenInPlace(g, op);
 }
@@ -474,7 +488,9 @@ void EmitPrefetch(Generator& g, const Operation& op) {
   g.prefetcht0(g.ptr[g.AddressOf(op.memory)]);
 }
 
-void EmitPrefetchSecond(Generator& g, const Operation& op) { g.prefetcht1(g.ptr[g.AddressOf(op.memory)]); }
+void EmitPrefetchSecond(Generator& g, const Operation& op) {
+  g.prefetcht1(g.ptr[g.AddressOf(op.memory)]);
+}
 
 // Below 128 bits there is nothing to gain. Where rows lie is known only now.
 void EmitStoreStream(Generator& g, const Operation& op) {
@@ -498,7 +514,8 @@ void EmitStoreStrided(Generator& g, const Operation& op) {
   GoesToEverySecond(g, op) ? StoreEverySecond(g, op, Operand()) : ScatterPacked(g, op, Operand());
 }
 void EmitStoreStridedPartial(Generator& g, const Operation& op) {
-  GoesToEverySecond(g, op) ? StoreEverySecond(g, op, op.operands[2]) : ScatterPacked(g, op, op.operands[2]);
+  GoesToEverySecond(g, op) ? StoreEverySecond(g, op, op.operands[2])
+                           : ScatterPacked(g, op, op.operands[2]);
 }
 
 }  // namespace nestor::jit

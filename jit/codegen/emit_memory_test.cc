@@ -22,7 +22,8 @@ namespace {
 
 constexpr int64_t kPage = 4096;
 constexpr uint8_t kUntouched = 0xa5;
-constexpr int kMaskTable = 1, kValueTable = 2, kElementsTable = 0, kCountTable = 3, kStrideTable = 4, kIndexTable = 5;
+constexpr int kMaskTable = 1, kValueTable = 2, kElementsTable = 0, kCountTable = 3,
+              kStrideTable = 4, kIndexTable = 5;
 
 // One page between two that cannot be touched.
 class GuardedPage {
@@ -56,14 +57,18 @@ struct Case {
 };
 
 bool IsPartial(Opcode o) {
-  return o == Opcode::kLoadMasked || o == Opcode::kLoadPartial || o == Opcode::kLoadStridedPartial || o == Opcode::kStorePartial ||
+  return o == Opcode::kLoadMasked || o == Opcode::kLoadPartial ||
+         o == Opcode::kLoadStridedPartial || o == Opcode::kStorePartial ||
          o == Opcode::kStoreStridedPartial;
 }
 bool IsStrided(Opcode o) {
-  return o == Opcode::kLoadMasked || o == Opcode::kLoadStrided || o == Opcode::kLoadStridedPartial || o == Opcode::kStoreStrided ||
+  return o == Opcode::kLoadMasked || o == Opcode::kLoadStrided ||
+         o == Opcode::kLoadStridedPartial || o == Opcode::kStoreStrided ||
          o == Opcode::kStoreStridedPartial;
 }
-bool HasMask(Opcode o) { return o == Opcode::kLoadPartial || o == Opcode::kStorePartial || o == Opcode::kLoadMasked; }
+bool HasMask(Opcode o) {
+  return o == Opcode::kLoadPartial || o == Opcode::kStorePartial || o == Opcode::kLoadMasked;
+}
 bool HasCount(Opcode o) { return IsPartial(o) && o != Opcode::kLoadMasked; }
 bool IsStore(Opcode o) { return o >= Opcode::kStore && o <= Opcode::kStoreStridedPartial; }
 
@@ -72,8 +77,10 @@ uint64_t Widened(DType type, uint64_t bits) {
   return VisitType(type, [&](auto zero) -> uint64_t {
     using T = decltype(zero);
     if constexpr (std::is_same_v<T, bool>) return bits;
-    if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) return ToBits<float>(FromBits<T>(bits).Widen());
-    constexpr bool sign_extended = std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) < sizeof(uint32_t);
+    if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>)
+      return ToBits<float>(FromBits<T>(bits).Widen());
+    constexpr bool sign_extended =
+        std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) < sizeof(uint32_t);
     if constexpr (sign_extended) return static_cast<uint32_t>(static_cast<T>(bits));
     return bits;
   });
@@ -98,7 +105,8 @@ class MemoryCase {
     Operation op{c.opcode, lane_, static_cast<uint8_t>(c.lanes), c.type};
     const bool store = IsStore(c.opcode);
     if (store) op.operands[0] = PlaceValue();
-    if (IsStrided(c.opcode)) op.operands[store ? 1 : 0] = PlaceGeneral(c.stride_place, kStrideTable, 10, c.stride);
+    if (IsStrided(c.opcode))
+      op.operands[store ? 1 : 0] = PlaceGeneral(c.stride_place, kStrideTable, 10, c.stride);
     if (HasCount(c.opcode)) op.operands[2] = PlaceGeneral(c.count_place, kCountTable, 11, c.count);
     if (HasMask(c.opcode)) op.operands[1] = PlaceMask();
     PlaceMemory(op.memory);
@@ -115,7 +123,8 @@ class MemoryCase {
     FillElements(page);
     std::vector<uint8_t> before(page.begin(), page.end());
     FillMask();
-    function({At(First(page)) - Displacement(), At(mask_), At(value_), case_.count, case_.stride, kIndex});
+    function({At(First(page)) - Displacement(), At(mask_), At(value_), case_.count, case_.stride,
+              kIndex});
     IsStore(case_.opcode) ? ExpectStored(page, before) : ExpectLoaded(page);
   }
 
@@ -127,7 +136,8 @@ class MemoryCase {
   int Count() const { return IsPartial(case_.opcode) ? case_.count : case_.lanes; }
   int Touched() const { return case_.opcode == Opcode::kLoadBroadcast ? 1 : Count(); }
 
-  // Whether the element is touched. Masks are no first elements: the first one of all is missing, and others inside.
+  // Whether the element is touched. Masks are no first elements: the first one of all is missing,
+  // and others inside.
   bool Touches(int i) const {
     return i < Touched() && (case_.opcode != Opcode::kLoadMasked || (i > 0 && i % 4 != 2));
   }
@@ -145,7 +155,8 @@ class MemoryCase {
   }
 
   void PlaceMemory(Memory& memory) {
-    const Operand base = Operand::Register(case_.memory % 2 == 0 ? 13 : 5), index = Operand::Register(12);
+    const Operand base = Operand::Register(case_.memory % 2 == 0 ? 13 : 5),
+                  index = Operand::Register(12);
     f_.MoveG(base, Operand::Table(kElementsTable));
     f_.MoveG(index, Operand::Table(kIndexTable));
     memory = {base, {}, 1, case_.memory == 0 ? 0 : -40};
@@ -168,14 +179,17 @@ class MemoryCase {
         f_.MoveG(slot, Operand::Table(table));
         return slot;
       }
-      default: f_.MoveG(Operand::Register(reg), Operand::Table(table)); return Operand::Register(reg);
+      default:
+        f_.MoveG(Operand::Register(reg), Operand::Table(table));
+        return Operand::Register(reg);
     }
   }
 
   // What is in a lane that will be stored. A bf16 is one already, or a NaN.
   uint64_t RandomValue() {
     uint64_t bits = RandomLane(random_, lane_);
-    if (case_.type == DType::kBF16) bits = SameLane(lane_, bits, 0x7fc00000) ? bits : bits & 0xffff0000;
+    if (case_.type == DType::kBF16)
+      bits = SameLane(lane_, bits, 0x7fc00000) ? bits : bits & 0xffff0000;
     return bits;
   }
 
@@ -183,7 +197,8 @@ class MemoryCase {
     const PoolConstant constant{lane_, ConstantBits(), IsFloat(lane_) ? 0 : random_() % 5};
     for (int i = 0; i < 64 / LaneBytes(lane_); ++i) {
       const uint64_t of_constant = constant.bits + static_cast<uint64_t>(i) * constant.step;
-      SetLane(value_, LaneBytes(lane_), i, case_.value == Stand::kConstant ? of_constant : RandomValue());
+      SetLane(value_, LaneBytes(lane_), i,
+              case_.value == Stand::kConstant ? of_constant : RandomValue());
     }
     if (case_.value == Stand::kConstant) {
       f_.list().constants = {constant};
@@ -194,7 +209,8 @@ class MemoryCase {
     // The one NaN, since of a spilled value others keep their sign.
     for (int i = 0; i < 64 / LaneBytes(lane_); ++i) {
       const uint64_t bits = LaneAt(value_, LaneBytes(lane_), i);
-      if (case_.type == DType::kBF16 && SameLane(lane_, bits, 0x7fc00000)) SetLane(value_, 4, i, 0x7fc00000);
+      if (case_.type == DType::kBF16 && SameLane(lane_, bits, 0x7fc00000))
+        SetLane(value_, 4, i, 0x7fc00000);
     }
     Operation move{Opcode::kMove, Lane::kI32, static_cast<uint8_t>(VectorBytes(isa_) / 4)};
     move.operands[0] = Operand::Register(kValueVector);
@@ -205,7 +221,9 @@ class MemoryCase {
 
   uint64_t ConstantBits() {
     const uint64_t bits = RandomValue();
-    return IsFloat(lane_) && SameLane(lane_, bits, 0x7fc00000) && case_.type == DType::kBF16 ? 0x7fc00000 : bits;
+    return IsFloat(lane_) && SameLane(lane_, bits, 0x7fc00000) && case_.type == DType::kBF16
+               ? 0x7fc00000
+               : bits;
   }
 
   Operand PlaceMask() {
@@ -222,7 +240,8 @@ class MemoryCase {
   // Beyond the lanes a mask may hold anything.
   void FillMask() {
     for (int i = 0; i < 64 / LaneBytes(lane_); ++i) {
-      SetLane(mask_, LaneBytes(lane_), i, i < case_.lanes ? -uint64_t{i < case_.count && Touches(i)} : ~uint64_t{0});
+      SetLane(mask_, LaneBytes(lane_), i,
+              i < case_.lanes ? -uint64_t{i < case_.count && Touches(i)} : ~uint64_t{0});
     }
   }
 
@@ -256,7 +275,8 @@ class MemoryCase {
       const uint64_t element = Narrowed(case_.type, LaneAt(value_, LaneBytes(lane_), i));
       uint64_t got = 0;
       std::memcpy(&got, page.begin() + at, static_cast<size_t>(size_));
-      EXPECT_TRUE(SameElement(case_.type, element, got)) << "element " << i << ": " << Difference(got, element);
+      EXPECT_TRUE(SameElement(case_.type, element, got))
+          << "element " << i << ": " << Difference(got, element);
       std::memcpy(want.data() + at, &got, static_cast<size_t>(size_));
     }
     EXPECT_EQ(std::memcmp(want.data(), page.begin(), kPage), 0) << "other bytes were written";
@@ -272,16 +292,18 @@ class MemoryCase {
   alignas(64) uint8_t mask_[64], value_[64];
 };
 
-constexpr Opcode kOpcodes[] = {Opcode::kLoad,          Opcode::kLoadPartial,  Opcode::kLoadBroadcast,
-                               Opcode::kLoadStrided,   Opcode::kLoadStridedPartial, Opcode::kLoadMasked,
-                               Opcode::kStore,         Opcode::kStorePartial, Opcode::kStoreStream,
-                               Opcode::kStoreStrided,  Opcode::kStoreStridedPartial};
+constexpr Opcode kOpcodes[] = {
+    Opcode::kLoad,         Opcode::kLoadPartial,        Opcode::kLoadBroadcast,
+    Opcode::kLoadStrided,  Opcode::kLoadStridedPartial, Opcode::kLoadMasked,
+    Opcode::kStore,        Opcode::kStorePartial,       Opcode::kStoreStream,
+    Opcode::kStoreStrided, Opcode::kStoreStridedPartial};
 
 template <class Do>
 void ForEachStride(const Case& c, Do doit) {
   if (!IsStrided(c.opcode)) return doit(c);
   const int64_t size = c.stride;
-  for (const int64_t stride : {size, 2 * size, 3 * size, -size, -5 * size + 1, size + 1, int64_t{0}}) {
+  for (const int64_t stride :
+       {size, 2 * size, 3 * size, -size, -5 * size + 1, size + 1, int64_t{0}}) {
     if (IsStore(c.opcode) && std::abs(stride) < size) continue;
     Case with = c;
     with.stride = stride;
@@ -291,7 +313,8 @@ void ForEachStride(const Case& c, Do doit) {
 
 // In turn, so that each meets each type: all of them for each would be too many.
 void PlaceInTurn(Case& c, unsigned turn) {
-  constexpr Stand kGeneralStands[] = {Stand::kRegister, Stand::kConstant, Stand::kStack, Stand::kTable};
+  constexpr Stand kGeneralStands[] = {Stand::kRegister, Stand::kConstant, Stand::kStack,
+                                      Stand::kTable};
   constexpr Stand kValueStands[] = {Stand::kRegister, Stand::kConstant, Stand::kStack};
   c.value = kValueStands[turn % 3];
   c.count_place = kGeneralStands[turn % 4];
@@ -330,10 +353,11 @@ void ForEachCase(Isa isa, Do doit) {
 }
 
 std::string Describe(const Case& c) {
-  return absl::StrCat(Info(c.opcode).name, " of ", Name(c.type), " in lanes of ", LaneBytes(c.lane), " x", c.lanes,
-                      " count ", c.count, " stride ", c.stride, c.at_end ? " at the end" : " at the beginning",
-                      " value in ", Name(c.value), " count in ", Name(c.count_place), " stride in ",
-                      Name(c.stride_place), " address form ", c.memory);
+  return absl::StrCat(Info(c.opcode).name, " of ", Name(c.type), " in lanes of ", LaneBytes(c.lane),
+                      " x", c.lanes, " count ", c.count, " stride ", c.stride,
+                      c.at_end ? " at the end" : " at the beginning", " value in ", Name(c.value),
+                      " count in ", Name(c.count_place), " stride in ", Name(c.stride_place),
+                      " address form ", c.memory);
 }
 
 void TestAll(Isa isa, bool run) {

@@ -40,7 +40,8 @@ Operation WithRegisters(Opcode opcode, Lane lane, int lanes) {
   for (int i = 0; i < 3; ++i) {
     if (info.operands[i] != RegisterClass::kNone) op.operands[i] = Operand::Register(i + 1);
   }
-  if (opcode >= Opcode::kLoad && opcode <= Opcode::kStoreStridedPartial) op.memory.base = Operand::Register(6);
+  if (opcode >= Opcode::kLoad && opcode <= Opcode::kStoreStridedPartial)
+    op.memory.base = Operand::Register(6);
   return op;
 }
 
@@ -54,7 +55,8 @@ void Encode(Isa isa, const Operation& op) {
 int MostLanes(const Operation& one_lane, Isa isa) {
   int bytes = LaneBytes(ResultLane(one_lane));
   for (int i = 0; i < 3; ++i) {
-    if (HasLanes(Info(one_lane.opcode).operands[i])) bytes = std::max(bytes, LaneBytes(OperandLane(one_lane, i)));
+    if (HasLanes(Info(one_lane.opcode).operands[i]))
+      bytes = std::max(bytes, LaneBytes(OperandLane(one_lane, i)));
   }
   return VectorBytes(isa) / bytes;
 }
@@ -66,14 +68,17 @@ TEST(EmitRefusalTest, MoreLanesThanARegisterHas) {
       for (const Lane lane : kLanes) {
         const int lanes = 2 * MostLanes(WithRegisters(opcode, lane, 1), isa);
         const Operation op = WithRegisters(opcode, lane, lanes);
-        EXPECT_DEATH(Encode(isa, op), absl::StrCat(Name(isa), ": a vector of ", 2 * VectorBytes(isa), " bytes in `"))
+        EXPECT_DEATH(Encode(isa, op),
+                     absl::StrCat(Name(isa), ": a vector of ", 2 * VectorBytes(isa), " bytes in `"))
             << Info(opcode).name << ", lane kind " << static_cast<int>(lane);
       }
     }
   }
 }
 
-bool IsPartialAccess(Opcode opcode) { return opcode == Opcode::kLoadPartial || opcode == Opcode::kStorePartial; }
+bool IsPartialAccess(Opcode opcode) {
+  return opcode == Opcode::kLoadPartial || opcode == Opcode::kStorePartial;
+}
 
 // Number `number` in each place of class `c` in turn. `lane`: one that every opcode takes.
 void ExpectRefused(Isa isa, Opcode opcode, RegisterClass c, int number, const std::string& said) {
@@ -85,7 +90,9 @@ void ExpectRefused(Isa isa, Opcode opcode, RegisterClass c, int number, const st
   const OpcodeInfo& info = Info(opcode);
   for (int i = -1; i < 3; ++i) {
     if (on_machine(i < 0 ? info.result : info.operands[i]) != c) continue;
-    if (i >= 0 && info.operands[i] == RegisterClass::kMask && IsPartialAccess(opcode) && !GoesByMask(op, isa)) continue;
+    if (i >= 0 && info.operands[i] == RegisterClass::kMask && IsPartialAccess(opcode) &&
+        !GoesByMask(op, isa))
+      continue;
     Operation wrong = op;
     (i < 0 ? wrong.result : wrong.operands[i]) = Operand::Register(number);
     EXPECT_DEATH(Encode(isa, wrong), said) << info.name << ", place " << i;
@@ -93,14 +100,17 @@ void ExpectRefused(Isa isa, Opcode opcode, RegisterClass c, int number, const st
 }
 
 // Operations of other widths than this test's have none of their own to show.
-bool IsOfOneWidth(Opcode opcode) { return opcode == Opcode::kPermute128 || opcode == Opcode::kShuffle128; }
+bool IsOfOneWidth(Opcode opcode) {
+  return opcode == Opcode::kPermute128 || opcode == Opcode::kShuffle128;
+}
 
 TEST(EmitRefusalTest, VectorRegistersThatTheSetLacks) {
   for (const Isa isa : kInstructionSets) {
     const int number = ScratchVector(isa) + 1;
     for (const Opcode opcode : OpcodesWithLanes()) {
       if (IsOfOneWidth(opcode)) continue;
-      ExpectRefused(isa, opcode, RegisterClass::kVector, number, absl::StrCat("vector register ", number));
+      ExpectRefused(isa, opcode, RegisterClass::kVector, number,
+                    absl::StrCat("vector register ", number));
     }
   }
 }
@@ -108,23 +118,27 @@ TEST(EmitRefusalTest, VectorRegistersThatTheSetLacks) {
 TEST(EmitRefusalTest, MaskRegistersThatTheSetLacks) {
   for (const Opcode opcode : OpcodesWithLanes()) {
     ExpectRefused(Isa::kAvx512, opcode, RegisterClass::kMask, 8, "mask register 8");
-    ExpectRefused(Isa::kAvx512, opcode, RegisterClass::kMask, 0, "a mask outside of the mask registers");
+    ExpectRefused(Isa::kAvx512, opcode, RegisterClass::kMask, 0,
+                  "a mask outside of the mask registers");
   }
 }
 
 // Of 64-bit integers, and of floats, AVX2 has fewer operations (operations.inc).
 TEST(EmitRefusalTest, LanesThatTheSetLacks) {
-  for (const Opcode opcode : {Opcode::kMul, Opcode::kMinX86, Opcode::kMaxX86, Opcode::kShiftRightSigned,
-                              Opcode::kShiftRightSignedBy}) {
-    EXPECT_DEATH(Encode(Isa::kAvx2, WithRegisters(opcode, Lane::kI64, 2)), "avx2: v") << Info(opcode).name;
+  for (const Opcode opcode : {Opcode::kMul, Opcode::kMinX86, Opcode::kMaxX86,
+                              Opcode::kShiftRightSigned, Opcode::kShiftRightSignedBy}) {
+    EXPECT_DEATH(Encode(Isa::kAvx2, WithRegisters(opcode, Lane::kI64, 2)), "avx2: v")
+        << Info(opcode).name;
     Encode(Isa::kAvx512, WithRegisters(opcode, Lane::kI64, 2));
   }
   for (const Lane real : {Lane::kF32, Lane::kF64}) {
     for (const Opcode opcode : {Opcode::kMaxNumber, Opcode::kScale}) {
-      EXPECT_DEATH(Encode(Isa::kAvx2, WithRegisters(opcode, real, 2)), "avx2: v") << Info(opcode).name;
+      EXPECT_DEATH(Encode(Isa::kAvx2, WithRegisters(opcode, real, 2)), "avx2: v")
+          << Info(opcode).name;
       Encode(Isa::kAvx512, WithRegisters(opcode, real, 2));
     }
-    Operation from = WithRegisters(Opcode::kConvert, Lane::kI64, 2), to = WithRegisters(Opcode::kConvert, real, 2);
+    Operation from = WithRegisters(Opcode::kConvert, Lane::kI64, 2),
+              to = WithRegisters(Opcode::kConvert, real, 2);
     from.immediate = static_cast<int64_t>(real);
     to.immediate = static_cast<int64_t>(Lane::kI64);
     for (const Operation& op : {from, to}) {
@@ -138,7 +152,8 @@ TEST(EmitRefusalTest, SaysWhichOperationOfWhich) {
   TestFunction f(Isa::kAvx2);
   f.MoveG(Operand::Register(1), Operand::Immediate(7));
   f.Add(WithRegisters(Opcode::kAdd, Lane::kF32, 16));
-  EXPECT_DEATH(f.Encode(), "avx2: a vector of 64 bytes in `v1 = add.f32x16 v1, v2` of\n  g1 = move_g 7\n");
+  EXPECT_DEATH(f.Encode(),
+               "avx2: a vector of 64 bytes in `v1 = add.f32x16 v1, v2` of\n  g1 = move_g 7\n");
 }
 
 }  // namespace

@@ -16,9 +16,9 @@ namespace nestor::jit {
 namespace {
 
 uint64_t EdgeOfFloats(std::mt19937_64& random, Lane lane) {
-  static constexpr double kEdges[] = {0.0,   -0.0,   1.0,     -1.0, 0.5,   1.5,  2.5,           -2.5, 0.1, -7.9,
-                                      1e-40, 1e-310, 65519.0, 1e10, -3e19, 3e38, -1e300,        2e-8, -6e-5,
-                                      2147483647.5, -2147483648.5};
+  static constexpr double kEdges[] = {
+      0.0,    -0.0,    1.0,  -1.0,  0.5,  1.5,    2.5,  -2.5,  0.1,          -7.9,         1e-40,
+      1e-310, 65519.0, 1e10, -3e19, 3e38, -1e300, 2e-8, -6e-5, 2147483647.5, -2147483648.5};
   const double value = kEdges[random() % std::size(kEdges)];
   const uint64_t specials[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xff800001};
   if (lane == Lane::kF32) {
@@ -74,7 +74,8 @@ void TestFunction::Return(const Operand& a) {
 MachineCode TestFunction::Encode() const {
   absl::StatusOr<MachineCode> code = Emit(list_, allocated_);
   NESTOR_CHECK(code.ok(), code.status().ToString());
-  const auto instructions = absl::MakeConstSpan(code->bytes).first(static_cast<size_t>(code->code_bytes));
+  const auto instructions =
+      absl::MakeConstSpan(code->bytes).first(static_cast<size_t>(code->code_bytes));
   const absl::optional<std::string> foreign = FirstForeignInstruction(instructions, isa());
   EXPECT_FALSE(foreign.has_value()) << *foreign;
   return *std::move(code);

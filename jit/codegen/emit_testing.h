@@ -35,8 +35,12 @@ class TestFunction {
 
   // Whole vector registers, and memory at the address that is in slot `table` of the
   // table; uses r8.
-  void LoadWhole(int vector, int64_t table, int32_t offset = 0) { Whole(Opcode::kLoad, vector, table, offset); }
-  void StoreWhole(int vector, int64_t table, int32_t offset = 0) { Whole(Opcode::kStore, vector, table, offset); }
+  void LoadWhole(int vector, int64_t table, int32_t offset = 0) {
+    Whole(Opcode::kLoad, vector, table, offset);
+  }
+  void StoreWhole(int vector, int64_t table, int32_t offset = 0) {
+    Whole(Opcode::kStore, vector, table, offset);
+  }
   void MoveG(const Operand& result, const Operand& a);
   void Return(const Operand& a);
 
@@ -56,7 +60,8 @@ class TestFunction {
 class Sealed {
  public:
   explicit Sealed(const MachineCode& code);
-  int64_t operator()(const std::vector<int64_t>& table, int64_t p0 = 0, int64_t p1 = 0, int64_t p2 = 0) const {
+  int64_t operator()(const std::vector<int64_t>& table, int64_t p0 = 0, int64_t p1 = 0,
+                     int64_t p2 = 0) const {
     return function()(table.data(), p0, p1, p2);
   }
   Function function() const { return reinterpret_cast<Function>(memory_.data()); }

@@ -19,8 +19,8 @@ namespace nestor::jit {
 namespace {
 
 using UnaryInstruction = absl::FunctionRef<void(const VectorRegister& r, const Xbyak::Operand& a)>;
-using BinaryInstruction =
-    absl::FunctionRef<void(const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b)>;
+using BinaryInstruction = absl::FunctionRef<void(const VectorRegister& r, const VectorRegister& a,
+                                                 const Xbyak::Operand& b)>;
 
 constexpr bool kCommutes = true;
 
@@ -101,18 +101,17 @@ void EmitMaxUnsigned(Generator& g, const Operation& op) {
 
 void EmitMaxNumber(Generator& g, const Operation& op) {
   constexpr uint8_t kMax = 1, kSignOfResult = 4;
-  Binary(g, op, !kCommutes, [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
-    BY_FLOAT_LANE(vrangeps, vrangepd)(r, a, b, static_cast<uint8_t>(kMax | kSignOfResult));
-  });
+  Binary(g, op, !kCommutes,
+         [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
+           BY_FLOAT_LANE(vrangeps, vrangepd)(r, a, b, static_cast<uint8_t>(kMax | kSignOfResult));
+         });
 }
 
 void EmitScale(Generator& g, const Operation& op) {
   Binary(g, op, !kCommutes, BY_FLOAT_LANE(vscalefps, vscalefpd));
 }
 
-void EmitSqrt(Generator& g, const Operation& op) {
-  Unary(g, op, BY_FLOAT_LANE(vsqrtps, vsqrtpd));
-}
+void EmitSqrt(Generator& g, const Operation& op) { Unary(g, op, BY_FLOAT_LANE(vsqrtps, vsqrtpd)); }
 
 // The form whose overwritten operand is the result: 231 the summand, 213 and 132 a
 // factor.
@@ -168,41 +167,48 @@ void EmitRound(Generator& g, const Operation& op) {
 // ---- Bits.
 
 void EmitAnd(Generator& g, const Operation& op) {
-  if (g.avx512()) return Binary(g, op, kCommutes, BY_LANE(vpandd, vpandd, vpandd, vpandq, vandps, vandpd));
+  if (g.avx512())
+    return Binary(g, op, kCommutes, BY_LANE(vpandd, vpandd, vpandd, vpandq, vandps, vandpd));
   Binary(g, op, kCommutes, BY_LANE(vpand, vpand, vpand, vpand, vandps, vandpd));
 }
 
 void EmitOr(Generator& g, const Operation& op) {
-  if (g.avx512()) return Binary(g, op, kCommutes, BY_LANE(vpord, vpord, vpord, vporq, vorps, vorpd));
+  if (g.avx512())
+    return Binary(g, op, kCommutes, BY_LANE(vpord, vpord, vpord, vporq, vorps, vorpd));
   Binary(g, op, kCommutes, BY_LANE(vpor, vpor, vpor, vpor, vorps, vorpd));
 }
 
 void EmitXor(Generator& g, const Operation& op) {
-  if (g.avx512()) return Binary(g, op, kCommutes, BY_LANE(vpxord, vpxord, vpxord, vpxorq, vxorps, vxorpd));
+  if (g.avx512())
+    return Binary(g, op, kCommutes, BY_LANE(vpxord, vpxord, vpxord, vpxorq, vxorps, vxorpd));
   Binary(g, op, kCommutes, BY_LANE(vpxor, vpxor, vpxor, vpxor, vxorps, vxorpd));
 }
 
 void EmitAndNot(Generator& g, const Operation& op) {
-  if (g.avx512()) return Binary(g, op, !kCommutes, BY_LANE(vpandnd, vpandnd, vpandnd, vpandnq, vandnps, vandnpd));
+  if (g.avx512())
+    return Binary(g, op, !kCommutes, BY_LANE(vpandnd, vpandnd, vpandnd, vpandnq, vandnps, vandnpd));
   Binary(g, op, !kCommutes, BY_LANE(vpandn, vpandn, vpandn, vpandn, vandnps, vandnpd));
 }
 
 void EmitShiftLeft(Generator& g, const Operation& op) {
   const uint8_t count = static_cast<uint8_t>(op.immediate);
   const auto by_lane = BY_LANE(NoInstruction, vpsllw, vpslld, vpsllq, vpslld, vpsllq);
-  UnaryOfRegister(g, op, [&](const VectorRegister& r, const Xbyak::Operand& a) { by_lane(r, a, count); });
+  UnaryOfRegister(g, op,
+                  [&](const VectorRegister& r, const Xbyak::Operand& a) { by_lane(r, a, count); });
 }
 
 void EmitShiftRight(Generator& g, const Operation& op) {
   const uint8_t count = static_cast<uint8_t>(op.immediate);
   const auto by_lane = BY_LANE(NoInstruction, vpsrlw, vpsrld, vpsrlq, vpsrld, vpsrlq);
-  UnaryOfRegister(g, op, [&](const VectorRegister& r, const Xbyak::Operand& a) { by_lane(r, a, count); });
+  UnaryOfRegister(g, op,
+                  [&](const VectorRegister& r, const Xbyak::Operand& a) { by_lane(r, a, count); });
 }
 
 void EmitShiftRightSigned(Generator& g, const Operation& op) {
   const uint8_t count = static_cast<uint8_t>(op.immediate);
   const auto by_lane = BY_LANE(NoInstruction, vpsraw, vpsrad, vpsraq, vpsrad, vpsraq);
-  UnaryOfRegister(g, op, [&](const VectorRegister& r, const Xbyak::Operand& a) { by_lane(r, a, count); });
+  UnaryOfRegister(g, op,
+                  [&](const VectorRegister& r, const Xbyak::Operand& a) { by_lane(r, a, count); });
 }
 
 void EmitShiftLeftBy(Generator& g, const Operation& op) {
@@ -235,7 +241,9 @@ void EmitNarrowLanes(Generator& g, const Operand& result, const Operand& from, i
 
 namespace {
 
-constexpr int Conversion(Lane from, Lane to) { return static_cast<int>(from) * kNumLanes + static_cast<int>(to); }
+constexpr int Conversion(Lane from, Lane to) {
+  return static_cast<int>(from) * kNumLanes + static_cast<int>(to);
+}
 
 // `a` has the width of its own lanes.
 void ConvertLanes(Generator& g, int conversion, const VectorRegister& r, const Xbyak::Operand& a) {
@@ -260,8 +268,10 @@ void ConvertLanes(Generator& g, int conversion, const VectorRegister& r, const X
 void EmitConvert(Generator& g, const Operation& op) {
   const Lane from = OperandLane(op, 0);
   if (from == op.lane) return EmitMove(g, op);
-  if (from == Lane::kI64 && op.lane == Lane::kI32) return EmitNarrowLanes(g, op.result, op.operands[0], op.lanes);
-  ConvertLanes(g, Conversion(from, op.lane), g.Result(op), g.Loaded(op.operands[0], OperandBytes(op, 0)));
+  if (from == Lane::kI64 && op.lane == Lane::kI32)
+    return EmitNarrowLanes(g, op.result, op.operands[0], op.lanes);
+  ConvertLanes(g, Conversion(from, op.lane), g.Result(op),
+               g.Loaded(op.operands[0], OperandBytes(op, 0)));
 }
 
 void EmitRoundToF16(Generator& g, const Operation& op) {
@@ -322,7 +332,8 @@ void EmitBroadcastGeneral(Generator& g, const Operation& op) {
 
 namespace {
 
-// Of lanes below 32 bits on AVX-512: by whole ones of these, and then by bytes of what lies 128 bits apart.
+// Of lanes below 32 bits on AVX-512: by whole ones of these, and then by bytes of what lies
+// 128 bits apart.
 void ShiftBytesByWords(Generator& g, const VectorRegister& r, const VectorRegister& a, int bytes) {
   constexpr uint8_t kNextQuarter = 4;
   const int rest = bytes % 4;
@@ -380,7 +391,9 @@ namespace {
 // Each half of the result comes from a half of one of two registers, the low one from
 // the first. Bit 3 of a half's selector asks for zeros.
 void PermuteHalves(Generator& g, const Operation& op) {
-  const auto source = [&](int64_t selector) -> const Operand& { return op.operands[(selector >> 1) & 1]; };
+  const auto source = [&](int64_t selector) -> const Operand& {
+    return op.operands[(selector >> 1) & 1];
+  };
   const int64_t low = op.immediate & 15, high = (op.immediate >> 4) & 15;
   const uint8_t halves = static_cast<uint8_t>((low & 1) | (high & 1) << 1);
   const VectorRegister r = g.Result(op);
@@ -401,17 +414,19 @@ void EmitPermute128(Generator& g, const Operation& op) {
   NESTOR_CHECK(RegisterBytes(op) == 32, "permute_128 is of 256 bits");
   if (g.avx512()) return PermuteHalves(g, op);
   const uint8_t halves = static_cast<uint8_t>(op.immediate);
-  Binary(g, op, !kCommutes, [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
-    g.vperm2f128(r, a, b, halves);
-  });
+  Binary(g, op, !kCommutes,
+         [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
+           g.vperm2f128(r, a, b, halves);
+         });
 }
 
 void EmitShuffle128(Generator& g, const Operation& op) {
   NESTOR_CHECK(RegisterBytes(op) == 64, "shuffle_128 is of 512 bits");
   const uint8_t quarters = static_cast<uint8_t>(op.immediate);
-  Binary(g, op, !kCommutes, [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
-    g.vshufi32x4(r, a, b, quarters);
-  });
+  Binary(g, op, !kCommutes,
+         [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
+           g.vshufi32x4(r, a, b, quarters);
+         });
 }
 
 }  // namespace nestor::jit

@@ -23,7 +23,8 @@ using Buffer = std::array<uint8_t, kMaxBytes>;
 
 class VectorRun {
  public:
-  VectorRun(const VectorCase& c, Isa isa, std::mt19937_64& random) : case_(c), isa_(isa), random_(random), f_(isa) {
+  VectorRun(const VectorCase& c, Isa isa, std::mt19937_64& random)
+      : case_(c), isa_(isa), random_(random), f_(isa) {
     for (int i = 0; i < kFile(); ++i) f_.LoadWhole(i, kPatternTable, i * kMaxBytes);
     DrawInputs();
     Operation op = c.op;
@@ -44,8 +45,13 @@ class VectorRun {
       std::vector<uint8_t> pattern(kFile() * kMaxBytes), after(pattern.size());
       for (uint8_t& byte : pattern) byte = static_cast<uint8_t>(random_());
       Buffer result;
-      std::vector<int64_t> table = {At(inputs_[0].data()), At(inputs_[1].data()), At(inputs_[2].data()),
-                                    At(result.data()),     At(pattern.data()),    At(after.data()), general_};
+      std::vector<int64_t> table = {At(inputs_[0].data()),
+                                    At(inputs_[1].data()),
+                                    At(inputs_[2].data()),
+                                    At(result.data()),
+                                    At(pattern.data()),
+                                    At(after.data()),
+                                    general_};
       function(table);
       ExpectResult(result);
       ExpectOthersKept(pattern, after);
@@ -61,7 +67,9 @@ class VectorRun {
     static constexpr int kLow[] = {1, 10, 12}, kHigh[] = {1, 19, 28};
     return isa_ == Isa::kAvx512 ? kHigh[i] : kLow[i];
   }
-  RegisterClass OnMachine(RegisterClass c) const { return c == RegisterClass::kMask ? ClassOfMasks(isa_) : c; }
+  RegisterClass OnMachine(RegisterClass c) const {
+    return c == RegisterClass::kMask ? ClassOfMasks(isa_) : c;
+  }
   RegisterClass ClassOf(int i) const { return Info(case_.op.opcode).operands[i]; }
 
   // Constants keep what they were first given.
@@ -76,7 +84,8 @@ class VectorRun {
     }
     for (int i = 1; i < 3; ++i) {  // one register, one value
       for (int j = 0; j < i; ++j) {
-        if (case_.stands[i] == Stand::kResult && case_.stands[j] == Stand::kResult) inputs_[i] = inputs_[j];
+        if (case_.stands[i] == Stand::kResult && case_.stands[j] == Stand::kResult)
+          inputs_[i] = inputs_[j];
       }
     }
   }
@@ -85,8 +94,14 @@ class VectorRun {
     general_drawn_ = true;
     general_ = static_cast<int64_t>(RandomLane(random_, Lane::kI64));
     if (case_.op.opcode == Opcode::kMaskOfCount) {
-      const int64_t counts[] = {int64_t(random_() % (case_.op.lanes + 1)), case_.op.lanes, 255, 256, 257,
-                                int64_t{1} << 31, (int64_t{1} << 32) + 1, INT64_MAX};
+      const int64_t counts[] = {int64_t(random_() % (case_.op.lanes + 1)),
+                                case_.op.lanes,
+                                255,
+                                256,
+                                257,
+                                int64_t{1} << 31,
+                                (int64_t{1} << 32) + 1,
+                                INT64_MAX};
       general_ = counts[random_() % (random_() % 2 == 0 ? 1 : 8)];
     }
   }
@@ -200,7 +215,8 @@ class VectorRun {
     store.operands[0] = stored;
     store.memory.base = Operand::Table(kResultTable);
     list.operations.push_back(store);
-    const int64_t table[] = {At(inputs_[0].data()), At(inputs_[1].data()), At(inputs_[2].data()), At(expected.data())};
+    const int64_t table[] = {At(inputs_[0].data()), At(inputs_[1].data()), At(inputs_[2].data()),
+                             At(expected.data())};
     RunModel(list, table);
     return expected;
   }
@@ -223,7 +239,8 @@ class VectorRun {
   }
 
   static DType MemoryType(Lane lane) {
-    constexpr DType kTypes[] = {DType::kI8, DType::kI16, DType::kI32, DType::kI64, DType::kF32, DType::kF64};
+    constexpr DType kTypes[] = {DType::kI8,  DType::kI16, DType::kI32,
+                                DType::kI64, DType::kF32, DType::kF64};
     return kTypes[static_cast<int>(lane)];
   }
 
@@ -232,22 +249,26 @@ class VectorRun {
     const Lane lane = ResultLane(case_.op);
     const int bytes = LaneBytes(lane);
     for (int k = 0; k < DefinedLanes(); ++k) {
-      const uint64_t want = LaneAt(expected.data(), bytes, k), got = LaneAt(result.data(), bytes, k);
+      const uint64_t want = LaneAt(expected.data(), bytes, k),
+                     got = LaneAt(result.data(), bytes, k);
       EXPECT_TRUE(SameLane(lane, want, got)) << "lane " << k << ": " << Difference(got, want);
     }
   }
 
   int DefinedLanes() const {
-    return case_.op.lanes - (case_.op.opcode == Opcode::kLaneShift ? static_cast<int>(case_.op.immediate) : 0);
+    return case_.op.lanes -
+           (case_.op.opcode == Opcode::kLaneShift ? static_cast<int>(case_.op.immediate) : 0);
   }
 
   // All but those that the test itself has written.
-  void ExpectOthersKept(const std::vector<uint8_t>& pattern, const std::vector<uint8_t>& after) const {
+  void ExpectOthersKept(const std::vector<uint8_t>& pattern,
+                        const std::vector<uint8_t>& after) const {
     for (int r = 0; r < kFile(); ++r) {
       const uint8_t* want = pattern.data() + r * kMaxBytes;
       if (r == ResultRegister()) continue;
       for (int i = 0; i < NumOperands(case_.op.opcode); ++i) {
-        const bool holds = OnMachine(ClassOf(i)) == RegisterClass::kVector && case_.stands[i] == Stand::kRegister;
+        const bool holds =
+            OnMachine(ClassOf(i)) == RegisterClass::kVector && case_.stands[i] == Stand::kRegister;
         if (holds && r == OperandRegister(i)) want = inputs_[i].data();
       }
       const uint8_t* got = after.data() + r * kMaxBytes;

@@ -9,16 +9,28 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "jit/codegen/emit_testing.h"
-#include "jit/runtime/cpu_features_testing.h"
 #include "jit/codegen/emit_vector_case.h"
+#include "jit/runtime/cpu_features_testing.h"
 
 namespace nestor::jit {
 namespace {
 
 // Which lanes an opcode takes; of some, 64-bit integers on AVX-512 only. kWide: of 32 and 64 bits.
 enum LaneSet : uint8_t {
-  kI32Only, kI64Only, kF32Only, kFloats, kIntegers, kAll, kWide, kNoI8, kIntegersI64OnAvx512, kNoI64OnAvx2, kProducts,
-  kI64OnAvx512, kNarrowToo, kFloatsOnAvx512
+  kI32Only,
+  kI64Only,
+  kF32Only,
+  kFloats,
+  kIntegers,
+  kAll,
+  kWide,
+  kNoI8,
+  kIntegersI64OnAvx512,
+  kNoI64OnAvx2,
+  kProducts,
+  kI64OnAvx512,
+  kNarrowToo,
+  kFloatsOnAvx512
 };
 
 struct Row {
@@ -132,7 +144,9 @@ bool IsLegal(const Operation& op, Isa isa) {
 
 bool CanStand(const Operation& op, int i, Stand stand, Isa isa) {
   const OpcodeInfo& info = Info(op.opcode);
-  const auto on_machine = [&](RegisterClass c) { return c == RegisterClass::kMask ? ClassOfMasks(isa) : c; };
+  const auto on_machine = [&](RegisterClass c) {
+    return c == RegisterClass::kMask ? ClassOfMasks(isa) : c;
+  };
   if (info.operands[i] == RegisterClass::kGeneral) return stand != Stand::kResult;
   if (stand == Stand::kTable) return false;
   if (stand == Stand::kResult) return on_machine(info.operands[i]) == on_machine(info.result);
@@ -172,7 +186,8 @@ void ForEachStand(const Operation& op, Isa isa, Do doit) {
 template <class Do>
 void ForEachOperation(Isa isa, Do doit) {
   for (const Row& row : Rows()) {
-    for (const Lane lane : {Lane::kI8, Lane::kI16, Lane::kI32, Lane::kI64, Lane::kF32, Lane::kF64}) {
+    for (const Lane lane :
+         {Lane::kI8, Lane::kI16, Lane::kI32, Lane::kI64, Lane::kF32, Lane::kF64}) {
       if (!Takes(row.lanes, lane, isa)) continue;
       for (int lanes = 1; lanes * LaneBytes(lane) <= VectorBytes(isa); lanes *= 2) {
         for (const int64_t immediate : row.immediates) {
@@ -186,9 +201,9 @@ void ForEachOperation(Isa isa, Do doit) {
 }
 
 std::string Describe(const VectorCase& c) {
-  return absl::StrCat(Info(c.op.opcode).name, " lane kind ", static_cast<int>(c.op.lane), " x", c.op.lanes,
-                      " immediate ", c.op.immediate, " operands in ", Name(c.stands[0]), ", ", Name(c.stands[1]), ", ",
-                      Name(c.stands[2]));
+  return absl::StrCat(Info(c.op.opcode).name, " lane kind ", static_cast<int>(c.op.lane), " x",
+                      c.op.lanes, " immediate ", c.op.immediate, " operands in ", Name(c.stands[0]),
+                      ", ", Name(c.stands[1]), ", ", Name(c.stands[2]));
 }
 
 void TestAll(Isa isa, bool run) {

@@ -46,7 +46,8 @@ class Place {
 };
 
 inline bool IsMemory(const Operand& operand) {
-  return operand.kind == Operand::kConstant || operand.kind == Operand::kStack || operand.kind == Operand::kTable;
+  return operand.kind == Operand::kConstant || operand.kind == Operand::kStack ||
+         operand.kind == Operand::kTable;
 }
 
 // Bytes of the register for the lanes of `op`, where its result and its operands have the
@@ -100,7 +101,9 @@ class Generator : public Xbyak::CodeGenerator {
 
   // ---- Memory.
   Xbyak::RegExp AddressOf(const Memory& memory, int64_t offset = 0) const;
-  Xbyak::Address StackSlot(int64_t offset) const { return qword[rsp + static_cast<size_t>(offset)]; }
+  Xbyak::Address StackSlot(int64_t offset) const {
+    return qword[rsp + static_cast<size_t>(offset)];
+  }
   // The constant's first `bytes` bytes, which will be aligned to that.
   Xbyak::Address Constant(int64_t number, int bytes);
   // 128 bits of it.
@@ -121,7 +124,9 @@ class Generator : public Xbyak::CodeGenerator {
   bool IsLast(const Operation& op) const { return &op == &allocated_.operations.back(); }
 
   // What `op` rarely does: `emit` writes it behind the function.
-  void OutOfLine(const Operation& op, std::function<void()> emit) { out_of_line_.emplace_back(&op, std::move(emit)); }
+  void OutOfLine(const Operation& op, std::function<void()> emit) {
+    out_of_line_.emplace_back(&op, std::move(emit));
+  }
   const auto& out_of_line() const { return out_of_line_; }
 
   // ---- The function around the operations.
@@ -137,11 +142,11 @@ class Generator : public Xbyak::CodeGenerator {
 
   // ---- Mnemonics of AVX-512 whose operands do not show it: without a mask, and on the
   // low registers, Xbyak would encode them whatever `list.isa` is.
-#define AVX512_ONLY(mnemonic)                     \
-  template <class... Operands>                    \
-  void mnemonic(const Operands&... operands) {    \
-    RequireAvx512(#mnemonic);                     \
-    Xbyak::CodeGenerator::mnemonic(operands...);  \
+#define AVX512_ONLY(mnemonic)                    \
+  template <class... Operands>                   \
+  void mnemonic(const Operands&... operands) {   \
+    RequireAvx512(#mnemonic);                    \
+    Xbyak::CodeGenerator::mnemonic(operands...); \
   }
   AVX512_ONLY(valignd)
   AVX512_ONLY(valignq)
@@ -229,21 +234,22 @@ using Emitter = void (*)(Generator& g, const Operation& op);
 #undef OPERATION
 
 // In an emitter, with its `g` and `op`: one of six instructions, by the kind of lanes.
-#define BY_LANE(i8, i16, i32, i64, f32, f64) \
-  [&](const auto&... operands) { \
-    switch (op.lane) { \
-      case Lane::kI8: g.i8(operands...); break; \
+#define BY_LANE(i8, i16, i32, i64, f32, f64)      \
+  [&](const auto&... operands) {                  \
+    switch (op.lane) {                            \
+      case Lane::kI8: g.i8(operands...); break;   \
       case Lane::kI16: g.i16(operands...); break; \
       case Lane::kI32: g.i32(operands...); break; \
       case Lane::kI64: g.i64(operands...); break; \
       case Lane::kF32: g.f32(operands...); break; \
       case Lane::kF64: g.f64(operands...); break; \
-    } \
+    }                                             \
   }
 
 // Where other lanes have no such instruction.
 #define BY_INTEGER_LANE(i8, i16, i32, i64) BY_LANE(i8, i16, i32, i64, NoInstruction, NoInstruction)
-#define BY_FLOAT_LANE(f32, f64) BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, f32, f64)
+#define BY_FLOAT_LANE(f32, f64) \
+  BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, f32, f64)
 #define BY_WIDE_LANE(i32, i64, f32, f64) BY_LANE(NoInstruction, NoInstruction, i32, i64, f32, f64)
 
 // The low 32-bit halves of the 64-bit lanes of `from`, in a register of half the width.

@@ -19,8 +19,9 @@ struct Decoded {
 const ZydisDecoder& Decoder() {
   static const ZydisDecoder decoder = [] {
     ZydisDecoder made;
-    NESTOR_CHECK(ZYAN_SUCCESS(ZydisDecoderInit(&made, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)),
-                 "Zydis refuses 64-bit code");
+    NESTOR_CHECK(
+        ZYAN_SUCCESS(ZydisDecoderInit(&made, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)),
+        "Zydis refuses 64-bit code");
     return made;
   }();
   return decoder;
@@ -31,7 +32,8 @@ std::string TextOf(const Decoded& decoded, size_t offset) {
   char line[256] = "?";
   ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL);
   ZydisFormatterFormatInstruction(&formatter, &decoded.instruction, decoded.operands,
-                                  decoded.instruction.operand_count_visible, line, sizeof(line), offset, nullptr);
+                                  decoded.instruction.operand_count_visible, line, sizeof(line),
+                                  offset, nullptr);
   return line;
 }
 
@@ -59,10 +61,12 @@ bool HasExtension(const ZydisDecodedInstruction& instruction, Isa isa) {
     case ZYDIS_ISA_EXT_BMI1:
     case ZYDIS_ISA_EXT_BMI2: return true;
     case ZYDIS_ISA_EXT_SSE:
-      return instruction.meta.isa_set == ZYDIS_ISA_SET_SSE_PREFETCH || instruction.mnemonic == ZYDIS_MNEMONIC_SFENCE;
+      return instruction.meta.isa_set == ZYDIS_ISA_SET_SSE_PREFETCH ||
+             instruction.mnemonic == ZYDIS_MNEMONIC_SFENCE;
     default: break;
   }
-  return isa == Isa::kAvx512 && IsAvx512(instruction.meta.isa_ext) && IsPartOfAvx512(instruction.meta.isa_set);
+  return isa == Isa::kAvx512 && IsAvx512(instruction.meta.isa_ext) &&
+         IsPartOfAvx512(instruction.meta.isa_set);
 }
 
 bool HasRegister(ZydisRegister reg, Isa isa) {
@@ -80,8 +84,10 @@ bool HasRegister(ZydisRegister reg, Isa isa) {
 ZydisRegister ForeignRegister(const Decoded& decoded, Isa isa) {
   for (int i = 0; i < decoded.instruction.operand_count; ++i) {
     const ZydisDecodedOperand& operand = decoded.operands[i];
-    if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER && !HasRegister(operand.reg.value, isa)) return operand.reg.value;
-    if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY && !HasRegister(operand.mem.index, isa)) return operand.mem.index;
+    if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER && !HasRegister(operand.reg.value, isa))
+      return operand.reg.value;
+    if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY && !HasRegister(operand.mem.index, isa))
+      return operand.mem.index;
   }
   return ZYDIS_REGISTER_NONE;
 }
@@ -115,8 +121,9 @@ bool IsStreamingStore(ZydisMnemonic mnemonic) {
 absl::optional<std::string> FirstForeignInstruction(absl::Span<const uint8_t> code, Isa isa) {
   Decoded decoded;
   for (size_t offset = 0; offset < code.size(); offset += decoded.instruction.length) {
-    const ZyanStatus status = ZydisDecoderDecodeFull(&Decoder(), code.data() + offset, code.size() - offset,
-                                                     &decoded.instruction, decoded.operands);
+    const ZyanStatus status =
+        ZydisDecoderDecodeFull(&Decoder(), code.data() + offset, code.size() - offset,
+                               &decoded.instruction, decoded.operands);
     if (!ZYAN_SUCCESS(status)) return absl::StrFormat("%04x: no instruction", offset);
     const std::string why = WhyForeign(decoded, isa);
     if (!why.empty()) return absl::StrFormat("%04x: %s: %s", offset, TextOf(decoded, offset), why);
@@ -128,8 +135,8 @@ absl::optional<std::string> FirstUnfencedReturn(absl::Span<const uint8_t> code) 
   ZydisDecodedInstruction instruction;
   bool unfenced = false;
   for (size_t offset = 0; offset < code.size(); offset += instruction.length) {
-    const ZyanStatus status = ZydisDecoderDecodeInstruction(&Decoder(), nullptr, code.data() + offset,
-                                                            code.size() - offset, &instruction);
+    const ZyanStatus status = ZydisDecoderDecodeInstruction(
+        &Decoder(), nullptr, code.data() + offset, code.size() - offset, &instruction);
     NESTOR_CHECK(ZYAN_SUCCESS(status), absl::StrCat("no instruction at ", offset));
     if (instruction.mnemonic == ZYDIS_MNEMONIC_RET && unfenced) {
       return absl::StrFormat("%04x: ret: no fence orders the streaming stores before it", offset);

@@ -23,8 +23,8 @@ void Empty(std::vector<Operation>& operations) {
 
 }  // namespace
 
-FunctionBuilder::FunctionBuilder(loop::Program& program, Table& table, const std::vector<TensorPlace>& places,
-                                 Isa isa)
+FunctionBuilder::FunctionBuilder(loop::Program& program, Table& table,
+                                 const std::vector<TensorPlace>& places, Isa isa)
     : program_(program), table_(table), places_(places), list_(isa), frames_(1) {}
 
 OperationList FunctionBuilder::Finish() {
@@ -55,10 +55,12 @@ void FunctionBuilder::OpenRegion() {
 
 void FunctionBuilder::PutEntryBeforeBody(const Frame& frame) {
   std::vector<Operation>& operations = list_.operations;
-  operations.insert(operations.begin() + static_cast<int64_t>(frame.begin_of_body), frame.entry.begin(), frame.entry.end());
+  operations.insert(operations.begin() + static_cast<int64_t>(frame.begin_of_body),
+                    frame.entry.begin(), frame.entry.end());
 }
 
-void FunctionBuilder::OpenIteration(int32_t var, Operand value, int64_t offset, int64_t step, Operand begin) {
+void FunctionBuilder::OpenIteration(int32_t var, Operand value, int64_t offset, int64_t step,
+                                    Operand begin) {
   OpenRegion();
   Frame& frame = frames_.back();
   frame.var = var;
@@ -114,8 +116,12 @@ Operand FunctionBuilder::General(Opcode opcode, Operand a, Operand b, int64_t im
   return operation.result;
 }
 
-void FunctionBuilder::Label(int label) { list_.operations.push_back(Make(Opcode::kLabel, {}, {}, label)); }
-void FunctionBuilder::Jump(int label) { list_.operations.push_back(Make(Opcode::kJump, {}, {}, label)); }
+void FunctionBuilder::Label(int label) {
+  list_.operations.push_back(Make(Opcode::kLabel, {}, {}, label));
+}
+void FunctionBuilder::Jump(int label) {
+  list_.operations.push_back(Make(Opcode::kJump, {}, {}, label));
+}
 
 void FunctionBuilder::Branch(Condition condition, Operand a, Operand b, int label, bool likely) {
   Operation operation = Make(Opcode::kBranch, a, b, label);
@@ -129,7 +135,8 @@ Operand FunctionBuilder::OnEntry(int depth, Operation operation) {
   const auto [known, is_new] = frame.computed.try_emplace(operation);
   if (!is_new) return known->second;
   const RegisterClass result_class = Info(operation.opcode).result;
-  operation.result = result_class == RegisterClass::kMask ? list_.NewMask() : list_.NewRegister(result_class);
+  operation.result =
+      result_class == RegisterClass::kMask ? list_.NewMask() : list_.NewRegister(result_class);
   frame.entry.push_back(operation);
   return known->second = operation.result;
 }

@@ -33,8 +33,8 @@ struct TensorPlace {
     kPrivate,   // in the worker's private memory: the table has the offset
   };
   Kind kind = kRegister;
-  Layout layout;      // in memory
-  Operand scalar;     // in a register: what a load gives (of an arg accumulator the position)
+  Layout layout;   // in memory
+  Operand scalar;  // in a register: what a load gives (of an arg accumulator the position)
 };
 
 // An index expression that may have no value: a gather from outside a tensor, or an
@@ -53,7 +53,8 @@ struct ComputedPlace {
 class FunctionBuilder {
  public:
   // REQUIRES: the arguments outlive this. Adds expressions to the program's pool.
-  FunctionBuilder(loop::Program& program, Table& table, const std::vector<TensorPlace>& places, Isa isa);
+  FunctionBuilder(loop::Program& program, Table& table, const std::vector<TensorPlace>& places,
+                  Isa isa);
 
   OperationList& list() { return list_; }
   // The whole function. REQUIRES: every frame but the first is closed.
@@ -64,7 +65,8 @@ class FunctionBuilder {
   // A region that is entered where it stands: a preheader and what follows.
   void OpenRegion();
   // The body of a loop over `var`, whose index is `value` + `offset` there. Each
-  // iteration moves `value` by `step`; 0: it does not move. The frame around it is the loop's preheader.
+  // iteration moves `value` by `step`; 0: it does not move. The frame around it is the
+  // loop's preheader.
   void OpenIteration(int32_t var, Operand value, int64_t offset, int64_t step, Operand begin);
   // Appends the frame's operations to the one around. A frame that moves gets a loop
   // around them, which goes on while value < end.
@@ -101,8 +103,11 @@ class FunctionBuilder {
   // fit int64.
   bool IsFollowed(IndexId e) { return PolynomialOf(e) != nullptr; }
   // Where the element lies. `computed` has numbers for the axes that are not followed.
-  Memory Address(loop::TensorId tensor, const IndexList& place, absl::Span<const ComputedPlace> computed);
-  Memory Address(loop::TensorId tensor, const IndexList& place) { return Address(tensor, place, {}); }
+  Memory Address(loop::TensorId tensor, const IndexList& place,
+                 absl::Span<const ComputedPlace> computed);
+  Memory Address(loop::TensorId tensor, const IndexList& place) {
+    return Address(tensor, place, {});
+  }
   // The distance in bytes from one value of `var` to the next: a constant, or a slot.
   Operand Stride(loop::TensorId tensor, const IndexList& place, int32_t var);
 
@@ -114,7 +119,8 @@ class FunctionBuilder {
  private:
   struct Frame {
     std::vector<Operation> entry, latch;
-    size_t begin_of_body = 0;  // which lies at the end of the list, before those of the frames inside
+    // Which lies at the end of the list, before those of the frames inside.
+    size_t begin_of_body = 0;
     int32_t var = -1;
     Operand value, begin;
     int64_t offset = 0, step = 0;
@@ -127,7 +133,7 @@ class FunctionBuilder {
   };
   // Σ factor * atom: one summand of an address.
   struct Summand {
-    IndexId atom;      // invalid: 1
+    IndexId atom;            // invalid: 1
     ComputedPlace computed;  // instead of an atom
     std::vector<TableSlot::Part> parts;
     Operand coefficient = {};  // their sum, once it was wanted
@@ -146,10 +152,12 @@ class FunctionBuilder {
   static int64_t WrappingProduct(int64_t a, int64_t b);
   absl::optional<int64_t> CompactStride(const loop::TensorInfo& tensor, int axis) const;
   TableSlot::Part StridePart(loop::TensorId tensor, int axis) const;
-  Summands SummandsOf(loop::TensorId tensor, const IndexList& place, absl::Span<const ComputedPlace> computed);
+  Summands SummandsOf(loop::TensorId tensor, const IndexList& place,
+                      absl::Span<const ComputedPlace> computed);
   // Of a place whose every axis is followed, as most are: the same each time. Null: of another.
   Summands* FollowedSummands(loop::TensorId tensor, const IndexList& place);
-  static void AddPart(Summands& summands, IndexId atom, const ComputedPlace& computed, TableSlot::Part part);
+  static void AddPart(Summands& summands, IndexId atom, const ComputedPlace& computed,
+                      TableSlot::Part part);
   // A constant or a table slot.
   Operand Coefficient(const std::vector<TableSlot::Part>& parts, int64_t times = 1);
   Operand BaseOf(loop::TensorId tensor);

@@ -15,7 +15,8 @@ namespace nestor::jit {
 namespace {
 
 bool FitsDisplacement(int64_t v) {
-  return v >= std::numeric_limits<int32_t>::min() / 2 && v <= std::numeric_limits<int32_t>::max() / 2;
+  return v >= std::numeric_limits<int32_t>::min() / 2 &&
+         v <= std::numeric_limits<int32_t>::max() / 2;
 }
 
 bool IsScale(int64_t v) { return v == 1 || v == 2 || v == 4 || v == 8; }
@@ -24,7 +25,8 @@ bool IsScale(int64_t v) { return v == 1 || v == 2 || v == 4 || v == 8; }
 
 // The bytes from one element of a tensor that lies compactly to the next along the axis;
 // nullopt: extents behind it are symbols.
-absl::optional<int64_t> FunctionBuilder::CompactStride(const loop::TensorInfo& tensor, int axis) const {
+absl::optional<int64_t> FunctionBuilder::CompactStride(const loop::TensorInfo& tensor,
+                                                       int axis) const {
   int64_t bytes = ByteSize(tensor.type);
   for (size_t i = static_cast<size_t>(axis) + 1; i < tensor.shape.size(); ++i) {
     const absl::optional<int64_t> extent = program_.pool.ConstValue(tensor.shape[i]);
@@ -44,9 +46,12 @@ TableSlot::Part FunctionBuilder::StridePart(loop::TensorId tensor, int axis) con
   return {1, {}, tensor, axis};
 }
 
-void FunctionBuilder::AddPart(Summands& summands, IndexId atom, const ComputedPlace& computed, TableSlot::Part part) {
+void FunctionBuilder::AddPart(Summands& summands, IndexId atom, const ComputedPlace& computed,
+                              TableSlot::Part part) {
   if (part.factor == 0) return;
-  const auto is_number = [](const TableSlot::Part& p) { return p.symbols.value < 0 && p.tensor.value < 0; };
+  const auto is_number = [](const TableSlot::Part& p) {
+    return p.symbols.value < 0 && p.tensor.value < 0;
+  };
   const bool is_fixed = atom.value < 0 && computed.value.kind == Operand::kNone;
   for (Summand& summand : summands) {
     if (summand.atom != atom || !(summand.computed.value == computed.value)) continue;
@@ -72,7 +77,8 @@ int64_t FunctionBuilder::WrappingProduct(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-FunctionBuilder::Summands* FunctionBuilder::FollowedSummands(loop::TensorId tensor, const IndexList& place) {
+FunctionBuilder::Summands* FunctionBuilder::FollowedSummands(loop::TensorId tensor,
+                                                             const IndexList& place) {
   const auto [known, is_new] = followed_.try_emplace({tensor, place});
   if (is_new && absl::c_all_of(place, [&](IndexId e) { return IsFollowed(e); })) {
     known->second = SummandsOf(tensor, place, {});
@@ -115,7 +121,8 @@ Operand FunctionBuilder::Coefficient(const std::vector<TableSlot::Part>& parts, 
   for (TableSlot::Part part : parts) {
     part.factor = WrappingProduct(part.factor, times);
     if (part.symbols.value < 0 && part.tensor.value < 0) {
-      constant = static_cast<int64_t>(static_cast<uint64_t>(constant) + static_cast<uint64_t>(part.factor));
+      constant = static_cast<int64_t>(static_cast<uint64_t>(constant) +
+                                      static_cast<uint64_t>(part.factor));
     } else {
       slot.parts.push_back(part);
     }
@@ -127,10 +134,12 @@ Operand FunctionBuilder::Coefficient(const std::vector<TableSlot::Part>& parts, 
 
 Operand FunctionBuilder::BaseOf(loop::TensorId tensor) {
   if (places_[tensor.value].kind == TensorPlace::kTable) {
-    return OnEntry(0, Make(Opcode::kMoveG, Operand::Table(table_.Slot({TableSlot::kAddress, tensor})), {}, 0));
+    return OnEntry(
+        0, Make(Opcode::kMoveG, Operand::Table(table_.Slot({TableSlot::kAddress, tensor})), {}, 0));
   }
   const Operand memory = OnEntry(0, Make(Opcode::kParameterG, {}, {}, 2));
-  return OnEntry(0, Make(Opcode::kAddG, memory, Operand::Table(table_.Slot({TableSlot::kOffset, tensor})), 0));
+  return OnEntry(
+      0, Make(Opcode::kAddG, memory, Operand::Table(table_.Slot({TableSlot::kOffset, tensor})), 0));
 }
 
 Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place,
@@ -148,7 +157,8 @@ Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place,
     if (s.atom.value < 0) return std::make_pair(0, false);
     return std::make_pair(FrameOf(s.atom), program_.pool.VarValue(s.atom) < 0);
   };
-  absl::InlinedVector<std::pair<std::pair<int, bool>, size_t>, 8> sorted;  // stable, as the number comes last
+  // Stable, as the number comes last.
+  absl::InlinedVector<std::pair<std::pair<int, bool>, size_t>, 8> sorted;
   for (size_t i = 0; i < summands.size(); ++i) sorted.push_back({order(summands[i]), i});
   std::sort(sorted.begin(), sorted.end());
   Memory memory;
@@ -160,8 +170,8 @@ Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place,
   return memory;
 }
 
-// The frame around the two innermost loops: what holds everywhere, and is as quickly loaded again as
-// kept, occupies a register only there, and none in loops beside them.
+// The frame around the two innermost loops: what holds everywhere, and is as quickly loaded again
+// as kept, occupies a register only there, and none in loops beside them.
 int FunctionBuilder::NearDepth() const {
   int depth = Depth();
   for (int loops = 0; depth > 0; --depth) {
@@ -181,11 +191,13 @@ Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, Memory& me
     if (bytes.kind != Operand::kImmediate && depth > 0 && memory.index.kind == Operand::kNone) {
       // Few registers serve many multiples: of rows side by side, say.
       const int64_t scale = std::min<int64_t>(times & -times, 8);
-      memory.index = OnEntry(NearDepth(), Make(Opcode::kMoveG, Coefficient(summand.parts, times / scale), {}, 0));
+      memory.index = OnEntry(
+          NearDepth(), Make(Opcode::kMoveG, Coefficient(summand.parts, times / scale), {}, 0));
       memory.scale = static_cast<int8_t>(scale);
     } else if (bytes.kind != Operand::kImmediate) {
       pointer = add(depth, bytes);
-    } else if (FitsDisplacement(bytes.value) && FitsDisplacement(memory.displacement + bytes.value)) {
+    } else if (FitsDisplacement(bytes.value) &&
+               FitsDisplacement(memory.displacement + bytes.value)) {
       memory.displacement += static_cast<int32_t>(bytes.value);
     } else {
       pointer = add(depth, OnEntry(0, Make(Opcode::kMoveG, bytes, {}, 0)));
@@ -225,7 +237,8 @@ Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, Memory& me
 
 // pointer + value * coefficient, where value is the loop's register without its offset.
 // In a loop that moves, a register that moves along.
-Operand FunctionBuilder::RunningPointer(int depth, Operand pointer, const std::vector<TableSlot::Part>& parts) {
+Operand FunctionBuilder::RunningPointer(int depth, Operand pointer,
+                                        const std::vector<TableSlot::Part>& parts) {
   const Operand coefficient = Coefficient(parts);
   const Operand value = frames_[depth].value;
   int moving = depth;

@@ -94,7 +94,8 @@ Operand FunctionBuilder::Compute(IndexId e) {
   if (a.kind == Operand::kImmediate && b.kind == Operand::kImmediate && !IsCondition(node.kind)) {
     if (const auto value = CheckedApply(node.kind, a.value, b.value)) return Immediate(*value);
   }
-  const int64_t condition = IsCondition(node.kind) ? static_cast<int64_t>(ConditionOf(node.kind)) : 0;
+  const int64_t condition =
+      IsCondition(node.kind) ? static_cast<int64_t>(ConditionOf(node.kind)) : 0;
   return OnEntry(depth, Make(GeneralOpcode(node.kind), a, b, condition));
 }
 
@@ -106,7 +107,8 @@ Operand FunctionBuilder::Both(Operand a, Operand b) {
 
 CheckedIndex FunctionBuilder::Checked(IndexId e) {
   const IndexNode node = program_.pool[e];
-  if (program_.pool.IsAffine(e) && !program_.pool.HasLoad(e)) return {Index(e), DividesByNonzero(e)};
+  if (program_.pool.IsAffine(e) && !program_.pool.HasLoad(e))
+    return {Index(e), DividesByNonzero(e)};
   if (node.kind == IndexKind::kLoad) return CheckedLoad(node);
   return CheckedArithmetic(node);
 }
@@ -133,7 +135,8 @@ Operand FunctionBuilder::DividesByNonzero(IndexId e) {
 CheckedIndex FunctionBuilder::CheckedLoad(const IndexNode& node) {
   const loop::TensorId tensor{static_cast<int32_t>(node.value)};
   const TensorPlace& place = places_[tensor.value];
-  const bool is_position = program_[tensor].storage == loop::Storage::kAccumulator && IsArg(program_[tensor].op);
+  const bool is_position =
+      program_[tensor].storage == loop::Storage::kAccumulator && IsArg(program_[tensor].op);
   const DType type = loop::ReadType(program_[tensor]);
   if (place.kind == TensorPlace::kRegister) {
     Operation lane = Make(Opcode::kLaneG, place.scalar, {}, 0);
@@ -153,7 +156,8 @@ CheckedIndex FunctionBuilder::CheckedLoad(const IndexNode& node) {
   const int outside = list_.NewLabel();
   const Operand result = General(Opcode::kMoveG, Immediate(0));
   const bool checks = !NESTOR_MUTANT("gather_unchecked");
-  if (valid.kind != Operand::kNone && checks) Branch(Condition::kEqual, valid, Immediate(0), outside);
+  if (valid.kind != Operand::kNone && checks)
+    Branch(Condition::kEqual, valid, Immediate(0), outside);
   Operation load = Make(Opcode::kLoadG, {}, {}, 0);
   load.memory = Address(tensor, {node.args.begin(), node.args.end()}, computed);
   if (is_position) {
@@ -170,15 +174,17 @@ CheckedIndex FunctionBuilder::CheckedLoad(const IndexNode& node) {
 // 0 where the number is no i64: a u64 from 2^63 on. None where every number is one.
 Operand FunctionBuilder::IsIndex(DType type, Operand number) {
   if (WidensToI64(type)) return {};
-  return General(Opcode::kCompareG, number, Immediate(0), static_cast<int64_t>(Condition::kGreaterEqual));
+  return General(Opcode::kCompareG, number, Immediate(0),
+                 static_cast<int64_t>(Condition::kGreaterEqual));
 }
 
 // Both operands are evaluated; where one has no value the result has none.
 CheckedIndex FunctionBuilder::CheckedArithmetic(const IndexNode& node) {
   const CheckedIndex a = Checked(node.args[0]);
   if (node.kind == IndexKind::kNot) {
-    return {General(Opcode::kCompareG, a.value, Immediate(0), static_cast<int64_t>(Condition::kEqual)),
-            a.valid};
+    return {
+        General(Opcode::kCompareG, a.value, Immediate(0), static_cast<int64_t>(Condition::kEqual)),
+        a.valid};
   }
   const CheckedIndex b = Checked(node.args[1]);
   Operand valid = Both(a.valid, b.valid);
@@ -188,16 +194,20 @@ CheckedIndex FunctionBuilder::CheckedArithmetic(const IndexNode& node) {
   };
   const auto is_false = [&](Operand x) { return compare(Condition::kEqual, x, Immediate(0)); };
   switch (node.kind) {
-    case IndexKind::kAdd: valid = Both(valid, is_false(General(Opcode::kAddOverflowsG, a.value, b.value))); break;
-    case IndexKind::kMul: valid = Both(valid, is_false(General(Opcode::kMulOverflowsG, a.value, b.value))); break;
+    case IndexKind::kAdd:
+      valid = Both(valid, is_false(General(Opcode::kAddOverflowsG, a.value, b.value)));
+      break;
+    case IndexKind::kMul:
+      valid = Both(valid, is_false(General(Opcode::kMulOverflowsG, a.value, b.value)));
+      break;
     case IndexKind::kDiv:
     case IndexKind::kMod: {
       const Operand zero = is_false(b.value);
       valid = Both(valid, is_false(zero));
       divisor = General(Opcode::kAddG, b.value, zero);
       if (node.kind == IndexKind::kMod) break;
-      const Operand least = compare(Condition::kEqual, a.value,
-                                    Immediate(std::numeric_limits<int64_t>::min()));
+      const Operand least =
+          compare(Condition::kEqual, a.value, Immediate(std::numeric_limits<int64_t>::min()));
       const Operand minus_one = compare(Condition::kEqual, b.value, Immediate(-1));
       valid = Both(valid, is_false(General(Opcode::kAndG, least, minus_one)));
       break;

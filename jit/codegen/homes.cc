@@ -38,7 +38,9 @@ class UseWalk {
         scopes_[declaration->tensor.value] = &scope;
         See(declaration->tensor, step);
       }
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, loop::AccessKind) { See(tensor, step); });
+      VisitAccesses(
+          program_, item,
+          [&](TensorId tensor, absl::Span<const IndexId>, loop::AccessKind) { See(tensor, step); });
       if (const auto* statement = item.As<loop::Statement>()) {
         Use& use = uses_[statement->target.tensor.value];
         ++use.writes;
@@ -70,10 +72,12 @@ class TileWalk {
 
   void Walk(const Scope& scope) {
     for (const Item& item : scope) {
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
-        if (homes_[tensor.value].kind != HomeKind::kTile) return;
-        if (!Conforms(tensor, place, kind == loop::AccessKind::kRead)) homes_[tensor.value].kind = HomeKind::kPrivate;
-      });
+      VisitAccesses(program_, item,
+                    [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
+                      if (homes_[tensor.value].kind != HomeKind::kTile) return;
+                      if (!Conforms(tensor, place, kind == loop::AccessKind::kRead))
+                        homes_[tensor.value].kind = HomeKind::kPrivate;
+                    });
       if (const auto* loop = item.As<loop::Loop>()) Enter(*loop);
     }
   }
@@ -89,7 +93,8 @@ class TileWalk {
   void Enter(const loop::Loop& loop) {
     const Vector around = vector_;
     const bool unrolled = IsUnrolled(program_, loop);
-    const auto begin = program_.pool.ConstValue(loop.begin), end = program_.pool.ConstValue(loop.end);
+    const auto begin = program_.pool.ConstValue(loop.begin),
+               end = program_.pool.ConstValue(loop.end);
     if (loop.attributes.lanes > 0 && begin) {
       vector_ = {loop.var, loop.attributes.lanes, *begin, absl::nullopt};
       if (end) vector_.extent = *end - *begin;
@@ -126,7 +131,8 @@ class TileWalk {
   bool IsColumn(TensorId tensor, absl::Span<const IndexId> place) const {
     const Shape& shape = program_[tensor].shape;
     const int lanes = homes_[tensor.value].tile_lanes;
-    if (place.size() != 2 || vector_.var < 0 || program_.pool.VarValue(place[0]) != vector_.var) return false;
+    if (place.size() != 2 || vector_.var < 0 || program_.pool.VarValue(place[0]) != vector_.var)
+      return false;
     std::vector<int64_t> vars;
     CollectVars(program_.pool, place[1], vars);
     const bool fixed = std::all_of(vars.begin(), vars.end(), [&](int64_t var) {
@@ -172,7 +178,8 @@ void WidenTiles(const Program& program, const Scope& scope, int lanes, std::vect
   }
 }
 
-Home HomeOf(const Program& program, TensorId tensor, const UseWalk& uses, bool of_program, Isa isa) {
+Home HomeOf(const Program& program, TensorId tensor, const UseWalk& uses, bool of_program,
+            Isa isa) {
   const Use& use = uses[tensor];
   const loop::TensorInfo& info = program[tensor];
   Home home;
@@ -181,8 +188,10 @@ Home HomeOf(const Program& program, TensorId tensor, const UseWalk& uses, bool o
     home.kind = HomeKind::kArgument;
   } else if (info.shape.empty() && !use.several_steps) {
     home.kind = HomeKind::kScalar;
-    home.is_single = info.storage == Storage::kTemp && use.writes == 1 && use.written_where_declared;
-  } else if (info.is_register && !of_program && info.type != DType::kBool && !(info.storage == Storage::kAccumulator && IsArg(info.op))) {
+    home.is_single =
+        info.storage == Storage::kTemp && use.writes == 1 && use.written_where_declared;
+  } else if (info.is_register && !of_program && info.type != DType::kBool &&
+             !(info.storage == Storage::kAccumulator && IsArg(info.op))) {
     home.kind = HomeKind::kTile;
     home.tile_lanes = LanesOf(info.type, isa);
   } else if (!of_program) {
@@ -203,9 +212,11 @@ bool IsUnrolled(const Program& program, const loop::Loop& loop) {
          *end - *begin <= kMostIterations * loop.step;
 }
 
-std::vector<Home> FindHomes(const Program& program, const std::vector<int>& step_of_block, Isa isa) {
+std::vector<Home> FindHomes(const Program& program, const std::vector<int>& step_of_block,
+                            Isa isa) {
   UseWalk uses(program);
-  for (size_t i = 0; i < program.blocks.size(); ++i) uses.Walk(program.blocks[i].body, step_of_block[i]);
+  for (size_t i = 0; i < program.blocks.size(); ++i)
+    uses.Walk(program.blocks[i].body, step_of_block[i]);
   std::vector<bool> of_program(program.tensors.size(), false);
   for (TensorId temp : program.temps) of_program[temp.value] = true;
   std::vector<Home> homes;

@@ -28,14 +28,16 @@ constexpr double kPassesOfABranch = 4096;
 
 class RangeFinder {
  public:
-  explicit RangeFinder(const OperationList& list) : list_(list), range_of_(list.classes.size(), kNone) {
+  explicit RangeFinder(const OperationList& list)
+      : list_(list), range_of_(list.classes.size(), kNone) {
     ranges_.reserve(list.classes.size());
     carrier_.reserve(list.classes.size());
   }
 
   std::vector<LiveRange> Ranges() && {
     loop_end_.assign(list_.operations.size(), kNone);
-    for (at_ = 0; at_ < static_cast<int32_t>(list_.operations.size()); ++at_) Visit(list_.operations[at_]);
+    for (at_ = 0; at_ < static_cast<int32_t>(list_.operations.size()); ++at_)
+      Visit(list_.operations[at_]);
     NESTOR_CHECK(loops_.empty(), "a loop without end:\n" + ToString(list_));
     for (size_t i = 0; i < ranges_.size(); ++i) {
       if (NESTOR_MUTANT("hoisted_constant_clobbered")) continue;
@@ -79,7 +81,8 @@ class RangeFinder {
 
   // Apart from Read, which is called for each operand: most are no registers.
   [[gnu::noinline]] void FailToRead() const {
-    NESTOR_CHECK(false, "operation " + std::to_string(at_) + " reads what nothing writes before it:\n" + ToString(list_));
+    NESTOR_CHECK(false, "operation " + std::to_string(at_) +
+                            " reads what nothing writes before it:\n" + ToString(list_));
   }
 
   void Write(const Operand& result) {
@@ -113,6 +116,8 @@ class RangeFinder {
 
 }  // namespace
 
-std::vector<LiveRange> LiveRangesOf(const OperationList& list) { return RangeFinder(list).Ranges(); }
+std::vector<LiveRange> LiveRangesOf(const OperationList& list) {
+  return RangeFinder(list).Ranges();
+}
 
 }  // namespace nestor::jit

@@ -30,7 +30,8 @@ class Machine {
   std::vector<uint64_t> Run(const std::vector<Operation>& operations) {
     std::vector<int> labels;
     for (size_t i = 0; i < operations.size(); ++i) {
-      if (operations[i].opcode != Opcode::kLabel && operations[i].opcode != Opcode::kLoopBegin) continue;
+      if (operations[i].opcode != Opcode::kLabel && operations[i].opcode != Opcode::kLoopBegin)
+        continue;
       labels.resize(std::max<size_t>(labels.size(), operations[i].immediate + 1));
       labels[operations[i].immediate] = static_cast<int>(i);
     }
@@ -64,7 +65,8 @@ class Machine {
 
   bool InFrame(RegisterClass place, int64_t offset) {
     const int64_t words = Words(place);
-    const bool is = offset >= 0 && offset % (8 * words) == 0 && offset / 8 + words <= std::ssize(stack_);
+    const bool is =
+        offset >= 0 && offset % (8 * words) == 0 && offset / 8 + words <= std::ssize(stack_);
     if (!is) error_ = "outside of the frame, or not aligned";
     return is;
   }
@@ -80,7 +82,8 @@ class Machine {
     }
     if (!InFrame(place, operand.value)) return 0;
     const auto first = stack_.begin() + operand.value / 8;
-    if (std::any_of(first, first + Words(place), [&](const Value& word) { return word != *first; })) {
+    if (std::any_of(first, first + Words(place),
+                    [&](const Value& word) { return word != *first; })) {
       error_ = "slots overlap";
     }
     return Known(*first);
@@ -102,7 +105,8 @@ class Machine {
   // Whether it jumps.
   bool Step(const Operation& op) {
     const OpcodeInfo& info = Info(op.opcode);
-    if (op.result.kind != Operand::kNone && WritesResultEarly(op.opcode)) Write(op.result, info.result, absl::nullopt);
+    if (op.result.kind != Operand::kNone && WritesResultEarly(op.opcode))
+      Write(op.result, info.result, absl::nullopt);
     uint64_t in[3];
     for (int i = 0; i < 3; ++i) in[i] = Read(op.operands[i], info.operands[i]);
     uint64_t address = 0;
@@ -111,7 +115,8 @@ class Machine {
                 Read(op.memory.index, RegisterClass::kGeneral) * op.memory.scale;
     }
     if (op.opcode == Opcode::kJump) return true;
-    if (op.opcode == Opcode::kBranch || op.opcode == Opcode::kLoopEnd) return Holds(op.condition, in[0], in[1]);
+    if (op.opcode == Opcode::kBranch || op.opcode == Opcode::kLoopEnd)
+      return Holds(op.condition, in[0], in[1]);
     const uint64_t out = Result(op, in, address);
     if (op.result.kind != Operand::kNone) {
       Write(op.result, info.result, out);
@@ -145,7 +150,9 @@ class Machine {
       case Opcode::kAddressG: return address;
       default: break;
     }
-    uint64_t h = Mix(static_cast<uint64_t>(op.opcode) << 16 | static_cast<uint64_t>(op.lane) << 8 | op.lanes, address);
+    uint64_t h =
+        Mix(static_cast<uint64_t>(op.opcode) << 16 | static_cast<uint64_t>(op.lane) << 8 | op.lanes,
+            address);
     for (const uint64_t v : in) h = Mix(h, v);
     return Mix(h, op.immediate);
   }
@@ -167,7 +174,9 @@ MixedRun Run(Machine machine, const std::vector<Operation>& operations) {
 
 }  // namespace
 
-MixedRun RunMixing(const OperationList& list) { return Run(Machine(list.isa, true, 0), list.operations); }
+MixedRun RunMixing(const OperationList& list) {
+  return Run(Machine(list.isa, true, 0), list.operations);
+}
 
 MixedRun RunMixing(Isa isa, const std::vector<Operation>& allocated, int64_t frame_bytes) {
   return Run(Machine(isa, false, frame_bytes), allocated);

@@ -89,8 +89,9 @@ bool WritesResultEarly(Opcode opcode) {
   }
 }
 
-// In a register that its lanes do not fill, a mask's other lanes say nothing. AVX2 has no masks for elements below 4
-// bytes, and there are processors (AMD's Zen 2 and 3) on which its masked stores take 15 cycles.
+// In a register that its lanes do not fill, a mask's other lanes say nothing. AVX2 has no masks for
+// elements below 4 bytes, and there are processors (AMD's Zen 2 and 3) on which its masked stores
+// take 15 cycles.
 bool GoesByMask(const Operation& op, Isa isa) {
   if (!FillsRegister(op)) return false;
   const bool loads = op.opcode == Opcode::kLoadPartial || op.opcode == Opcode::kLoadMasked;

@@ -22,8 +22,8 @@ bool WritesResultEarly(Opcode opcode);
 // operation that are not taken from memory, with a result that must not share one of theirs.
 inline int MostScratchRegisters(RegisterClass c) { return c == RegisterClass::kMask ? 2 : 3; }
 
-// Whether a partial load or store, or a masked load of elements side by side, goes by its mask. Else a partial one goes
-// by its count, and may have no mask.
+// Whether a partial load or store, or a masked load of elements side by side, goes by its mask.
+// Else a partial one goes by its count, and may have no mask.
 bool GoesByMask(const Operation& op, Isa isa);
 
 // Whether it is a mere copy, whose result may be kStack where its operand is a register.

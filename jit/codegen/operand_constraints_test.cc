@@ -79,18 +79,21 @@ const Case kCases[] = {
 
 TEST(OperandConstraints, WhichOperandMayStayOnTheStack) {
   for (const Case& c : kCases) {
-    EXPECT_EQ(StackOperandOf(ParseOperations(c.operation, Isa::kAvx2).operations[0]), c.operand) << c.operation;
+    EXPECT_EQ(StackOperandOf(ParseOperations(c.operation, Isa::kAvx2).operations[0]), c.operand)
+        << c.operation;
   }
 }
 
 TEST(OperandConstraints, WhichWriteEarly) {
   std::string early;
   for (int i = 0; i < kNumOpcodes; ++i) {
-    if (WritesResultEarly(static_cast<Opcode>(i))) early += std::string(Info(static_cast<Opcode>(i)).name) + " ";
+    if (WritesResultEarly(static_cast<Opcode>(i)))
+      early += std::string(Info(static_cast<Opcode>(i)).name) + " ";
   }
-  EXPECT_EQ(early,
-            "mask_widen mask_narrow load_strided load_strided_partial min_g max_g floordiv_g floormod_g compare_g "
-            "add_overflows_g mul_overflows_g ");
+  EXPECT_EQ(
+      early,
+      "mask_widen mask_narrow load_strided load_strided_partial min_g max_g floordiv_g floormod_g compare_g "
+      "add_overflows_g mul_overflows_g ");
 }
 
 }  // namespace

@@ -57,9 +57,10 @@ auto VisitLane(Lane lane, F f) {
 }
 
 template <class T>
-using Word = std::conditional_t<
-    sizeof(T) == 1, uint8_t,
-    std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+using Word =
+    std::conditional_t<sizeof(T) == 1, uint8_t,
+                       std::conditional_t<sizeof(T) == 2, uint16_t,
+                                          std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
 template <class T>
 constexpr int kBits = 8 * sizeof(T);
 template <class T>
@@ -165,7 +166,8 @@ T IntegerOperation(Opcode opcode, T a, T b) {
     case Opcode::kAdd: return static_cast<T>(U(a) + U(b));
     case Opcode::kSub: return static_cast<T>(U(a) - U(b));
     case Opcode::kMul: return static_cast<T>(U(a) * U(b));
-    case Opcode::kMulU32: return static_cast<T>((uint64_t(a) & 0xffffffff) * (uint64_t(b) & 0xffffffff));
+    case Opcode::kMulU32:
+      return static_cast<T>((uint64_t(a) & 0xffffffff) * (uint64_t(b) & 0xffffffff));
     case Opcode::kMinX86: return a < b ? a : b;
     case Opcode::kMaxX86: return a > b ? a : b;
     case Opcode::kMinUnsigned: return U(a) < U(b) ? a : b;
@@ -199,12 +201,13 @@ T BitOperation(Opcode opcode, T x, T y, int64_t immediate) {
 }
 
 bool IsBitOperation(Opcode opcode) {
-  return opcode == Opcode::kMove || (opcode >= Opcode::kAnd && opcode <= Opcode::kShiftRightSignedBy);
+  return opcode == Opcode::kMove ||
+         (opcode >= Opcode::kAnd && opcode <= Opcode::kShiftRightSignedBy);
 }
 
 bool MovesLanes(Opcode opcode) {
-  return opcode == Opcode::kUnpackLow || opcode == Opcode::kUnpackHigh || opcode == Opcode::kPermute128 ||
-         opcode == Opcode::kShuffle128;
+  return opcode == Opcode::kUnpackLow || opcode == Opcode::kUnpackHigh ||
+         opcode == Opcode::kPermute128 || opcode == Opcode::kShuffle128;
 }
 
 // Lanes of both operands in turn, of each 128 bits from lane `first` on.
@@ -284,9 +287,11 @@ class Model {
     } else if (op.opcode == Opcode::kStore) {
       RunStore(op);
     } else if (MovesLanes(op.opcode)) {
-      registers_[op.result.value].vector = Moved(op, VectorOperand(op.operands[0]), VectorOperand(op.operands[1]));
+      registers_[op.result.value].vector =
+          Moved(op, VectorOperand(op.operands[0]), VectorOperand(op.operands[1]));
     } else if (info.result == RegisterClass::kVector) {
-      registers_[op.result.value].vector = VisitLane(op.lane, [&](auto zero) { return VectorOf<decltype(zero)>(op); });
+      registers_[op.result.value].vector =
+          VisitLane(op.lane, [&](auto zero) { return VectorOf<decltype(zero)>(op); });
     }
   }
 
@@ -297,8 +302,10 @@ class Model {
     const Operand* const o = op.operands;
     const auto is_constant = [&](int i) { return o[i].kind == Operand::kConstant; };
     const int last = o[2].kind != Operand::kNone ? 2 : o[1].kind != Operand::kNone ? 1 : 0;
-    const bool middle = op.opcode == Opcode::kBlend || (op.opcode == Opcode::kFma && !is_constant(2));
-    for (int i = 0; i < last; ++i) NESTOR_CHECK(!is_constant(i) || (i == 1 && middle), ToString(list_, op));
+    const bool middle =
+        op.opcode == Opcode::kBlend || (op.opcode == Opcode::kFma && !is_constant(2));
+    for (int i = 0; i < last; ++i)
+      NESTOR_CHECK(!is_constant(i) || (i == 1 && middle), ToString(list_, op));
   }
 
   // ---- Operands
@@ -317,7 +324,8 @@ class Model {
   int64_t GeneralOperand(const Operand& operand) const {
     if (operand.kind == Operand::kImmediate) return operand.value;
     if (operand.kind == Operand::kTable) return table_[operand.value];
-    return operand.kind == Operand::kRegister ? static_cast<int64_t>(registers_[operand.value].word) : 0;
+    return operand.kind == Operand::kRegister ? static_cast<int64_t>(registers_[operand.value].word)
+                                              : 0;
   }
   bool MaskBit(const Operand& operand, int lane, int lane_bytes) const {
     const Register& r = registers_[operand.value];
@@ -333,14 +341,16 @@ class Model {
     }
   }
   uint8_t* AddressOf(const Memory& memory) const {
-    return reinterpret_cast<uint8_t*>(GeneralOperand(memory.base) + GeneralOperand(memory.index) * memory.scale +
+    return reinterpret_cast<uint8_t*>(GeneralOperand(memory.base) +
+                                      GeneralOperand(memory.index) * memory.scale +
                                       memory.displacement);
   }
 
   // ---- Results
   template <class T>
   Bytes VectorOf(const Operation& op) const {
-    const Bytes a = VectorOperand(op.operands[0]), b = VectorOperand(op.operands[1]), c = VectorOperand(op.operands[2]);
+    const Bytes a = VectorOperand(op.operands[0]), b = VectorOperand(op.operands[1]),
+                c = VectorOperand(op.operands[2]);
     Bytes result = Junk();
     for (int i = 0; i < op.lanes; ++i) {
       const T x = LaneAt<T>(a, i), y = LaneAt<T>(b, i), z = LaneAt<T>(c, i);
@@ -359,7 +369,8 @@ class Model {
       case Opcode::kRoundToF16: return static_cast<T>(F16::Round(static_cast<float>(x)).Widen());
       case Opcode::kBroadcast: return LaneAt<T>(a, 0);
       case Opcode::kBroadcastGeneral: return OfBits<T>(GeneralOperand(op.operands[0]));
-      case Opcode::kLaneShift: return i + op.immediate < op.lanes ? LaneAt<T>(a, i + op.immediate) : OfBits<T>(0xcbcb);
+      case Opcode::kLaneShift:
+        return i + op.immediate < op.lanes ? LaneAt<T>(a, i + op.immediate) : OfBits<T>(0xcbcb);
       case Opcode::kLanesOfMask: return OfBits<T>(-uint64_t{MaskBit(op.operands[0], i, sizeof(T))});
       case Opcode::kBlend: return MaskBit(op.operands[0], i, sizeof(T)) ? y : z;
       case Opcode::kLoad: return Loaded<T>(op, i);
@@ -368,7 +379,8 @@ class Model {
     if constexpr (std::is_same_v<T, int32_t>) {
       if (op.opcode == Opcode::kDotHalves) return DotHalves(x, y, z);
     }
-    if constexpr (std::is_floating_point_v<T>) return FloatOperation(op.opcode, x, y, z, op.immediate);
+    if constexpr (std::is_floating_point_v<T>)
+      return FloatOperation(op.opcode, x, y, z, op.immediate);
     else return IntegerOperation(op.opcode, x, y);
   }
 
@@ -401,7 +413,8 @@ class Model {
 
   void RunMask(const Operation& op) {
     Register result;
-    for (int i = 0; i < op.lanes; ++i) SetMaskBit(result, i, ResultMaskBytes(op), MaskResult(op, i));
+    for (int i = 0; i < op.lanes; ++i)
+      SetMaskBit(result, i, ResultMaskBytes(op), MaskResult(op, i));
     registers_[op.result.value] = result;
   }
 
@@ -430,7 +443,8 @@ class Model {
     NESTOR_CHECK(IsFloat(op.lane) || predicate <= Predicate::kLess, ToString(list_, op));
     return VisitLane(op.lane, [&](auto zero) {
       using T = decltype(zero);
-      return Holds(predicate, LaneAt<T>(VectorOperand(op.operands[0]), i), LaneAt<T>(VectorOperand(op.operands[1]), i));
+      return Holds(predicate, LaneAt<T>(VectorOperand(op.operands[0]), i),
+                   LaneAt<T>(VectorOperand(op.operands[1]), i));
     });
   }
 

@@ -1,7 +1,7 @@
-// Dead writes: one walk backwards knows of each register whether it is written again before it is read;
-// what it knows ends at each label and jump. Hoisting looks at innermost loops alone: operations of a
-// few kinds (broadcasts, masks) whose operands the loop does not write move before it, then
-// constants do, as long as live ranges leave registers free.
+// Dead writes: one walk backwards knows of each register whether it is written again before it is
+// read; what it knows ends at each label and jump. Hoisting looks at innermost loops alone:
+// operations of a few kinds (broadcasts, masks) whose operands the loop does not write move before
+// it, then constants do, as long as live ranges leave registers free.
 #include "jit/codegen/operation_passes.h"
 
 #include <algorithm>
@@ -29,10 +29,7 @@ void VisitReads(const Operation& op, Visit visit) {
 class Hoister {
  public:
   Hoister(OperationList& list, const RegisterFile& file)
-      : list_(list),
-        file_(file),
-        pressure_(list, LiveRangesOf(list)),
-        writes_(list.classes.size()),
+      : list_(list), file_(file), pressure_(list, LiveRangesOf(list)), writes_(list.classes.size()),
         writes_inside_(list.classes.size()) {
     for (const RegisterClass c : kHoisted) {
       const int all = static_cast<int>(file_.Of(c).size());
@@ -66,12 +63,14 @@ class Hoister {
       free_[static_cast<int>(c)] = usable_[static_cast<int>(c)] - pressure_.Most(c, begin, end);
     }
     for (size_t i = begin; i < end; ++i) {
-      if (list_.operations[i].result.is_register()) ++writes_inside_[list_.operations[i].result.value];
+      if (list_.operations[i].result.is_register())
+        ++writes_inside_[list_.operations[i].result.value];
     }
     HoistOperations(begin, end);
     HoistConstants(begin, end);
     for (size_t i = begin; i < end; ++i) {
-      if (list_.operations[i].result.is_register()) writes_inside_[list_.operations[i].result.value] = 0;
+      if (list_.operations[i].result.is_register())
+        writes_inside_[list_.operations[i].result.value] = 0;
     }
   }
 
@@ -94,11 +93,12 @@ class Hoister {
   }
 
   void HoistOperations(size_t begin, size_t end) {
-    Computed before;  // what was hoisted out of this loop
+    Computed before;     // what was hoisted out of this loop
     bool always = true;  // no jump passes the operation: the loop runs it if it runs
     for (size_t i = begin + 1; i < end; ++i) {
       always = always && !IsControl(list_.operations[i]);
-      if (!MayHoist(list_.operations[i], always) || writes_[list_.operations[i].result.value] != 1) continue;
+      if (!MayHoist(list_.operations[i], always) || writes_[list_.operations[i].result.value] != 1)
+        continue;
       const Operation op = Renamed(list_.operations[i]);
       bool moves = false;
       VisitReads(op, [&](const Operand& read) { moves |= writes_inside_[read.value] > 0; });
@@ -124,7 +124,8 @@ class Hoister {
   void Rename(Operation& op) const {
     for (Operand& operand : op.operands) {
       if (!operand.is_register()) continue;
-      for (auto by = renamed_.find(operand); by != renamed_.end(); by = renamed_.find(operand)) operand = by->second;
+      for (auto by = renamed_.find(operand); by != renamed_.end(); by = renamed_.find(operand))
+        operand = by->second;
     }
   }
 
@@ -137,18 +138,20 @@ class Hoister {
 
   struct Use {
     int64_t constant;
-    int gain = 0;  // 1 for a memory operand, 2 for an instruction
+    int gain = 0;   // 1 for a memory operand, 2 for an instruction
     int bytes = 0;  // that are read of it, at most
   };
 
   void HoistConstants(size_t begin, size_t end) {
     std::vector<Use> uses = UsesIn(begin, end);
-    std::stable_sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.gain > b.gain; });
+    std::stable_sort(uses.begin(), uses.end(),
+                     [](const Use& a, const Use& b) { return a.gain > b.gain; });
     int& free = free_[static_cast<int>(RegisterClass::kVector)];
     for (const Use& use : uses) {
       if (free <= 0) return;
       --free;
-      Operation load{Opcode::kMove, Lane::kI32, static_cast<uint8_t>(use.bytes / LaneBytes(Lane::kI32))};
+      Operation load{Opcode::kMove, Lane::kI32,
+                     static_cast<uint8_t>(use.bytes / LaneBytes(Lane::kI32))};
       load.operands[0] = Operand::Constant(use.constant);
       load.result = list_.NewVector();
       Load(Operand::Constant(use.constant), load.result, begin, end);
@@ -164,7 +167,9 @@ class Hoister {
       for (Operand& operand : op.operands) {
         if (operand == constant) operand = loaded;
       }
-      if (op.opcode != Opcode::kMove || !(op.operands[0] == loaded) || writes_[op.result.value] != 1) continue;
+      if (op.opcode != Opcode::kMove || !(op.operands[0] == loaded) ||
+          writes_[op.result.value] != 1)
+        continue;
       renamed_[op.result] = loaded;
       removed_.push_back(i);
     }
@@ -200,13 +205,15 @@ class Hoister {
 
   void Rewrite() {
     std::sort(removed_.begin(), removed_.end());
-    std::stable_sort(hoisted_.begin(), hoisted_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(hoisted_.begin(), hoisted_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<Operation> out;
     out.reserve(list_.operations.size() + hoisted_.size());
     auto hoisted = hoisted_.begin();
     auto removed = removed_.begin();
     for (size_t i = 0; i < list_.operations.size(); ++i) {
-      for (; hoisted != hoisted_.end() && hoisted->first == i; ++hoisted) out.push_back(hoisted->second);
+      for (; hoisted != hoisted_.end() && hoisted->first == i; ++hoisted)
+        out.push_back(hoisted->second);
       if (removed != removed_.end() && *removed == i) ++removed;
       else out.push_back(list_.operations[i]);
     }
@@ -216,8 +223,9 @@ class Hoister {
   OperationList& list_;
   const RegisterFile& file_;
   const Pressure pressure_;
-  std::vector<int> writes_, writes_inside_;            // by register: in the list, in the loop
-  int usable_[4] = {};                                 // registers by class, that need not be kept for spills
+  std::vector<int> writes_, writes_inside_;  // by register: in the list, in the loop
+  // Registers by class, that need not be kept for spills.
+  int usable_[4] = {};
   int free_[4] = {};                                   // ... in the loop
   absl::flat_hash_map<Operand, Operand> renamed_;      // registers, what stands for them
   std::vector<std::pair<size_t, Operation>> hoisted_;  // before the loop that begins there
@@ -227,7 +235,8 @@ class Hoister {
 }  // namespace
 
 void RemoveDeadWrites(OperationList& list) {
-  std::vector<int> dead(list.classes.size(), 0);  // by register: the stretch behind which it is written, not read
+  // By register: the stretch behind which it is written, not read.
+  std::vector<int> dead(list.classes.size(), 0);
   auto kept = list.operations.end();  // those that stay gather at the end
   int stretch = 1;
   for (size_t i = list.operations.size(); i-- > 0;) {
@@ -244,6 +253,8 @@ void RemoveDeadWrites(OperationList& list) {
   list.operations.erase(list.operations.begin(), kept);
 }
 
-void HoistFromInnermostLoops(OperationList& list, const RegisterFile& file) { Hoister(list, file).Run(); }
+void HoistFromInnermostLoops(OperationList& list, const RegisterFile& file) {
+  Hoister(list, file).Run();
+}
 
 }  // namespace nestor::jit

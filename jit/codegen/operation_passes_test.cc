@@ -30,8 +30,7 @@ TEST(OperationPasses, RemovesDeadWrites) {
       {"with what only that needs",
        "v0 = add.f32x8 v2, v2\nv1 = mul.f32x8 v0, v0\nv0 = move.f32x8 v3\nv1 = move.f32x8 v3\nreturn 0",
        "v0 = move.f32x8 v3\nv1 = move.f32x8 v3\nreturn 0"},
-      {"not what the next write reads",
-       "v0 = add.f32x8 v2, v2\nv0 = add.f32x8 v0, v2\nreturn 0",
+      {"not what the next write reads", "v0 = add.f32x8 v2, v2\nv0 = add.f32x8 v0, v2\nreturn 0",
        "v0 = add.f32x8 v2, v2\nv0 = add.f32x8 v0, v2\nreturn 0"},
       {"not what an address is",
        "g0 = move_g 1\nv1 = load.f32x8 f32 [g0]\ng0 = move_g 2\nreturn g0",
@@ -104,8 +103,8 @@ TEST(OperationPasses, ReusesComputations) {
        "v4 = load.f32x8 f32 [g8+96]\nv5 = load.f32x8 f32 [g8+32]\nv6 = add.f32x8 v0, v3\nv6 = add.f32x8 v6, v4\n"
        "v6 = add.f32x8 v6, v5\nstore.f32x8 f32 [g9], v6\nstore.f32x8 f32 [g9], v2\nv7 = mul.f32x8 v5, v5\n"
        "store.f32x8 f32 [g9], v7"},
-      {"a line is prefetched once",
-       "prefetch.f32x8 f32 [g8]\nprefetch.f32x8 f32 [g8]\nreturn 0", "prefetch.f32x8 f32 [g8]\nreturn 0"},
+      {"a line is prefetched once", "prefetch.f32x8 f32 [g8]\nprefetch.f32x8 f32 [g8]\nreturn 0",
+       "prefetch.f32x8 f32 [g8]\nreturn 0"},
   };
   for (const Case& c : kCases) {
     const std::string addresses = "g8 = parameter_g 0\ng9 = parameter_g 1\n";
@@ -285,7 +284,8 @@ OperationList WithCopies(const OperationList& list) {
   std::vector<Operand> copies(list.classes.size());
   for (Operation op : list.operations) {
     for (Operand& operand : op.operands) {
-      if (operand.is_register() && copies[operand.value].is_register()) operand = copies[operand.value];
+      if (operand.is_register() && copies[operand.value].is_register())
+        operand = copies[operand.value];
     }
     out.operations.push_back(op);
     const bool is_copied = op.result.is_register() && writes[op.result.value] == 1 &&
@@ -322,7 +322,8 @@ TEST(OperationPasses, RandomListsStoreTheSame) {
       ASSERT_EQ(got.trace, wanted.trace) << ToString(before) << "became\n" << ToString(list);
       if (spilled == 0) {
         ++roomy;
-        EXPECT_EQ(AllocateRegisters(list, RegistersOf(isa)).spilled, 0) << text << "became\n" << ToString(list);
+        EXPECT_EQ(AllocateRegisters(list, RegistersOf(isa)).spilled, 0) << text << "became\n"
+                                                                        << ToString(list);
       }
     }
   }

@@ -26,7 +26,8 @@ constexpr RegisterClass M = RegisterClass::kMask;
 constexpr RegisterClass G = RegisterClass::kGeneral;
 
 constexpr OpcodeInfo kOpcodes[] = {
-#define OPERATION(Enumerator, name, result, a, b, c) {Opcode::k##Enumerator, name, result, {a, b, c}},
+#define OPERATION(Enumerator, name, result, a, b, c) \
+  {Opcode::k##Enumerator, name, result, {a, b, c}},
 #include "jit/codegen/operations.inc"
 #undef OPERATION
 };
@@ -35,7 +36,8 @@ static_assert(sizeof(kOpcodes) / sizeof(kOpcodes[0]) == kNumOpcodes, "kReturn is
 constexpr const char* kLaneNames[] = {"i8", "i16", "i32", "i64", "f32", "f64"};
 constexpr const char* kRoundingNames[] = {"nearest", "floor", "ceil", "truncate"};
 constexpr const char* kPredicateNames[] = {"equal", "less", "less_equal", "unordered", "not_equal"};
-constexpr const char* kConditionNames[] = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"};
+constexpr const char* kConditionNames[] = {"equal",      "not_equal", "less",
+                                           "less_equal", "greater",   "greater_equal"};
 
 template <class Value, size_t n>
 absl::string_view NameIn(const char* const (&names)[n], Value value) {
@@ -45,14 +47,16 @@ absl::string_view NameIn(const char* const (&names)[n], Value value) {
 
 bool HasLanes(const OpcodeInfo& info) {
   const auto in_lanes = [](RegisterClass c) { return c == V || c == M; };
-  return in_lanes(info.result) || std::any_of(std::begin(info.operands), std::end(info.operands), in_lanes);
+  return in_lanes(info.result) ||
+         std::any_of(std::begin(info.operands), std::end(info.operands), in_lanes);
 }
 
 std::string TextOf(const Operand& operand, RegisterClass place, Isa isa) {
   if (place == M) place = ClassOfMasks(isa);
   switch (operand.kind) {
     case Operand::kNone: return "none";
-    case Operand::kRegister: return absl::StrCat(place == V ? "v" : place == M ? "m" : "g", operand.value);
+    case Operand::kRegister:
+      return absl::StrCat(place == V ? "v" : place == M ? "m" : "g", operand.value);
     case Operand::kConstant: return absl::StrCat("c", operand.value);
     case Operand::kImmediate: return absl::StrCat(operand.value);
     case Operand::kTable: return absl::StrCat("table[", operand.value, "]");
@@ -64,10 +68,12 @@ std::string TextOf(const Operand& operand, RegisterClass place, Isa isa) {
 std::string TextOf(const Memory& memory, Isa isa) {
   std::string text = absl::StrCat("[", TextOf(memory.base, G, isa));
   if (memory.index.kind != Operand::kNone) {
-    absl::StrAppend(&text, " + ", TextOf(memory.index, G, isa), " * ", static_cast<int>(memory.scale));
+    absl::StrAppend(&text, " + ", TextOf(memory.index, G, isa), " * ",
+                    static_cast<int>(memory.scale));
   }
   if (memory.displacement > 0) absl::StrAppend(&text, " + ", memory.displacement);
-  if (memory.displacement < 0) absl::StrAppend(&text, " - ", -static_cast<int64_t>(memory.displacement));
+  if (memory.displacement < 0)
+    absl::StrAppend(&text, " - ", -static_cast<int64_t>(memory.displacement));
   return text + "]";
 }
 
@@ -107,7 +113,8 @@ std::string TextOfImmediate(const Operation& op) {
 }
 
 std::string TextOf(const PoolConstant& constant) {
-  std::string text = absl::StrCat(NameIn(kLaneNames, constant.lane), " 0x", absl::Hex(constant.bits));
+  std::string text =
+      absl::StrCat(NameIn(kLaneNames, constant.lane), " 0x", absl::Hex(constant.bits));
   if (constant.step != 0) absl::StrAppend(&text, " + lane * 0x", absl::Hex(constant.step));
   return text;
 }
@@ -118,9 +125,13 @@ const OpcodeInfo& Info(Opcode opcode) { return kOpcodes[static_cast<int>(opcode)
 
 namespace {
 
-Lane LaneAt(RegisterClass place, Lane lane) { return place == M ? IntegerLane(LaneBytes(lane)) : lane; }
+Lane LaneAt(RegisterClass place, Lane lane) {
+  return place == M ? IntegerLane(LaneBytes(lane)) : lane;
+}
 
-bool ReadsLaneZeroOnly(Opcode opcode) { return opcode == Opcode::kBroadcast || opcode == Opcode::kLaneG; }
+bool ReadsLaneZeroOnly(Opcode opcode) {
+  return opcode == Opcode::kBroadcast || opcode == Opcode::kLaneG;
+}
 
 }  // namespace
 
@@ -142,12 +153,14 @@ int OperandBytes(const Operation& op, int number) {
 int ResultBytes(const Operation& op) { return RegisterBytes(op.lanes, ResultLane(op)); }
 
 bool SameComputation(const Operation& x, const Operation& y) {
-  return x.opcode == y.opcode && x.lane == y.lane && x.lanes == y.lanes && x.immediate == y.immediate &&
-         x.condition == y.condition && std::equal(x.operands, x.operands + 3, y.operands);
+  return x.opcode == y.opcode && x.lane == y.lane && x.lanes == y.lanes &&
+         x.immediate == y.immediate && x.condition == y.condition &&
+         std::equal(x.operands, x.operands + 3, y.operands);
 }
 
 size_t ComputationHash::operator()(const Operation& x) const {
-  return absl::HashOf(x.opcode, x.lane, x.lanes, x.immediate, x.condition, x.operands[0], x.operands[1], x.operands[2]);
+  return absl::HashOf(x.opcode, x.lane, x.lanes, x.immediate, x.condition, x.operands[0],
+                      x.operands[1], x.operands[2]);
 }
 
 Operand OperationList::AddConstant(const PoolConstant& constant) {
@@ -172,9 +185,11 @@ Operand OperationList::AddConstant(const PoolConstant& constant) {
 std::string ToString(const OperationList& list, const Operation& op) {
   const OpcodeInfo& info = Info(op.opcode);
   std::string text;
-  if (op.result.kind != Operand::kNone) absl::StrAppend(&text, TextOf(op.result, info.result, list.isa), " = ");
+  if (op.result.kind != Operand::kNone)
+    absl::StrAppend(&text, TextOf(op.result, info.result, list.isa), " = ");
   absl::StrAppend(&text, info.name);
-  if (HasLanes(info)) absl::StrAppend(&text, ".", NameIn(kLaneNames, op.lane), "x", static_cast<int>(op.lanes));
+  if (HasLanes(info))
+    absl::StrAppend(&text, ".", NameIn(kLaneNames, op.lane), "x", static_cast<int>(op.lanes));
   absl::StrAppend(&text, TextOfVariant(op));
 
   const char* separator = " ";

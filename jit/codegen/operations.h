@@ -6,8 +6,8 @@
 // bits are widened when loaded and narrowed when stored:
 //   f64 -> kF64    other floats -> kF32    integers of 64 bits -> kI64    of fewer, bool -> kI32
 // but for integers and bool where lanes of their own width, kI8 or kI16, are asked for. These
-// have no conversions, and those of 8 bits no products and shifts; elements are as wide as they are, but for a bool
-// that is broadcast.
+// have no conversions, and those of 8 bits no products and shifts; elements are as wide as they
+// are, but for a bool that is broadcast.
 // A scalar is a vector of one lane. An operation on up to 16 bytes uses a 128-bit
 // register; its lanes beyond `lanes` hold anything.
 //
@@ -73,8 +73,9 @@ struct Operand {
     kRegister,   // number of a virtual register; after allocation of a physical one
     kConstant,   // of the pool; vectors only
     kImmediate,  // general only
-    kTable,      // the 64-bit slot of that number of the table that the function is given; general only
-    kStack,      // after allocation: the spill slot of that number
+    // The 64-bit slot of that number of the table that the function is given; general only.
+    kTable,
+    kStack,  // after allocation: the spill slot of that number
   };
   Kind kind = kNone;
   int64_t value = 0;
@@ -84,9 +85,13 @@ struct Operand {
   static Operand Immediate(int64_t v) { return {kImmediate, v}; }
   static Operand Table(int64_t v) { return {kTable, v}; }
   bool is_register() const { return kind == kRegister; }
-  friend bool operator==(const Operand& x, const Operand& y) { return x.kind == y.kind && x.value == y.value; }
+  friend bool operator==(const Operand& x, const Operand& y) {
+    return x.kind == y.kind && x.value == y.value;
+  }
   template <class H>
-  friend H AbslHashValue(H h, const Operand& x) { return H::combine(std::move(h), x.kind, x.value); }
+  friend H AbslHashValue(H h, const Operand& x) {
+    return H::combine(std::move(h), x.kind, x.value);
+  }
 };
 
 // base + index * scale + displacement, in bytes. Base and index are general
@@ -99,11 +104,11 @@ struct Memory {
 
 struct Operation {
   Opcode opcode;
-  Lane lane = Lane::kI32;    // of the result; of operand a where there is none, or that is a mask
+  Lane lane = Lane::kI32;  // of the result; of operand a where there is none, or that is a mask
   uint8_t lanes = 1;
   DType type = DType::kI32;  // of memory
   Condition condition = Condition::kEqual;
-  Operand result = {};       // kRegister or kNone
+  Operand result = {};  // kRegister or kNone
   Operand operands[3] = {};
   Memory memory = {};
   int64_t immediate = 0;
@@ -121,8 +126,11 @@ struct Operation {
 Lane OperandLane(const Operation& op, int number);
 Lane ResultLane(const Operation& op);
 // Of the register that holds so many lanes.
-inline int RegisterBytes(int lanes, Lane lane) { return lanes * LaneBytes(lane) <= 16 ? 16 : lanes * LaneBytes(lane); }
-// Of an operation on memory: whether elements are narrower than their lanes, and whether the lanes fill a register.
+inline int RegisterBytes(int lanes, Lane lane) {
+  return lanes * LaneBytes(lane) <= 16 ? 16 : lanes * LaneBytes(lane);
+}
+// Of an operation on memory: whether elements are narrower than their lanes, and whether the lanes
+// fill a register.
 inline bool IsNarrow(const Operation& op) { return ByteSize(op.type) < LaneBytes(op.lane); }
 inline bool FillsRegister(const Operation& op) { return op.lanes * LaneBytes(op.lane) >= 16; }
 // Bytes of operand `number` that are read; of the register that the result is in.

@@ -67,9 +67,11 @@ TEST(Operations, BytesOfOperandsAndResults) {
   for (const Case& c : cases) {
     const Operation op = ParseOperations(c.operation, Isa::kAvx512).operations[0];
     for (size_t i = 0; i < c.operands.size(); ++i) {
-      EXPECT_EQ(OperandBytes(op, static_cast<int>(i)), c.operands[i]) << c.operation << ", operand " << i;
+      EXPECT_EQ(OperandBytes(op, static_cast<int>(i)), c.operands[i])
+          << c.operation << ", operand " << i;
     }
-    EXPECT_TRUE(c.result == 0 || c.result == ResultBytes(op)) << c.operation << ": " << ResultBytes(op);
+    EXPECT_TRUE(c.result == 0 || c.result == ResultBytes(op))
+        << c.operation << ": " << ResultBytes(op);
   }
 }
 
@@ -79,16 +81,12 @@ TEST(Operations, EqualConstantsAreShared) {
     int64_t number;
   };
   const Case cases[] = {
-      {{Lane::kF32, 0x3f800000}, 0},
-      {{Lane::kI32, 0x3f800000}, 0},  // the same bits
-      {{Lane::kI64, 0x3f800000}, 1},  // in wider lanes
-      {{Lane::kI32, 0x3f800000, 1}, 2},
-      {{Lane::kI32, ~uint64_t{0}}, 3},
+      {{Lane::kF32, 0x3f800000}, 0},    {{Lane::kI32, 0x3f800000}, 0},  // the same bits
+      {{Lane::kI64, 0x3f800000}, 1},                                    // in wider lanes
+      {{Lane::kI32, 0x3f800000, 1}, 2}, {{Lane::kI32, ~uint64_t{0}}, 3},
       {{Lane::kF32, 0xffffffff}, 3},  // -1 is 32 bits wide there
-      {{Lane::kI64, ~uint64_t{0}}, 4},
-      {{Lane::kI32, 0, ~uint64_t{0}}, 5},
-      {{Lane::kI32, 0, 0xffffffff}, 5},
-      {{Lane::kF32, 0x3f800000}, 0},
+      {{Lane::kI64, ~uint64_t{0}}, 4},  {{Lane::kI32, 0, ~uint64_t{0}}, 5},
+      {{Lane::kI32, 0, 0xffffffff}, 5}, {{Lane::kF32, 0x3f800000}, 0},
   };
   OperationList list(Isa::kAvx2);
   for (const Case& c : cases) EXPECT_EQ(list.AddConstant(c.constant), Operand::Constant(c.number));
@@ -155,7 +153,8 @@ TEST(Operations, TextOfRandomListsIsReadBack) {
 }
 
 TEST(Operations, MasksAreVectorsInTheTextOfAvx2) {
-  const OperationList list = ParseOperations("v1 = load.f32x8 f32 [g0]\nv2 = compare.f32x8 less v1, v1\n", Isa::kAvx2);
+  const OperationList list =
+      ParseOperations("v1 = load.f32x8 f32 [g0]\nv2 = compare.f32x8 less v1, v1\n", Isa::kAvx2);
   EXPECT_EQ(ToString(list, list.operations[1]), "v2 = compare.f32x8 less v1, v1");
 }
 

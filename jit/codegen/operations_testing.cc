@@ -23,7 +23,8 @@ using Names = std::initializer_list<absl::string_view>;
 constexpr Names kLanes = {"i8", "i16", "i32", "i64", "f32", "f64"};
 constexpr Names kModes = {"nearest", "floor", "ceil", "truncate"};
 constexpr Names kPredicates = {"equal", "less", "less_equal", "unordered", "not_equal"};
-constexpr Names kConditions = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"};
+constexpr Names kConditions = {"equal",      "not_equal", "less",
+                               "less_equal", "greater",   "greater_equal"};
 
 class Parser {
  public:
@@ -44,7 +45,9 @@ class Parser {
   }
 
  private:
-  void Expect(bool condition) const { NESTOR_CHECK(condition, "cannot read \"" + std::string(line_) + "\""); }
+  void Expect(bool condition) const {
+    NESTOR_CHECK(condition, "cannot read \"" + std::string(line_) + "\"");
+  }
 
   // The text up to `end`, which is dropped; all where there is none.
   absl::string_view Until(absl::string_view end) {
@@ -88,7 +91,8 @@ class Parser {
     ParseVariant(op);
     ParseMemory(op);
     for (int i = 0; i < 3; ++i) {
-      if (Info(op.opcode).operands[i] != RegisterClass::kNone) op.operands[i] = ParseOperand(Until(", "));
+      if (Info(op.opcode).operands[i] != RegisterClass::kNone)
+        op.operands[i] = ParseOperand(Until(", "));
     }
     if (absl::ConsumePrefix(&rest_, "L")) {
       op.immediate = Number(rest_);
@@ -121,7 +125,9 @@ class Parser {
         op.immediate = IndexIn(kLanes, Until(" "));
         break;
       case Opcode::kBranch:
-      case Opcode::kLoopEnd: op.condition = static_cast<Condition>(IndexIn(kConditions, Until(" "))); break;
+      case Opcode::kLoopEnd:
+        op.condition = static_cast<Condition>(IndexIn(kConditions, Until(" ")));
+        break;
       default: break;
     }
   }
@@ -160,8 +166,10 @@ class Parser {
 
   Operand ParseOperand(absl::string_view text) {
     if (text == "none") return {};
-    if (absl::ConsumePrefix(&text, "table[")) return Operand::Table(Number(absl::StripSuffix(text, "]")));
-    if (absl::ConsumePrefix(&text, "stack[")) return {Operand::kStack, Number(absl::StripSuffix(text, "]"))};
+    if (absl::ConsumePrefix(&text, "table["))
+      return Operand::Table(Number(absl::StripSuffix(text, "]")));
+    if (absl::ConsumePrefix(&text, "stack["))
+      return {Operand::kStack, Number(absl::StripSuffix(text, "]"))};
     if (absl::ConsumePrefix(&text, "c")) return Operand::Constant(Number(text));
     if (absl::ConsumePrefix(&text, "v")) return Register(RegisterClass::kVector, Number(text));
     if (absl::ConsumePrefix(&text, "m")) return Register(RegisterClass::kMask, Number(text));
@@ -170,7 +178,8 @@ class Parser {
   }
 
   Operand Register(RegisterClass c, int64_t number) {
-    if (number >= static_cast<int64_t>(list_.classes.size())) list_.classes.resize(number + 1, RegisterClass::kNone);
+    if (number >= static_cast<int64_t>(list_.classes.size()))
+      list_.classes.resize(number + 1, RegisterClass::kNone);
     list_.classes[number] = c;
     return Operand::Register(number);
   }

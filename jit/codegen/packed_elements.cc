@@ -22,7 +22,8 @@ void LoadPacked(Generator& g, const VectorRegister& to, const Xbyak::RegExp& add
   }
 }
 
-void StorePacked(Generator& g, const Xbyak::RegExp& address, const VectorRegister& from, int bytes) {
+void StorePacked(Generator& g, const Xbyak::RegExp& address, const VectorRegister& from,
+                 int bytes) {
   const VectorRegister x = Xmm(g, from);
   switch (bytes) {
     case 1: return g.vpextrb(g.byte[address], x, 0);
@@ -33,7 +34,8 @@ void StorePacked(Generator& g, const Xbyak::RegExp& address, const VectorRegiste
   }
 }
 
-void Insert(Generator& g, const VectorRegister& x, const Xbyak::RegExp& address, int bytes, int position) {
+void Insert(Generator& g, const VectorRegister& x, const Xbyak::RegExp& address, int bytes,
+            int position) {
   const uint8_t at = static_cast<uint8_t>(position);
   switch (bytes) {
     case 1: return g.vpinsrb(x, x, g.byte[address], at);
@@ -43,7 +45,8 @@ void Insert(Generator& g, const VectorRegister& x, const Xbyak::RegExp& address,
   }
 }
 
-void Extract(Generator& g, const Xbyak::RegExp& address, const VectorRegister& x, int bytes, int position) {
+void Extract(Generator& g, const Xbyak::RegExp& address, const VectorRegister& x, int bytes,
+             int position) {
   const uint8_t at = static_cast<uint8_t>(position);
   switch (bytes) {
     case 1: return g.vpextrb(g.byte[address], x, at);
@@ -55,7 +58,8 @@ void Extract(Generator& g, const Xbyak::RegExp& address, const VectorRegister& x
 
 namespace {
 
-void WidenIntegers(Generator& g, const VectorRegister& r, const Xbyak::Operand& packed, DType type) {
+void WidenIntegers(Generator& g, const VectorRegister& r, const Xbyak::Operand& packed,
+                   DType type) {
   const bool is_signed = IsSigned(type);
   switch (ByteSize(type)) {
     case 1: return is_signed ? g.vpmovsxbd(r, packed) : g.vpmovzxbd(r, packed);
@@ -90,10 +94,12 @@ VectorRegister OneNaN(Generator& g, const Operand& from, int bytes) {
   const VectorRegister scratch = g.Scratch(bytes);
   const Xbyak::Address nan = g.Constant(PoolConstant{Lane::kF32, kNaN, 0}, bytes);
   if (g.avx512() && from.is_register()) {
-    // For each class of numbers what becomes of it: of the two of NaNs nothing, of others what they are.
+    // For each class of numbers what becomes of it: of the two of NaNs nothing, of others
+    // what they are.
     constexpr uint32_t kOthers = 0x11111100;
     g.vmovups(scratch, nan);
-    g.vfixupimmps(scratch, g.Vector(from.value, bytes), g.Constant(PoolConstant{Lane::kI32, kOthers, 0}, bytes), 0);
+    g.vfixupimmps(scratch, g.Vector(from.value, bytes),
+                  g.Constant(PoolConstant{Lane::kI32, kOthers, 0}, bytes), 0);
     return scratch;
   }
   const VectorRegister a = g.Loaded(from, bytes);
@@ -119,7 +125,8 @@ namespace {
 
 // The bytes or 16-bit words of 32-bit lanes that `shuffle` picks in each 128 bits, which
 // come to lie in the low bytes of `r`.
-void PackByShuffle(Generator& g, const VectorRegister& r, const VectorRegister& from, uint64_t shuffle, int element) {
+void PackByShuffle(Generator& g, const VectorRegister& r, const VectorRegister& from,
+                   uint64_t shuffle, int element) {
   constexpr uint8_t kEvenQuarters = 0x08;
   const int bytes = from.getBit() / 8;
   g.vpshufb(r, from, g.Constant(PoolConstant{Lane::kI64, shuffle, 0}, bytes));
@@ -135,7 +142,8 @@ void NarrowLanes(Generator& g, const Xbyak::Operand& to, const VectorRegister& l
 }
 
 VectorRegister Pack(Generator& g, const Operation& op, const Operand& from) {
-  constexpr uint64_t kLowBytes = 0x808080800C080400, kLowWords = 0x0D0C090805040100, kUpperWords = 0x0F0E0B0A07060302;
+  constexpr uint64_t kLowBytes = 0x808080800C080400, kLowWords = 0x0D0C090805040100,
+                     kUpperWords = 0x0F0E0B0A07060302;
   const int wide = WideBytes(op);
   const VectorRegister r = g.Scratch(wide);
   if (op.type == DType::kF16) {
@@ -149,7 +157,8 @@ VectorRegister Pack(Generator& g, const Operation& op, const Operand& from) {
       g.vpmovdw(g.Scratch(wide <= 32 ? 16 : 32), r);
     }
   } else if (g.avx512()) {
-    NarrowLanes(g, g.Scratch(wide <= 32 || ByteSize(op.type) == 1 ? 16 : 32), g.Loaded(from, wide), op.type);
+    NarrowLanes(g, g.Scratch(wide <= 32 || ByteSize(op.type) == 1 ? 16 : 32), g.Loaded(from, wide),
+                op.type);
   } else {
     const int element = ByteSize(op.type);
     PackByShuffle(g, r, g.Loaded(from, wide), element == 1 ? kLowBytes : kLowWords, element);

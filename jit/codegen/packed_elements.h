@@ -13,7 +13,9 @@ namespace nestor::jit {
 inline int PackedBytes(const Operation& op) { return op.lanes * ByteSize(op.type); }
 inline int WideBytes(const Operation& op) { return RegisterBytes(op.lanes, op.lane); }
 
-inline VectorRegister Xmm(Generator& g, const VectorRegister& of) { return g.Vector(of.getIdx(), 16); }
+inline VectorRegister Xmm(Generator& g, const VectorRegister& of) {
+  return g.Vector(of.getIdx(), 16);
+}
 
 // ---- `bytes` bytes of them: a power of two from 1 to the register's. A load of 1 or 2
 // uses eax.
@@ -21,11 +23,14 @@ void LoadPacked(Generator& g, const VectorRegister& to, const Xbyak::RegExp& add
 void StorePacked(Generator& g, const Xbyak::RegExp& address, const VectorRegister& from, int bytes);
 
 // ---- One element of `bytes` bytes, at `position` of 128 bits.
-void Insert(Generator& g, const VectorRegister& x, const Xbyak::RegExp& address, int bytes, int position);
-void Extract(Generator& g, const Xbyak::RegExp& address, const VectorRegister& x, int bytes, int position);
+void Insert(Generator& g, const VectorRegister& x, const Xbyak::RegExp& address, int bytes,
+            int position);
+void Extract(Generator& g, const Xbyak::RegExp& address, const VectorRegister& x, int bytes,
+             int position);
 
 // ---- To lanes.
-// To 32-bit lanes, from a register or from memory; `r` may carry a mask. REQUIRES: elements of 8 or 16 bits.
+// To 32-bit lanes, from a register or from memory; `r` may carry a mask. REQUIRES: elements
+// of 8 or 16 bits.
 void Widen(Generator& g, const VectorRegister& r, const Xbyak::Operand& packed, DType type);
 // What `op` has packed in the low bytes of its result, if it is narrow.
 void WidenInPlace(Generator& g, const Operation& op);
@@ -34,7 +39,8 @@ void WidenInPlace(Generator& g, const Operation& op);
 // f32 lanes with every NaN made the one NaN, in the scratch vector. Of a spilled value
 // there is no second copy to blend with: its NaNs become quiet, but keep their sign.
 VectorRegister OneNaN(Generator& g, const Operand& from, int bytes);
-// The low bytes of integer lanes; `to` may carry a mask. REQUIRES: AVX-512, elements of 8 or 16 bits.
+// The low bytes of integer lanes; `to` may carry a mask. REQUIRES: AVX-512, elements
+// of 8 or 16 bits.
 void NarrowLanes(Generator& g, const Xbyak::Operand& to, const VectorRegister& lanes, DType type);
 // Packed in the scratch vector. REQUIRES: IsNarrow(op).
 VectorRegister Pack(Generator& g, const Operation& op, const Operand& from);

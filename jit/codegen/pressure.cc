@@ -25,7 +25,8 @@ Pressure::Pressure(const OperationList& list, absl::Span<const LiveRange> ranges
 
 int Pressure::Most(RegisterClass c, size_t first, size_t last) const {
   const std::vector<int>& live = live_[static_cast<int>(c)];
-  return *std::max_element(live.begin() + static_cast<int64_t>(first), live.begin() + static_cast<int64_t>(last) + 1);
+  return *std::max_element(live.begin() + static_cast<int64_t>(first),
+                           live.begin() + static_cast<int64_t>(last) + 1);
 }
 
 void Pressure::Add(RegisterClass c, size_t first, size_t last) {

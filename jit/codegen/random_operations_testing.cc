@@ -11,11 +11,13 @@
 namespace nestor::jit {
 namespace {
 
-constexpr RegisterClass kClasses[] = {RegisterClass::kVector, RegisterClass::kMask, RegisterClass::kGeneral};
+constexpr RegisterClass kClasses[] = {RegisterClass::kVector, RegisterClass::kMask,
+                                      RegisterClass::kGeneral};
 
 class Generator {
  public:
-  explicit Generator(const RandomListOptions& options) : options_(options), random_(options.seed), list_(options.isa) {}
+  explicit Generator(const RandomListOptions& options)
+      : options_(options), random_(options.seed), list_(options.isa) {}
 
   OperationList Generate() && {
     Begin();
@@ -68,7 +70,8 @@ class Generator {
     base_ = Known(RegisterClass::kGeneral)[0];
     list_.AddConstant({Lane::kI32, 7});
     const bool own_masks = ClassOfMasks(options_.isa) == RegisterClass::kMask;
-    int left[] = {0, options_.live_vectors + 1, own_masks ? options_.live_masks + 1 : 0, options_.live_generals};
+    int left[] = {0, options_.live_vectors + 1, own_masks ? options_.live_masks + 1 : 0,
+                  options_.live_generals};
     while (left[1] + left[2] + left[3] > 0) {
       const RegisterClass c = kClasses[Below(3)];
       if (left[static_cast<int>(c)]-- > 0) BeginValue(c);
@@ -133,10 +136,12 @@ class Generator {
   void Arms(int operations, int depth) {
     const int end = list_.NewLabel();
     const RegisterClass c = kClasses[Below(3)];
-    const Operand merged = list_.NewRegister(c == RegisterClass::kMask ? ClassOfMasks(options_.isa) : c);
+    const Operand merged =
+        list_.NewRegister(c == RegisterClass::kMask ? ClassOfMasks(options_.isa) : c);
     const bool two = Below(2) == 0;
     const int other = two ? list_.NewLabel() : end;
-    Operation& branch = Append(Opcode::kBranch, {}, Any(RegisterClass::kGeneral), Any(RegisterClass::kGeneral));
+    Operation& branch =
+        Append(Opcode::kBranch, {}, Any(RegisterClass::kGeneral), Any(RegisterClass::kGeneral));
     branch.condition = static_cast<Condition>(Below(6));
     branch.immediate = other;
     Arm(operations, depth, c, merged);
@@ -163,7 +168,8 @@ class Generator {
 
   // Recent values more often.
   Operand Any(RegisterClass c) {
-    if (c == RegisterClass::kGeneral && !counters_.empty() && Below(8) == 0) return counters_[Below(counters_.size())];
+    if (c == RegisterClass::kGeneral && !counters_.empty() && Below(8) == 0)
+      return counters_[Below(counters_.size())];
     const Values& known = Known(c);
     const int n = static_cast<int>(known.size());
     return known[Below(2) == 0 ? n - 1 - Below(std::min(n, 6)) : Below(n)];
@@ -204,7 +210,8 @@ class Generator {
       op.operands[last] = Operand::Constant(0);
     } else if (op.opcode >= Opcode::kMoveG && op.opcode <= Opcode::kMulOverflowsG) {
       const int value = Below(9);
-      op.operands[Below(last + 1)] = Below(2) == 0 ? Operand::Immediate(value) : Operand::Table(value);
+      op.operands[Below(last + 1)] =
+          Below(2) == 0 ? Operand::Immediate(value) : Operand::Table(value);
     }
   }
 
@@ -212,7 +219,8 @@ class Generator {
     const RegisterClass c = Info(op.opcode).result;
     Values& known = Known(c);
     op.result = known[Below(static_cast<int>(known.size()))];
-    const bool own = op.result == op.operands[0] || op.result == op.operands[1] || op.result == op.operands[2];
+    const bool own =
+        op.result == op.operands[0] || op.result == op.operands[1] || op.result == op.operands[2];
     if (Below(2) == 0 && !(own && WritesResultEarly(op.opcode))) return;
     op.result = list_.NewRegister(c == RegisterClass::kMask ? ClassOfMasks(options_.isa) : c);
     known.push_back(op.result);
@@ -228,6 +236,8 @@ class Generator {
 
 }  // namespace
 
-OperationList RandomOperations(const RandomListOptions& options) { return Generator(options).Generate(); }
+OperationList RandomOperations(const RandomListOptions& options) {
+  return Generator(options).Generate();
+}
 
 }  // namespace nestor::jit

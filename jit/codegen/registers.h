@@ -21,7 +21,9 @@ inline int ScratchVector(Isa isa) { return isa == Isa::kAvx512 ? 31 : 15; }
 struct RegisterFile {
   std::vector<int> vector, mask, general;
   const std::vector<int>& Of(RegisterClass register_class) const {
-    return register_class == RegisterClass::kVector ? vector : register_class == RegisterClass::kMask ? mask : general;
+    return register_class == RegisterClass::kVector ? vector
+           : register_class == RegisterClass::kMask ? mask
+                                                    : general;
   }
 };
 RegisterFile RegistersOf(Isa isa);

@@ -39,13 +39,14 @@ struct Key {
   friend bool operator==(const Key& x, const Key& y) {
     return SameComputation(x.op, y.op) && x.stores == y.stores && x.op.type == y.op.type &&
            x.op.memory.base == y.op.memory.base && x.op.memory.index == y.op.memory.index &&
-           x.op.memory.scale == y.op.memory.scale && x.op.memory.displacement == y.op.memory.displacement;
+           x.op.memory.scale == y.op.memory.scale &&
+           x.op.memory.displacement == y.op.memory.displacement;
   }
   template <class H>
   friend H AbslHashValue(H h, const Key& key) {
     const Memory& memory = key.op.memory;
-    return H::combine(std::move(h), ComputationHash()(key.op), key.stores, key.op.type, memory.base, memory.index,
-                      memory.scale, memory.displacement);
+    return H::combine(std::move(h), ComputationHash()(key.op), key.stores, key.op.type, memory.base,
+                      memory.index, memory.scale, memory.displacement);
   }
 };
 
@@ -73,12 +74,8 @@ class Reuse {
 
  private:
   Reuse(OperationList& list, const RegisterFile& file, const std::vector<LiveRange>& ranges)
-      : list_(list),
-        file_(file),
-        pressure_(list, ranges),
-        writes_(list.classes.size(), 0),
-        versions_(list.classes.size(), 0),
-        ends_(list.classes.size(), 0),
+      : list_(list), file_(file), pressure_(list, ranges), writes_(list.classes.size(), 0),
+        versions_(list.classes.size(), 0), ends_(list.classes.size(), 0),
         names_(list.classes.size()) {
     for (const LiveRange& range : ranges) ends_[range.reg] = range.end;
   }
@@ -136,7 +133,8 @@ class Reuse {
     const RegisterClass c = list_.classes[known.value];
     if (end < at_) {
       const size_t first = static_cast<size_t>(end), last = static_cast<size_t>(at_) - 1;
-      if (ReadsMemory(op) && pressure_.Most(c, first, last) >= static_cast<int>(file_.Of(c).size())) return false;
+      if (ReadsMemory(op) && pressure_.Most(c, first, last) >= static_cast<int>(file_.Of(c).size()))
+        return false;
       pressure_.Add(c, first, last);
     }
     end = std::max(end, ends_[op.result.value]);
@@ -153,8 +151,8 @@ class Reuse {
   Key KeyOf(const Operation& op) const {
     Key key{op};
     key.op.result = {};
-    for (Operand* operand : {&key.op.operands[0], &key.op.operands[1], &key.op.operands[2], &key.op.memory.base,
-                             &key.op.memory.index}) {
+    for (Operand* operand : {&key.op.operands[0], &key.op.operands[1], &key.op.operands[2],
+                             &key.op.memory.base, &key.op.memory.index}) {
       if (operand->is_register()) operand->value += int64_t{versions_[operand->value]} << 32;
     }
     if (ReadsMemory(op) && !op.invariant) key.stores = stores_;
@@ -163,21 +161,23 @@ class Reuse {
 
   void Rename(Operation& op) const {
     for (Operand& operand : op.operands) {
-      if (operand.is_register() && names_[operand.value].is_register()) operand = names_[operand.value];
+      if (operand.is_register() && names_[operand.value].is_register())
+        operand = names_[operand.value];
     }
   }
 
   OperationList& list_;
   const RegisterFile& file_;
   Pressure pressure_;
-  int32_t at_ = -1;              // the operation
-  std::vector<int> writes_;      // by register
-  std::vector<int> versions_;    // by register: its writes so far
-  std::vector<int32_t> ends_;    // by register: the last operation that needs it, by all its names
-  std::vector<Operand> names_;   // by register: what stands for it, if anything does
-  std::vector<Known> order_;     // what is known, in the order in which it was computed
+  int32_t at_ = -1;             // the operation
+  std::vector<int> writes_;     // by register
+  std::vector<int> versions_;   // by register: its writes so far
+  std::vector<int32_t> ends_;   // by register: the last operation that needs it, by all its names
+  std::vector<Operand> names_;  // by register: what stands for it, if anything does
+  std::vector<Known> order_;    // what is known, in the order in which it was computed
   absl::flat_hash_map<size_t, size_t> places_;  // in order_, by hash; of equal hashes the last
-  absl::flat_hash_map<int64_t, size_t> known_at_;  // by label: how many were known at the first branch to it
+  // By label: how many were known at the first branch to it.
+  absl::flat_hash_map<int64_t, size_t> known_at_;
   int64_t stores_ = 0;
 };
 

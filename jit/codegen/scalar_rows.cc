@@ -25,9 +25,11 @@ constexpr Expand kExpansions[] = {
 #undef TRANSCENDENTAL
 };
 
-TypedValue Apply(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args, DType target, bool in_transcendental);
+TypedValue Apply(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args,
+                 DType target, bool in_transcendental);
 
-TypedValue ApplyBody(ValueBuilder& builder, const ScalarBody& body, absl::Span<const TypedValue> args, bool in_transcendental) {
+TypedValue ApplyBody(ValueBuilder& builder, const ScalarBody& body,
+                     absl::Span<const TypedValue> args, bool in_transcendental) {
   absl::FixedArray<TypedValue, 96> values(args.size() + body.constants.size() + body.steps.size());
   size_t next = std::copy(args.begin(), args.end(), values.begin()) - values.begin();
   for (size_t i = 0; i < body.constants.size(); ++i) {
@@ -37,14 +39,17 @@ TypedValue ApplyBody(ValueBuilder& builder, const ScalarBody& body, absl::Span<c
     TypedValue operands[3];
     const int arity = Row(step.op).arity;
     for (int i = 0; i < arity; ++i) operands[i] = values[step.args[i]];
-    values[next++] = Apply(builder, step.op, absl::MakeConstSpan(operands, arity), step.target, in_transcendental);
+    values[next++] = Apply(builder, step.op, absl::MakeConstSpan(operands, arity), step.target,
+                           in_transcendental);
   }
   return values[body.result];
 }
 
-TypedValue Apply(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args, DType target, bool in_transcendental) {
+TypedValue Apply(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args,
+                 DType target, bool in_transcendental) {
   const DType operand = args.back().type;
-  if (!HasBody(op, operand)) return kExpansions[static_cast<int>(op)]({builder, args, target, in_transcendental});
+  if (!HasBody(op, operand))
+    return kExpansions[static_cast<int>(op)]({builder, args, target, in_transcendental});
   const BodyForm form = builder.isa() == Isa::kAvx512 ? BodyForm::kLdexp : BodyForm::kFactors;
   const ScalarFunction function = FunctionOf(op, operand, target, form);
   return ApplyBody(builder, *function.body, args, in_transcendental || Row(op).transcendental);
@@ -52,7 +57,8 @@ TypedValue Apply(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue
 
 }  // namespace
 
-TypedValue ApplyScalarOp(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args, DType target) {
+TypedValue ApplyScalarOp(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args,
+                         DType target) {
   return Apply(builder, op, args, target, /*in_transcendental=*/false);
 }
 

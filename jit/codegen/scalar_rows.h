@@ -41,9 +41,12 @@ class ValueBuilder {
   Lane LaneOf(DType type) const { return jit::LaneOf(type, narrow_bytes_); }
 
   // ---- One operation each; the result is a new register.
-  Operand Vector(Opcode opcode, Lane lane, absl::Span<const Operand> operands, int64_t immediate = 0);
-  Operand Vector(Opcode opcode, Lane lane, std::initializer_list<Operand> operands, int64_t immediate = 0);
-  Operand Mask(Opcode opcode, Lane lane, std::initializer_list<Operand> operands, int64_t immediate = 0);
+  Operand Vector(Opcode opcode, Lane lane, absl::Span<const Operand> operands,
+                 int64_t immediate = 0);
+  Operand Vector(Opcode opcode, Lane lane, std::initializer_list<Operand> operands,
+                 int64_t immediate = 0);
+  Operand Mask(Opcode opcode, Lane lane, std::initializer_list<Operand> operands,
+               int64_t immediate = 0);
   Operand General(Opcode opcode, std::initializer_list<Operand> operands, int64_t immediate = 0);
 
   // ---- Constants, the same in every lane.
@@ -66,7 +69,8 @@ class ValueBuilder {
   Operand Select(const TypedValue& mask, Lane lane, Operand b, Operand c);
 
  private:
-  Operand Append(Opcode opcode, Lane lane, absl::Span<const Operand> operands, int64_t immediate, Operand result);
+  Operand Append(Opcode opcode, Lane lane, absl::Span<const Operand> operands, int64_t immediate,
+                 Operand result);
 
   OperationList& list_;
   int lanes_, narrow_bytes_;
@@ -75,12 +79,14 @@ class ValueBuilder {
 // What `op` gives; `target` is the result's type. REQUIRES: the row takes the
 // arguments, and `builder` has no more lanes than the widest lane that LaneBytesOf
 // names allows.
-TypedValue ApplyScalarOp(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args, DType target);
+TypedValue ApplyScalarOp(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args,
+                         DType target);
 
 // The value of `type` that lanes hold after an operation on them: the narrow floats
 // are rounded, of the narrow integers the low bits count.
 TypedValue Narrowed(ValueBuilder& builder, DType type, Operand lanes);
-// The same where floats are no NaN, or one of values of the type that was passed on, or the one that arithmetic makes.
+// The same where floats are no NaN, or one of values of the type that was passed on, or the one
+// that arithmetic makes.
 TypedValue NarrowedOwn(ValueBuilder& builder, DType type, Operand lanes);
 
 // Between memory and registers: what Load gives of an element of `type` as a value,

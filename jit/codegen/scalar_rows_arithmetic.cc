@@ -7,9 +7,9 @@
 // that needs nothing for zeros. With a constant that is not NaN one operation is enough, but
 // for the zero that loses.
 //
-// AVX2 lacks products and min and max of 64-bit integers; the latter choose by a comparison then. No
-// instruction set has products of 8 bits: those of lanes of 16 bits are right in their low halves, and
-// the upper halves' products come out in place if one factor stays where it is.
+// AVX2 lacks products and min and max of 64-bit integers; the latter choose by a comparison then.
+// No instruction set has products of 8 bits: those of lanes of 16 bits are right in their low
+// halves, and the upper halves' products come out in place if one factor stays where it is.
 #include <cmath>
 #include <initializer_list>
 
@@ -29,15 +29,18 @@ TypedValue Direct(const Expansion& x, Opcode opcode) {
 
 // The result is a value of the type already.
 TypedValue Rounding(const Expansion& x, RoundingMode mode) {
-  return {x.type(), x.builder.Vector(Opcode::kRound, x.lane(), {x.a()}, static_cast<int64_t>(mode))};
+  return {x.type(),
+          x.builder.Vector(Opcode::kRound, x.lane(), {x.a()}, static_cast<int64_t>(mode))};
 }
 
 Operand Magnitude(const Expansion& x, Operand v) {
-  return x.builder.Vector(Opcode::kAnd, x.lane(), {v, x.builder.ConstantOf(x.lane(), SignBitOf(x.lane()) - 1)});
+  return x.builder.Vector(Opcode::kAnd, x.lane(),
+                          {v, x.builder.ConstantOf(x.lane(), SignBitOf(x.lane()) - 1)});
 }
 
 Operand WithSign(const Expansion& x, Operand v) {
-  return x.builder.Vector(Opcode::kOr, x.lane(), {v, x.builder.ConstantOf(x.lane(), SignBitOf(x.lane()))});
+  return x.builder.Vector(Opcode::kOr, x.lane(),
+                          {v, x.builder.ConstantOf(x.lane(), SignBitOf(x.lane()))});
 }
 
 // 1 or -1 with a's sign where |a| > 0, else a.
@@ -46,7 +49,8 @@ Operand SignOfFloat(const Expansion& x) {
   const Lane lane = x.lane();
   const Operand sign = b.Vector(Opcode::kAnd, lane, {x.a(), b.ConstantOf(lane, SignBitOf(lane))});
   const Operand one = b.Vector(Opcode::kOr, lane, {sign, b.FloatOf(lane, 1)});
-  const TypedValue moves = b.Compare(Predicate::kLess, lane, b.ConstantOf(lane, 0), Magnitude(x, x.a()));
+  const TypedValue moves =
+      b.Compare(Predicate::kLess, lane, b.ConstantOf(lane, 0), Magnitude(x, x.a()));
   return b.Select(moves, lane, one, x.a());
 }
 
@@ -61,19 +65,23 @@ Operand SignOfI64(const Expansion& x) {
 Operand OneWhereNotZero(const Expansion& x) {
   ValueBuilder& b = x.builder;
   const TypedValue zero = b.Compare(Predicate::kEqual, x.lane(), x.a(), b.ConstantOf(x.lane(), 0));
-  return b.Vector(Opcode::kAnd, x.lane(), {b.LanesOf(b.Not(zero), LaneBytes(x.lane())), b.ConstantOf(x.lane(), 1)});
+  return b.Vector(Opcode::kAnd, x.lane(),
+                  {b.LanesOf(b.Not(zero), LaneBytes(x.lane())), b.ConstantOf(x.lane(), 1)});
 }
 
 // (a ^ s) - s, where s is -1 for a negative a.
 Operand AbsOfI64(const Expansion& x) {
   ValueBuilder& b = x.builder;
-  const TypedValue negative = b.Compare(Predicate::kLess, Lane::kI64, x.a(), b.ConstantOf(Lane::kI64, 0));
+  const TypedValue negative =
+      b.Compare(Predicate::kLess, Lane::kI64, x.a(), b.ConstantOf(Lane::kI64, 0));
   const Operand sign = b.LanesOf(negative, 8);
-  return b.Vector(Opcode::kSub, Lane::kI64, {b.Vector(Opcode::kXor, Lane::kI64, {x.a(), sign}), sign});
+  return b.Vector(Opcode::kSub, Lane::kI64,
+                  {b.Vector(Opcode::kXor, Lane::kI64, {x.a(), sign}), sign});
 }
 
 // See the head of the file. `opcode`: kMaxX86 or kMinX86.
-Operand MaxOrMinWithConstant(const Expansion& x, Opcode opcode, Operand v, Operand constant, uint64_t bits) {
+Operand MaxOrMinWithConstant(const Expansion& x, Opcode opcode, Operand v, Operand constant,
+                             uint64_t bits) {
   const Operand m = x.builder.Vector(opcode, x.lane(), {constant, v});
   if (opcode == Opcode::kMaxX86 && bits == 0) return Magnitude(x, m);
   if (opcode == Opcode::kMinX86 && bits == SignBitOf(x.lane())) return WithSign(x, m);
@@ -91,22 +99,26 @@ Operand MaxOrMinOfFloats(const Expansion& x, Opcode opcode) {
   }
   if (opcode == Opcode::kMaxX86 && b.isa() == Isa::kAvx512) {
     const TypedValue nan = b.Compare(Predicate::kUnordered, lane, x.a(), x.b());
-    return b.Select(nan, lane, b.FloatOf(lane, std::nan("")), b.Vector(Opcode::kMaxNumber, lane, {x.a(), x.b()}));
+    return b.Select(nan, lane, b.FloatOf(lane, std::nan("")),
+                    b.Vector(Opcode::kMaxNumber, lane, {x.a(), x.b()}));
   }
   const Operand s = b.Vector(opcode, lane, {x.a(), x.b()});
   const Operand d = b.Vector(opcode, lane, {x.b(), x.a()});
   if (opcode == Opcode::kMinX86) return b.Vector(Opcode::kOr, lane, {s, d});
   const TypedValue nan = b.Compare(Predicate::kUnordered, lane, x.a(), x.b());
-  const Operand greater = b.Vector(Opcode::kOr, lane, {b.Vector(Opcode::kAnd, lane, {s, d}), nan.operand});
-  return x.type() == DType::kBF16 ? b.Vector(Opcode::kAnd, lane, {greater, b.ConstantOf(lane, 0xffff0000)}) : greater;
+  const Operand greater =
+      b.Vector(Opcode::kOr, lane, {b.Vector(Opcode::kAnd, lane, {s, d}), nan.operand});
+  return x.type() == DType::kBF16
+             ? b.Vector(Opcode::kAnd, lane, {greater, b.ConstantOf(lane, 0xffff0000)})
+             : greater;
 }
 
-// Three steps of nearly equal powers of two, none of which rounds but the last: a small `a` is large before them, so that
-// it stays away from subnormal numbers until then.
+// Three steps of nearly equal powers of two, none of which rounds but the last: a small `a` is
+// large before them, so that it stays away from subnormal numbers until then.
 struct ScaleLimits {
-  double small, up;      // what is below `small` goes up by 2^up before
-  double most;           // powers beyond it give 0 or infinity of every `a`
-  double biased_zero;    // whose low bits are the exponent of 1
+  double small, up;    // what is below `small` goes up by 2^up before
+  double most;         // powers beyond it give 0 or infinity of every `a`
+  double biased_zero;  // whose low bits are the exponent of 1
   int exponent_shift;
 };
 constexpr ScaleLimits kScaleF32 = {0x1p-40, 100, 300, 0x1.8p23 + 127, 23};
@@ -117,24 +129,32 @@ Operand ScaledBySteps(const Expansion& x) {
   const Lane lane = x.lane();
   const ScaleLimits& limits = lane == Lane::kF64 ? kScaleF64 : kScaleF32;
   const auto number = [&](double v) { return b.FloatOf(lane, v); };
-  const auto vector = [&](Opcode opcode, std::initializer_list<Operand> operands, int64_t immediate = 0) {
+  const auto vector = [&](Opcode opcode, std::initializer_list<Operand> operands,
+                          int64_t immediate = 0) {
     return b.Vector(opcode, lane, operands, immediate);
   };
   const auto round = [&](Operand v, RoundingMode mode) {
     return vector(Opcode::kRound, {v}, static_cast<int64_t>(mode));
   };
   const auto power = [&](Operand n) {
-    return vector(Opcode::kShiftLeft, {vector(Opcode::kAdd, {n, number(limits.biased_zero)})}, limits.exponent_shift);
+    return vector(Opcode::kShiftLeft, {vector(Opcode::kAdd, {n, number(limits.biased_zero)})},
+                  limits.exponent_shift);
   };
-  const TypedValue is_small = b.Compare(Predicate::kLess, lane, Magnitude(x, x.a()), number(limits.small));
-  const Operand a = vector(Opcode::kMul, {x.a(), b.Select(is_small, lane, number(std::exp2(limits.up)), number(1))});
+  const TypedValue is_small =
+      b.Compare(Predicate::kLess, lane, Magnitude(x, x.a()), number(limits.small));
+  const Operand a = vector(
+      Opcode::kMul, {x.a(), b.Select(is_small, lane, number(std::exp2(limits.up)), number(1))});
   Operand n = round(x.b(), RoundingMode::kFloor);
   n = vector(Opcode::kSub, {n, b.Select(is_small, lane, number(limits.up), number(0))});
-  n = vector(Opcode::kMinX86, {number(limits.most), vector(Opcode::kMaxX86, {number(-limits.most), n})});
+  n = vector(Opcode::kMinX86,
+             {number(limits.most), vector(Opcode::kMaxX86, {number(-limits.most), n})});
   const Operand third = round(vector(Opcode::kMul, {n, number(1.0 / 3)}), RoundingMode::kNearest);
-  const Operand step = power(third), last = power(vector(Opcode::kSub, {vector(Opcode::kSub, {n, third}), third}));
-  const Operand y = vector(Opcode::kMul, {vector(Opcode::kMul, {vector(Opcode::kMul, {a, step}), step}), last});
-  const TypedValue finite = b.Compare(Predicate::kLess, lane, Magnitude(x, x.b()), number(HUGE_VAL));
+  const Operand step = power(third),
+                last = power(vector(Opcode::kSub, {vector(Opcode::kSub, {n, third}), third}));
+  const Operand y =
+      vector(Opcode::kMul, {vector(Opcode::kMul, {vector(Opcode::kMul, {a, step}), step}), last});
+  const TypedValue finite =
+      b.Compare(Predicate::kLess, lane, Magnitude(x, x.b()), number(HUGE_VAL));
   const Operand beyond = vector(Opcode::kMul, {x.a(), vector(Opcode::kMaxX86, {number(0), x.b()})});
   return b.Select(finite, lane, y, beyond);
 }
@@ -143,9 +163,11 @@ Operand MulOfI8(ValueBuilder& builder, Operand x, Operand y) {
   const Lane lane = Lane::kI16;
   ValueBuilder b(builder.list(), builder.lanes() / 2, LaneBytes(lane));
   const Operand low_half = b.ConstantOf(lane, 0x00ff), upper_half = b.ConstantOf(lane, 0xff00);
-  const Operand low = b.Vector(Opcode::kAnd, lane, {b.Vector(Opcode::kMul, lane, {x, y}), low_half});
+  const Operand low =
+      b.Vector(Opcode::kAnd, lane, {b.Vector(Opcode::kMul, lane, {x, y}), low_half});
   const Operand factor = b.Vector(Opcode::kAnd, lane, {y, upper_half});
-  const Operand upper = b.Vector(Opcode::kMul, lane, {b.Vector(Opcode::kShiftRight, lane, {x}, 8), factor});
+  const Operand upper =
+      b.Vector(Opcode::kMul, lane, {b.Vector(Opcode::kShiftRight, lane, {x}, 8), factor});
   if (NESTOR_MUTANT("odd_bytes_not_multiplied")) return low;
   return b.Vector(Opcode::kOr, lane, {low, upper});
 }
@@ -155,7 +177,8 @@ TypedValue MaxOrMin(const Expansion& x, Opcode opcode) {
   if (IsFloat(x.type())) return {x.type(), MaxOrMinOfFloats(x, opcode)};
   const Lane lane = x.lane();
   if (lane != Lane::kI64 || b.isa() == Isa::kAvx512) {
-    const Opcode of_unsigned = opcode == Opcode::kMinX86 ? Opcode::kMinUnsigned : Opcode::kMaxUnsigned;
+    const Opcode of_unsigned =
+        opcode == Opcode::kMinX86 ? Opcode::kMinUnsigned : Opcode::kMaxUnsigned;
     const bool fills = FillsUnsigned(lane, x.type());
     return {x.type(), b.Vector(fills ? of_unsigned : opcode, lane, {x.a(), x.b()})};
   }
@@ -171,8 +194,9 @@ Operand MulOfI64(ValueBuilder& b, Operand x, Operand y) {
   const Lane lane = Lane::kI64;
   if (b.isa() == Isa::kAvx512) return b.Vector(Opcode::kMul, lane, {x, y});
   const auto high = [&](Operand v) { return b.Vector(Opcode::kShiftRight, lane, {v}, 32); };
-  const Operand cross = b.Vector(Opcode::kAdd, lane, {b.Vector(Opcode::kMulU32, lane, {high(x), y}),
-                                                      b.Vector(Opcode::kMulU32, lane, {high(y), x})});
+  const Operand cross = b.Vector(Opcode::kAdd, lane,
+                                 {b.Vector(Opcode::kMulU32, lane, {high(x), y}),
+                                  b.Vector(Opcode::kMulU32, lane, {high(y), x})});
   const Operand low = b.Vector(Opcode::kMulU32, lane, {x, y});
   return b.Vector(Opcode::kAdd, lane, {low, b.Vector(Opcode::kShiftLeft, lane, {cross}, 32)});
 }
@@ -180,7 +204,8 @@ Operand MulOfI64(ValueBuilder& b, Operand x, Operand y) {
 TypedValue ExpandNeg(const Expansion& x) {
   ValueBuilder& b = x.builder;
   const Lane lane = x.lane();
-  if (IsFloat(lane)) return {x.type(), b.Vector(Opcode::kXor, lane, {x.a(), b.ConstantOf(lane, SignBitOf(lane))})};
+  if (IsFloat(lane))
+    return {x.type(), b.Vector(Opcode::kXor, lane, {x.a(), b.ConstantOf(lane, SignBitOf(lane))})};
   return Narrowed(b, x.type(), b.Vector(Opcode::kSub, lane, {b.ConstantOf(lane, 0), x.a()}));
 }
 
@@ -198,7 +223,8 @@ TypedValue ExpandSign(const Expansion& x) {
   if (IsFloat(x.type())) return {x.type(), SignOfFloat(x)};
   if (FillsUnsigned(x.lane(), x.type())) return {x.type(), OneWhereNotZero(x)};
   if (x.type() == DType::kI64) return {x.type(), SignOfI64(x)};
-  const Operand above = b.Vector(Opcode::kMaxX86, x.lane(), {x.a(), b.ConstantOf(x.lane(), ~uint64_t{0})});
+  const Operand above =
+      b.Vector(Opcode::kMaxX86, x.lane(), {x.a(), b.ConstantOf(x.lane(), ~uint64_t{0})});
   return {x.type(), b.Vector(Opcode::kMinX86, x.lane(), {above, b.ConstantOf(x.lane(), 1)})};
 }
 
@@ -223,7 +249,8 @@ TypedValue ExpandLdexp(const Expansion& x) {
   ValueBuilder& b = x.builder;
   if (b.isa() == Isa::kAvx2) return Narrowed(b, x.type(), ScaledBySteps(x));
   Operand y = b.Vector(Opcode::kScale, x.lane(), {x.a(), x.b()});
-  if (!x.in_transcendental) y = b.Select(b.Compare(Predicate::kUnordered, x.lane(), x.a(), x.a()), x.lane(), x.a(), y);
+  if (!x.in_transcendental)
+    y = b.Select(b.Compare(Predicate::kUnordered, x.lane(), x.a(), x.a()), x.lane(), x.a(), y);
   return Narrowed(b, x.type(), y);
 }
 TypedValue ExpandMax(const Expansion& x) { return MaxOrMin(x, Opcode::kMaxX86); }

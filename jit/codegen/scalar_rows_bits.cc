@@ -43,7 +43,8 @@ absl::optional<int> KnownCount(const Expansion& x) {
 // Of negative numbers the complement is shifted: zeros come in, which are ones then. A
 // count out of range leaves the sign.
 Operand ShiftI64RightBy(ValueBuilder& b, Operand v, Operand count) {
-  const TypedValue negative = b.Compare(Predicate::kLess, Lane::kI64, v, b.ConstantOf(Lane::kI64, 0));
+  const TypedValue negative =
+      b.Compare(Predicate::kLess, Lane::kI64, v, b.ConstantOf(Lane::kI64, 0));
   const Operand sign = b.LanesOf(negative, 8);
   const Operand shifted = b.Vector(Opcode::kShiftRightBy, Lane::kI64,
                                    {b.Vector(Opcode::kXor, Lane::kI64, {v, sign}), count});
@@ -55,28 +56,36 @@ Operand ShiftI64Right(ValueBuilder& b, Operand v, int count) {
   if (count == 0) return v;
   const Operand sign = b.ConstantOf(Lane::kI64, uint64_t{1} << (63 - count));
   const Operand shifted = b.Vector(Opcode::kShiftRight, Lane::kI64, {v}, count);
-  return b.Vector(Opcode::kSub, Lane::kI64, {b.Vector(Opcode::kXor, Lane::kI64, {shifted, sign}), sign});
+  return b.Vector(Opcode::kSub, Lane::kI64,
+                  {b.Vector(Opcode::kXor, Lane::kI64, {shifted, sign}), sign});
 }
 
 // Operations on pairs of 8-bit lanes.
-ValueBuilder Pairs(ValueBuilder& b) { return ValueBuilder(b.list(), b.lanes() / 2, LaneBytes(Lane::kI16)); }
+ValueBuilder Pairs(ValueBuilder& b) {
+  return ValueBuilder(b.list(), b.lanes() / 2, LaneBytes(Lane::kI16));
+}
 
 Operand ShiftI8Left(ValueBuilder& b, Operand v, int count) {
   const Operand shifted = Pairs(b).Vector(Opcode::kShiftLeft, Lane::kI16, {v}, count);
-  return b.Vector(Opcode::kAnd, Lane::kI8, {shifted, b.ConstantOf(Lane::kI8, uint64_t{0xff} << count)});
+  return b.Vector(Opcode::kAnd, Lane::kI8,
+                  {shifted, b.ConstantOf(Lane::kI8, uint64_t{0xff} << count)});
 }
 
 // The sign then stands at bit m = 7 - count; (t ^ 2^m) - 2^m extends it.
 Operand ShiftI8Right(ValueBuilder& b, Operand v, int count, bool is_signed) {
   const Operand crossed = Pairs(b).Vector(Opcode::kShiftRight, Lane::kI16, {v}, count);
-  const Operand shifted = b.Vector(Opcode::kAnd, Lane::kI8, {crossed, b.ConstantOf(Lane::kI8, uint64_t{0xff} >> count)});
+  const Operand shifted = b.Vector(Opcode::kAnd, Lane::kI8,
+                                   {crossed, b.ConstantOf(Lane::kI8, uint64_t{0xff} >> count)});
   if (!is_signed) return shifted;
   const Operand sign = b.ConstantOf(Lane::kI8, uint64_t{0x80} >> count);
-  return b.Vector(Opcode::kSub, Lane::kI8, {b.Vector(Opcode::kXor, Lane::kI8, {shifted, sign}), sign});
+  return b.Vector(Opcode::kSub, Lane::kI8,
+                  {b.Vector(Opcode::kXor, Lane::kI8, {shifted, sign}), sign});
 }
 
 // The same byte in all bytes of a lane.
-Operand Bytes(ValueBuilder& b, Lane lane, uint64_t byte) { return b.ConstantOf(lane, byte * 0x0101010101010101); }
+Operand Bytes(ValueBuilder& b, Lane lane, uint64_t byte) {
+  return b.ConstantOf(lane, byte * 0x0101010101010101);
+}
 
 // The bits of the type alone, without what extends them to a lane.
 Operand OwnBits(const Expansion& x) {
@@ -87,9 +96,11 @@ Operand OwnBits(const Expansion& x) {
 
 // (v & mask) + (v >> shift & mask)
 Operand AddNeighbours(ValueBuilder& b, Lane lane, Operand v, int shift, uint64_t mask) {
-  const Operand fields = Bytes(b, lane, mask), next = b.Vector(Opcode::kShiftRight, lane, {v}, shift);
-  return b.Vector(Opcode::kAdd, lane, {b.Vector(Opcode::kAnd, lane, {v, fields}),
-                                       b.Vector(Opcode::kAnd, lane, {next, fields})});
+  const Operand fields = Bytes(b, lane, mask),
+                next = b.Vector(Opcode::kShiftRight, lane, {v}, shift);
+  return b.Vector(
+      Opcode::kAdd, lane,
+      {b.Vector(Opcode::kAnd, lane, {v, fields}), b.Vector(Opcode::kAnd, lane, {next, fields})});
 }
 
 Operand CountOnes(ValueBuilder& b, Lane lane, Operand v) {
@@ -104,7 +115,9 @@ Operand CountOnes(ValueBuilder& b, Lane lane, Operand v) {
 
 }  // namespace
 
-TypedValue ExpandPopcount(const Expansion& x) { return {x.type(), CountOnes(x.builder, x.lane(), OwnBits(x))}; }
+TypedValue ExpandPopcount(const Expansion& x) {
+  return {x.type(), CountOnes(x.builder, x.lane(), OwnBits(x))};
+}
 
 TypedValue ExpandClz(const Expansion& x) {
   ValueBuilder& b = x.builder;
@@ -126,7 +139,8 @@ TypedValue ExpandIsNan(const Expansion& x) {
 
 TypedValue ExpandIsInf(const Expansion& x) {
   ValueBuilder& b = x.builder;
-  const Operand magnitude = b.Vector(Opcode::kAnd, x.lane(), {x.a(), b.ConstantOf(x.lane(), SignBitOf(x.lane()) - 1)});
+  const Operand magnitude =
+      b.Vector(Opcode::kAnd, x.lane(), {x.a(), b.ConstantOf(x.lane(), SignBitOf(x.lane()) - 1)});
   const Operand infinity = b.FloatOf(x.lane(), std::numeric_limits<double>::infinity());
   return b.Compare(Predicate::kEqual, x.lane(), magnitude, infinity);
 }
@@ -159,7 +173,8 @@ TypedValue ExpandSelect(const Expansion& x) {
 TypedValue ExpandNot(const Expansion& x) {
   if (x.type() == DType::kBool) return x.builder.Not(x.args[0]);
   const uint64_t ones = IsUnsigned(x.type()) ? Highest(x.type()).bits : ~uint64_t{0};
-  return {x.type(), x.builder.Vector(Opcode::kXor, x.lane(), {x.a(), x.builder.ConstantOf(x.lane(), ones)})};
+  return {x.type(),
+          x.builder.Vector(Opcode::kXor, x.lane(), {x.a(), x.builder.ConstantOf(x.lane(), ones)})};
 }
 
 TypedValue ExpandAnd(const Expansion& x) { return Logic(x, Opcode::kAnd, Opcode::kMaskAnd); }
@@ -169,7 +184,8 @@ TypedValue ExpandXor(const Expansion& x) { return Logic(x, Opcode::kXor, Opcode:
 TypedValue ExpandShl(const Expansion& x) {
   ValueBuilder& b = x.builder;
   const absl::optional<int> count = KnownCount(x);
-  if (!count) return Narrowed(b, x.type(), b.Vector(Opcode::kShiftLeftBy, x.lane(), {x.a(), x.b()}));
+  if (!count)
+    return Narrowed(b, x.type(), b.Vector(Opcode::kShiftLeftBy, x.lane(), {x.a(), x.b()}));
   if (*count == BitWidth(x.type())) return b.Constant(Scalar::Zero(x.type()));
   if (x.lane() == Lane::kI8) return {x.type(), ShiftI8Left(b, x.a(), *count)};
   return Narrowed(b, x.type(), b.Vector(Opcode::kShiftLeft, x.lane(), {x.a()}, *count));
@@ -198,7 +214,8 @@ TypedValue ExpandToBits(const Expansion& x) {
   if (x.in_transcendental) return {x.target, x.a()};
   ValueBuilder& b = x.builder;
   const TypedValue number = b.Compare(Predicate::kEqual, x.lane(), x.a(), x.a());
-  const Operand nan = b.ConstantOf(x.lane(), Scalar::Float(x.type(), std::numeric_limits<double>::quiet_NaN()).bits);
+  const Operand nan = b.ConstantOf(
+      x.lane(), Scalar::Float(x.type(), std::numeric_limits<double>::quiet_NaN()).bits);
   return {x.target, b.Select(number, x.lane(), x.a(), nan)};
 }
 

@@ -34,15 +34,19 @@ Operand Convert(ValueBuilder& b, Lane from, Lane to, Operand v) {
 // v, or where its magnitude has more than `limit` bits, v with its low bits folded into one.
 Operand FoldLowBits(ValueBuilder& b, DType type, Operand v, int limit, int low_bits) {
   const Lane lane = b.LaneOf(type);
-  const auto vector = [&](Opcode opcode, Operand x, Operand y) { return b.Vector(opcode, lane, {x, y}); };
+  const auto vector = [&](Opcode opcode, Operand x, Operand y) {
+    return b.Vector(opcode, lane, {x, y});
+  };
   const Operand low = b.ConstantOf(lane, (uint64_t{1} << low_bits) - 1);
   const Operand high = b.ConstantOf(lane, ~uint64_t{0} << low_bits);
   const Operand carried = vector(Opcode::kAdd, vector(Opcode::kAnd, v, low), low);
   const Operand folded = vector(Opcode::kAnd, vector(Opcode::kOr, carried, v), high);
   const int sign = IsSigned(type);
-  const Operand offset = sign ? vector(Opcode::kAdd, v, b.ConstantOf(lane, uint64_t{1} << limit)) : v;
+  const Operand offset =
+      sign ? vector(Opcode::kAdd, v, b.ConstantOf(lane, uint64_t{1} << limit)) : v;
   const Operand beyond = b.Vector(Opcode::kShiftRight, lane, {offset}, limit + sign);
-  return b.Select(b.Compare(Predicate::kEqual, lane, beyond, b.ConstantOf(lane, 0)), lane, v, folded);
+  return b.Select(b.Compare(Predicate::kEqual, lane, beyond, b.ConstantOf(lane, 0)), lane, v,
+                  folded);
 }
 
 Operand I64ToF64(ValueBuilder& b, DType from, Operand v) {
@@ -50,10 +54,13 @@ Operand I64ToF64(ValueBuilder& b, DType from, Operand v) {
   const auto constant = [&](uint64_t bits) { return b.ConstantOf(Lane::kI64, bits); };
   const uint64_t sign = IsSigned(from) ? 0x80000000 : 0;
   Operand low = b.Vector(Opcode::kAnd, Lane::kI64, {v, constant(0xffffffff)});
-  low = b.Vector(Opcode::kOr, Lane::kI64, {low, constant(0x4330000000000000)});           // 2^52 + low
+  // 2^52 + low.
+  low = b.Vector(Opcode::kOr, Lane::kI64, {low, constant(0x4330000000000000)});
   Operand high = b.Vector(Opcode::kShiftRight, Lane::kI64, {v}, 32);
-  high = b.Vector(Opcode::kXor, Lane::kI64, {high, constant(0x4530000000000000 | sign)});  // 2^84 + 2^32 (sign + high)
-  high = b.Vector(Opcode::kSub, Lane::kF64, {high, constant(0x4530000000100000 | sign)});  // 2^32 high - 2^52
+  // 2^84 + 2^32 (sign + high).
+  high = b.Vector(Opcode::kXor, Lane::kI64, {high, constant(0x4530000000000000 | sign)});
+  // 2^32 high - 2^52.
+  high = b.Vector(Opcode::kSub, Lane::kF64, {high, constant(0x4530000000100000 | sign)});
   return b.Vector(Opcode::kAdd, Lane::kF64, {high, low});
 }
 
@@ -66,13 +73,17 @@ Operand FoldedI64ToF64(ValueBuilder& b, DType from, Operand v) {
 
 Operand RoundF64(ValueBuilder& b, Operand v, int precision, double least_unit) {
   const Lane lane = Lane::kF64;
-  const auto vector = [&](Opcode opcode, Operand x, Operand y) { return b.Vector(opcode, lane, {x, y}); };
+  const auto vector = [&](Opcode opcode, Operand x, Operand y) {
+    return b.Vector(opcode, lane, {x, y});
+  };
   const Operand absolute = vector(Opcode::kAnd, v, b.ConstantOf(lane, SignBitOf(lane) - 1));
   // From 2^128 on all becomes infinite; a NaN stays.
   const Operand magnitude = vector(Opcode::kMinX86, b.FloatOf(lane, 0x1p200), absolute);
   const Operand power = vector(Opcode::kAnd, magnitude, b.ConstantOf(lane, 0x7ff0000000000000));
-  const Operand scaled = vector(Opcode::kMul, power, b.FloatOf(lane, std::ldexp(1.0, 53 - precision)));
-  const Operand anchor = vector(Opcode::kMaxX86, scaled, b.FloatOf(lane, std::ldexp(least_unit, 52)));
+  const Operand scaled =
+      vector(Opcode::kMul, power, b.FloatOf(lane, std::ldexp(1.0, 53 - precision)));
+  const Operand anchor =
+      vector(Opcode::kMaxX86, scaled, b.FloatOf(lane, std::ldexp(least_unit, 52)));
   const Operand rounded = vector(Opcode::kSub, vector(Opcode::kAdd, magnitude, anchor), anchor);
   const Operand sign = vector(Opcode::kAnd, v, b.ConstantOf(lane, SignBitOf(lane)));
   return vector(Opcode::kOr, rounded, sign);
@@ -84,9 +95,11 @@ TypedValue FromF64(ValueBuilder& b, DType to, Operand v) {
     case DType::kBF16: {
       // Of numbers the lower half is 0; of a NaN it becomes so.
       const Operand single = Convert(b, Lane::kF64, Lane::kF32, RoundF64(b, v, 8, 0x1p-133));
-      return {to, b.Vector(Opcode::kAnd, Lane::kF32, {single, b.ConstantOf(Lane::kF32, 0xffff0000)})};
+      return {to,
+              b.Vector(Opcode::kAnd, Lane::kF32, {single, b.ConstantOf(Lane::kF32, 0xffff0000)})};
     }
-    case DType::kF16: return Narrowed(b, to, Convert(b, Lane::kF64, Lane::kF32, RoundF64(b, v, 11, 0x1p-24)));
+    case DType::kF16:
+      return Narrowed(b, to, Convert(b, Lane::kF64, Lane::kF32, RoundF64(b, v, 11, 0x1p-24)));
     default: return {to, Convert(b, Lane::kF64, LaneOf(to), v)};
   }
 }
@@ -110,7 +123,8 @@ TypedValue I64ToFloat(const Expansion& x) {
 TypedValue IntegerToFloat(const Expansion& x) {
   ValueBuilder& b = x.builder;
   if (x.lane() == Lane::kI64) return I64ToFloat(x);
-  const TypeFacts &from = FactsOf(x.type()), &to = FactsOf(x.target), &single = FactsOf(DType::kF32);
+  const TypeFacts &from = FactsOf(x.type()), &to = FactsOf(x.target),
+                  &single = FactsOf(DType::kF32);
   const int beyond = from.significand - single.significand;
   const bool folds = IsNarrowFloat(x.target) && beyond > 0;
   const Operand v = folds ? FoldLowBits(b, x.type(), x.a(), single.significand, beyond) : x.a();
@@ -140,19 +154,26 @@ Operand RoundedF64(ValueBuilder& b, Operand v, RoundingMode mode) {
 
 // 0 or -1 where end <= v.
 Operand LanesFrom(ValueBuilder& b, Lane lane, double end, Operand v) {
-  return b.LanesOf(b.Compare(Predicate::kLessEqual, lane, b.FloatOf(lane, end), v), LaneBytes(lane));
+  return b.LanesOf(b.Compare(Predicate::kLessEqual, lane, b.FloatOf(lane, end), v),
+                   LaneBytes(lane));
 }
 
 // Modulo 2^64. REQUIRES: whole numbers in [-2^63, 2^64].
 Operand WholeToI64(ValueBuilder& b, Operand n) {
-  const auto real = [&](Opcode opcode, Operand x, Operand y) { return b.Vector(opcode, Lane::kF64, {x, y}); };
-  const auto bits = [&](Opcode opcode, Operand x, Operand y) { return b.Vector(opcode, Lane::kI64, {x, y}); };
+  const auto real = [&](Opcode opcode, Operand x, Operand y) {
+    return b.Vector(opcode, Lane::kF64, {x, y});
+  };
+  const auto bits = [&](Opcode opcode, Operand x, Operand y) {
+    return b.Vector(opcode, Lane::kI64, {x, y});
+  };
   const auto number = [&](double value) { return b.FloatOf(Lane::kF64, value); };
   // n = 2^32 high + low, 0 <= low < 2^32, all exact.
   const Operand high = RoundedF64(b, real(Opcode::kMul, n, number(0x1p-32)), RoundingMode::kFloor);
   const Operand low = b.Vector(Opcode::kFma, Lane::kF64, {high, number(-0x1p32), n});
-  const Operand high_bits = b.Vector(Opcode::kShiftLeft, Lane::kI64, {real(Opcode::kAdd, high, number(0x1.8p52))}, 32);
-  const Operand low_bits = bits(Opcode::kXor, real(Opcode::kAdd, low, number(0x1p52)), number(0x1p52));
+  const Operand high_bits =
+      b.Vector(Opcode::kShiftLeft, Lane::kI64, {real(Opcode::kAdd, high, number(0x1.8p52))}, 32);
+  const Operand low_bits =
+      bits(Opcode::kXor, real(Opcode::kAdd, low, number(0x1p52)), number(0x1p52));
   return bits(Opcode::kOr, high_bits, low_bits);
 }
 
@@ -179,7 +200,8 @@ Operand F64ToU64(ValueBuilder& b, Operand v) {
 
 Operand F64ToU32(ValueBuilder& b, Operand v) {
   const Operand number = ZeroForNegative(b, Lane::kF64, v);
-  const Operand below_end = b.Vector(Opcode::kMinX86, Lane::kF64, {number, b.FloatOf(Lane::kF64, 0xffffffff)});
+  const Operand below_end =
+      b.Vector(Opcode::kMinX86, Lane::kF64, {number, b.FloatOf(Lane::kF64, 0xffffffff)});
   return WholeToU32(b, RoundedF64(b, below_end, RoundingMode::kTruncate));
 }
 
@@ -188,8 +210,10 @@ Operand F32ToU32(ValueBuilder& b, Operand v) {
   const Operand n = ZeroForNegative(b, Lane::kF32, v);
   const Operand large = LanesFrom(b, Lane::kF32, 0x1p31, n);
   const Operand part = b.Vector(Opcode::kAnd, Lane::kF32, {large, b.FloatOf(Lane::kF32, 0x1p31)});
-  const Operand rest = Convert(b, Lane::kF32, Lane::kI32, b.Vector(Opcode::kSub, Lane::kF32, {n, part}));
-  const Operand bit = b.Vector(Opcode::kAnd, Lane::kI32, {large, b.ConstantOf(Lane::kI32, SignBitOf(Lane::kI32))});
+  const Operand rest =
+      Convert(b, Lane::kF32, Lane::kI32, b.Vector(Opcode::kSub, Lane::kF32, {n, part}));
+  const Operand bit =
+      b.Vector(Opcode::kAnd, Lane::kI32, {large, b.ConstantOf(Lane::kI32, SignBitOf(Lane::kI32))});
   const Operand whole = b.Vector(Opcode::kOr, Lane::kI32, {rest, bit});
   return b.Vector(Opcode::kOr, Lane::kI32, {whole, LanesFrom(b, Lane::kF32, 0x1p32, n)});
 }
@@ -251,19 +275,22 @@ TypedValue IntegerToInteger(const Expansion& x) {
 Operand I32ToFloat(ValueBuilder& b, DType from, Lane to, Operand v) {
   if (!FillsUnsigned(Lane::kI32, from)) return Convert(b, Lane::kI32, to, v);
   if (to == Lane::kF64) {
-    const Operand turned = b.Vector(Opcode::kXor, Lane::kI32, {v, b.ConstantOf(Lane::kI32, SignBitOf(Lane::kI32))});
+    const Operand turned =
+        b.Vector(Opcode::kXor, Lane::kI32, {v, b.ConstantOf(Lane::kI32, SignBitOf(Lane::kI32))});
     return b.Vector(Opcode::kAdd, to, {Convert(b, Lane::kI32, to, turned), b.FloatOf(to, 0x1p31)});
   }
   const Operand high = b.Vector(Opcode::kShiftRight, Lane::kI32, {v}, 16);
   const Operand low = b.Vector(Opcode::kAnd, Lane::kI32, {v, b.ConstantOf(Lane::kI32, 0xffff)});
-  return b.Vector(Opcode::kFma, to, {Convert(b, Lane::kI32, to, high), b.FloatOf(to, 0x1p16),
-                                     Convert(b, Lane::kI32, to, low)});
+  return b.Vector(
+      Opcode::kFma, to,
+      {Convert(b, Lane::kI32, to, high), b.FloatOf(to, 0x1p16), Convert(b, Lane::kI32, to, low)});
 }
 
 Operand WholeToU32(ValueBuilder& b, Operand whole) {
   const Operand less = b.Vector(Opcode::kSub, Lane::kF64, {whole, b.FloatOf(Lane::kF64, 0x1p31)});
   const Operand turned = Convert(b, Lane::kF64, Lane::kI32, less);
-  return b.Vector(Opcode::kXor, Lane::kI32, {turned, b.ConstantOf(Lane::kI32, SignBitOf(Lane::kI32))});
+  return b.Vector(Opcode::kXor, Lane::kI32,
+                  {turned, b.ConstantOf(Lane::kI32, SignBitOf(Lane::kI32))});
 }
 
 TypedValue ExpandCast(const Expansion& x) {

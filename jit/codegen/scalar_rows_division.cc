@@ -23,8 +23,9 @@ Operand QuotientThroughFloats(const Expansion& x) {
   const Lane real = ByteSize(x.type()) == 4 ? Lane::kF64 : Lane::kF32;
   const auto convert = [&](Operand v) { return I32ToFloat(b, x.type(), real, v); };
   Operand q = b.Vector(Opcode::kDiv, real, {convert(x.a()), convert(x.b())});
-  q = b.Vector(Opcode::kRound, real, {q}, static_cast<int64_t>(NESTOR_MUTANT("floordiv_truncates") ? RoundingMode::kTruncate
-                                                                                                : RoundingMode::kFloor));
+  q = b.Vector(Opcode::kRound, real, {q},
+               static_cast<int64_t>(NESTOR_MUTANT("floordiv_truncates") ? RoundingMode::kTruncate
+                                                                        : RoundingMode::kFloor));
   if (FillsUnsigned(x.lane(), x.type())) return WholeToU32(b, q);
   return b.Vector(Opcode::kConvert, Lane::kI32, {q}, static_cast<int64_t>(real));
 }
@@ -49,7 +50,8 @@ Operand LaneOfVector(ValueBuilder& b, Operand v, int lane) {
 }
 
 // f of each pair of lanes.
-Operand LaneByLane(ValueBuilder& b, Operand n, Operand d, absl::FunctionRef<Operand(Operand, Operand)> f) {
+Operand LaneByLane(ValueBuilder& b, Operand n, Operand d,
+                   absl::FunctionRef<Operand(Operand, Operand)> f) {
   const Operand numbers = b.list().AddConstant({Lane::kI64, 0, 1});
   Operand all;
   for (int i = 0; i < b.lanes(); ++i) {
@@ -58,7 +60,8 @@ Operand LaneByLane(ValueBuilder& b, Operand n, Operand d, absl::FunctionRef<Oper
     if (i == 0) {
       all = everywhere;
     } else {
-      const TypedValue here = b.Compare(Predicate::kEqual, Lane::kI64, numbers, b.ConstantOf(Lane::kI64, i));
+      const TypedValue here =
+          b.Compare(Predicate::kEqual, Lane::kI64, numbers, b.ConstantOf(Lane::kI64, i));
       all = b.Select(here, Lane::kI64, everywhere, all);
     }
   }
@@ -78,7 +81,8 @@ Operand DivideI64(ValueBuilder& b, Opcode opcode, Operand dividends, Operand div
 Operand Remainder(const Expansion& x, Operand quotient) {
   ValueBuilder& b = x.builder;
   const bool wide = x.lane() == Lane::kI64;
-  Operand product = wide ? MulOfI64(b, quotient, x.b()) : b.Vector(Opcode::kMul, Lane::kI32, {quotient, x.b()});
+  Operand product =
+      wide ? MulOfI64(b, quotient, x.b()) : b.Vector(Opcode::kMul, Lane::kI32, {quotient, x.b()});
   if (NESTOR_MUTANT("mod_of_wrong_sign")) {
     product = b.Vector(Opcode::kXor, x.lane(), {product, b.ConstantOf(x.lane(), ~uint64_t{0})});
   }
@@ -95,10 +99,12 @@ Operand QuotientU64(const Expansion& x) {
   ValueBuilder& b = x.builder;
   const Lane lane = x.lane();
   const Operand half = b.Vector(Opcode::kShiftRight, lane, {x.a()}, 1);
-  const Operand twice = b.Vector(Opcode::kShiftLeft, lane, {DivideI64(b, Opcode::kFloorDivG, half, x.b())}, 1);
+  const Operand twice =
+      b.Vector(Opcode::kShiftLeft, lane, {DivideI64(b, Opcode::kFloorDivG, half, x.b())}, 1);
   const Operand missed = LanesNotBelow(x, Remainder(x, twice));
   const Operand small = b.Vector(Opcode::kSub, lane, {twice, missed});
-  const Operand once = b.Vector(Opcode::kAnd, lane, {LanesNotBelow(x, x.a()), b.ConstantOf(lane, 1)});
+  const Operand once =
+      b.Vector(Opcode::kAnd, lane, {LanesNotBelow(x, x.a()), b.ConstantOf(lane, 1)});
   const TypedValue is_large = b.Compare(Predicate::kLess, lane, x.b(), b.ConstantOf(lane, 0));
   return b.Select(is_large, lane, once, small);
 }
@@ -106,14 +112,16 @@ Operand QuotientU64(const Expansion& x) {
 }  // namespace
 
 TypedValue ExpandFloorDiv(const Expansion& x) {
-  if (x.type() == DType::kI64) return ZeroByZero(x, DivideI64(x.builder, Opcode::kFloorDivG, x.a(), x.b()));
+  if (x.type() == DType::kI64)
+    return ZeroByZero(x, DivideI64(x.builder, Opcode::kFloorDivG, x.a(), x.b()));
   if (x.lane() == Lane::kI64) return ZeroByZero(x, QuotientU64(x));
   return ZeroByZero(x, Narrowed(x.builder, x.type(), QuotientThroughFloats(x)).operand);
 }
 
 TypedValue ExpandMod(const Expansion& x) {
   // By 1: 0.
-  if (x.type() == DType::kI64) return {x.type(), DivideI64(x.builder, Opcode::kFloorModG, x.a(), x.b())};
+  if (x.type() == DType::kI64)
+    return {x.type(), DivideI64(x.builder, Opcode::kFloorModG, x.a(), x.b())};
   const Operand quotient = x.lane() == Lane::kI64 ? QuotientU64(x) : QuotientThroughFloats(x);
   return ZeroByZero(x, Remainder(x, quotient));
 }

@@ -15,8 +15,8 @@ struct Expansion {
   ValueBuilder& builder;
   absl::Span<const TypedValue> args;
   DType target;
-  // In a transcendental's body: its result does not depend on which NaN it meets, and ldexp meets no infinite second
-  // operand that matters.
+  // In a transcendental's body: its result does not depend on which NaN it meets, and ldexp meets
+  // no infinite second operand that matters.
   bool in_transcendental;
 
   DType type() const { return args.back().type; }  // of the operands; of a select, the branches
@@ -80,14 +80,17 @@ inline uint64_t SignBitOf(Lane lane) { return uint64_t{1} << (8 * LaneBytes(lane
 
 // Whether the type's values fill such lanes and have no sign: lanes compare and convert as
 // signed numbers.
-inline bool FillsUnsigned(Lane lane, DType type) { return IsUnsigned(type) && ByteSize(type) == LaneBytes(lane); }
+inline bool FillsUnsigned(Lane lane, DType type) {
+  return IsUnsigned(type) && ByteSize(type) == LaneBytes(lane);
+}
 
 // a < b, of an integer type.
 TypedValue LessOfIntegers(ValueBuilder& builder, DType type, Operand a, Operand b);
 
 // The floats of integers in lanes of 32 bits, each rounded once. `to`: a float lane.
 Operand I32ToFloat(ValueBuilder& builder, DType from, Lane to, Operand v);
-// The u32 that an f64 is. REQUIRES: it is a whole number in [0, 2^32), or the result does not matter.
+// The u32 that an f64 is. REQUIRES: it is a whole number in [0, 2^32), or the result
+// does not matter.
 Operand WholeToU32(ValueBuilder& builder, Operand whole);
 
 // The product of lanes of 64 bits.

@@ -46,7 +46,8 @@ struct Use {
 };
 
 std::string ToString(const Use& use) {
-  std::string text = absl::StrCat(Row(use.op).name, " ", Name(use.operand), " -> ", Name(use.target), " x", use.lanes);
+  std::string text = absl::StrCat(Row(use.op).name, " ", Name(use.operand), " -> ",
+                                  Name(use.target), " x", use.lanes);
   if (use.constant_operand >= 0) {
     const Scalar value{use.TypeOf(use.constant_operand), use.constant};
     absl::StrAppend(&text, ", operand ", use.constant_operand, " is ", LiteralText(value));
@@ -111,7 +112,8 @@ class Function {
   }
   void operator()(const int64_t* table) const {
     if (memory_.size() == 0) return RunModel(list_, table);
-    reinterpret_cast<int64_t (*)(const int64_t*, int64_t, int64_t, int64_t)>(memory_.data())(table, 0, 0, 0);
+    reinterpret_cast<int64_t (*)(const int64_t*, int64_t, int64_t, int64_t)>(memory_.data())(
+        table, 0, 0, 0);
   }
   const OperationList& list() const { return list_; }
 
@@ -141,11 +143,14 @@ Bits RandomBits(DType type, std::mt19937_64& random) {
 }
 
 void AddFloats(DType type, std::vector<Bits>& values) {
-  std::vector<double> magnitudes = {0, 0.25, 0.5, 0.75, 1, 1.5, 2.5, 3, 5, 100, 1e30, 1e300, INFINITY};
-  for (int e : {-1074, -1022, -150, -149, -140, -134, -133, -126, -26, -25, -24, -15, -14, 7, 8, 11, 15, 16, 23, 24, 31,
-                32, 52, 53, 62, 63, 64, 127, 128, 1023}) {
+  std::vector<double> magnitudes = {0, 0.25, 0.5, 0.75, 1,     1.5,     2.5,
+                                    3, 5,    100, 1e30, 1e300, INFINITY};
+  for (int e :
+       {-1074, -1022, -150, -149, -140, -134, -133, -126, -26, -25, -24, -15, -14, 7,   8,
+        11,    15,    16,   23,   24,   31,   32,   52,   53,  62,  63,  64,  127, 128, 1023}) {
     const double p = std::ldexp(1.0, e);
-    for (double above : {0.0, 0.5, 0x1p-8, 3 * 0x1p-8, 0x1p-11, 3 * 0x1p-11, 0x1p-24, 1 - 0x1p-11}) {
+    for (double above :
+         {0.0, 0.5, 0x1p-8, 3 * 0x1p-8, 0x1p-11, 3 * 0x1p-11, 0x1p-24, 1 - 0x1p-11}) {
       magnitudes.push_back(p * (1 + above));
     }
     for (double next : {0.0, double{INFINITY}}) {
@@ -155,12 +160,16 @@ void AddFloats(DType type, std::vector<Bits>& values) {
       magnitudes.push_back(std::nextafter(static_cast<float>(p), static_cast<float>(next)));
     }
   }
-  for (double v : {127, 128, 129, 254, 255, 256, 65504, 65519, 65520, 65521}) magnitudes.push_back(v);
+  for (double v : {127, 128, 129, 254, 255, 256, 65504, 65519, 65520, 65521})
+    magnitudes.push_back(v);
   for (double m : magnitudes) {
     for (double v : {m, -m, m - 0.5}) values.push_back(Scalar::Float(type, v).bits);
   }
   // NaNs: quiet, signalling, of each sign.
-  const int fraction = type == DType::kBF16 ? 7 : type == DType::kF16 ? 10 : type == DType::kF32 ? 23 : 52;
+  const int fraction = type == DType::kBF16  ? 7
+                       : type == DType::kF16 ? 10
+                       : type == DType::kF32 ? 23
+                                             : 52;
   const Bits infinity = Highest(type).bits, minus_infinity = Lowest(type).bits;
   for (Bits payload : {Bits{1}, Bits{1} << (fraction - 1), (Bits{1} << fraction) - 1}) {
     values.push_back(infinity | payload);
@@ -173,9 +182,11 @@ void AddIntegers(DType type, std::vector<Bits>& values) {
     for (int64_t offset : {-1, 0, 1}) {
       // With what lies next to halfway between two floats of 8, 11 and 24 bits.
       const uint64_t p = uint64_t{1} << shift;
-      for (uint64_t v : {p + offset, p + (p >> 8) + offset, p + (p >> 11) + offset, p + (p >> 24) + offset,
-                         -p + offset, -p - (p >> 8) + offset, uint64_t(shift)}) {
-        values.push_back(VisitType(type, [&](auto zero) { return ToBits(static_cast<decltype(zero)>(v)); }));
+      for (uint64_t v :
+           {p + offset, p + (p >> 8) + offset, p + (p >> 11) + offset, p + (p >> 24) + offset,
+            -p + offset, -p - (p >> 8) + offset, uint64_t(shift)}) {
+        values.push_back(
+            VisitType(type, [&](auto zero) { return ToBits(static_cast<decltype(zero)>(v)); }));
       }
     }
   }
@@ -187,7 +198,9 @@ std::vector<Bits> EdgeValues(DType type, int random_ones = 24) {
   std::mt19937_64 random(7);
   if (type == DType::kBool) return {0, 1, 2, 255};
   if (ByteSize(type) == 1) {
-    for (int i = 0; i < 256; ++i) values.push_back(VisitType(type, [&](auto zero) { return ToBits(FromBits<decltype(zero)>(i)); }));
+    for (int i = 0; i < 256; ++i)
+      values.push_back(
+          VisitType(type, [&](auto zero) { return ToBits(FromBits<decltype(zero)>(i)); }));
     return values;
   }
   if (IsFloat(type)) AddFloats(type, values);
@@ -223,7 +236,9 @@ class Comparison {
   }
   ~Comparison() {
     if (filled_ > 0) Flush();
-    if (failures_ > 0) ADD_FAILURE() << failures_ << " wrong: " << ToString(use_) << "\n" << ToString(function_.list());
+    if (failures_ > 0)
+      ADD_FAILURE() << failures_ << " wrong: " << ToString(use_) << "\n"
+                    << ToString(function_.list());
   }
 
   void Add(const Bits* values) {
@@ -237,7 +252,8 @@ class Comparison {
  private:
   void Flush() {
     int64_t table[4];
-    for (int i = 0; i < use_.arity(); ++i) table[i] = reinterpret_cast<int64_t>(operands_[i].data());
+    for (int i = 0; i < use_.arity(); ++i)
+      table[i] = reinterpret_cast<int64_t>(operands_[i].data());
     table[use_.arity()] = reinterpret_cast<int64_t>(result_.data());
     function_(table);
     for (int lane = 0; lane < filled_; ++lane) Compare(lane);
@@ -257,7 +273,8 @@ class Comparison {
     if (got == wanted || ++failures_ > 4) return;
     std::string text = absl::StrCat(ToString(use_), ": ");
     for (int i = 0; i < use_.arity(); ++i) {
-      absl::StrAppend(&text, "0x", absl::Hex(values[i]), " (", LiteralText({use_.TypeOf(i), values[i]}), ") ");
+      absl::StrAppend(&text, "0x", absl::Hex(values[i]), " (",
+                      LiteralText({use_.TypeOf(i), values[i]}), ") ");
     }
     ADD_FAILURE() << absl::StrCat(text, "gives 0x", absl::Hex(got), ", not 0x", absl::Hex(wanted));
   }
@@ -271,7 +288,8 @@ class Comparison {
   int failures_ = 0;
 };
 
-void CompareOnAll(const Engine& engine, const Use& use, const std::vector<std::vector<Bits>>& columns) {
+void CompareOnAll(const Engine& engine, const Use& use,
+                  const std::vector<std::vector<Bits>>& columns) {
   Comparison comparison(engine, use);
   std::vector<size_t> at(columns.size());
   for (;;) {
@@ -292,7 +310,8 @@ int NarrowBytesOf(Use use) {
   return same && bytes < kLeastLaneBytes ? bytes : kLeastLaneBytes;
 }
 
-// f(use) for every row, operand type and target that there is, on one lane, on a vector, and on one of narrow lanes.
+// f(use) for every row, operand type and target that there is, on one lane, on a vector, and on one
+// of narrow lanes.
 template <class F>
 void ForEachUse(Isa isa, F f) {
   for (const ScalarOpRow& row : AllScalarOps()) {
@@ -304,7 +323,8 @@ void ForEachUse(Isa isa, F f) {
         const int bytes = std::max(LaneBytesOf(row.op, operand, *target), kLeastLaneBytes);
         for (int lanes : {1, VectorBytes(isa) / bytes}) f(Use{row.op, operand, *target, lanes});
         const int narrow = NarrowBytesOf({row.op, operand, *target, 1});
-        if (narrow < kLeastLaneBytes) f(Use{row.op, operand, *target, VectorBytes(isa) / narrow, narrow});
+        if (narrow < kLeastLaneBytes)
+          f(Use{row.op, operand, *target, VectorBytes(isa) / narrow, narrow});
       }
     }
   }
@@ -325,7 +345,8 @@ TEST_P(ScalarRowsTest, EdgeValues) {
   ForEachUse(GetParam().isa, [&](const Use& use) {
     const int sizes[] = {1000, 90, 20};
     std::vector<std::vector<Bits>> columns;
-    for (int i = 0; i < use.arity(); ++i) columns.push_back(Sample(use.TypeOf(i), sizes[use.arity() - 1]));
+    for (int i = 0; i < use.arity(); ++i)
+      columns.push_back(Sample(use.TypeOf(i), sizes[use.arity() - 1]));
     CompareOnAll(GetParam(), use, columns);
   });
 }
@@ -339,7 +360,8 @@ TEST_P(ScalarRowsTest, ConstantOperands) {
         use.constant = Interpreted(use.TypeOf(constant), value);
         std::vector<std::vector<Bits>> columns;
         for (int i = 0; i < use.arity(); ++i) {
-          columns.push_back(i == constant ? std::vector<Bits>{0} : Sample(use.TypeOf(i), use.arity() == 3 ? 12 : 40));
+          columns.push_back(i == constant ? std::vector<Bits>{0}
+                                          : Sample(use.TypeOf(i), use.arity() == 3 ? 12 : 40));
         }
         CompareOnAll(GetParam(), use, columns);
       }
@@ -353,9 +375,11 @@ TEST_P(ScalarRowsTest, ShiftsInNarrowLanes) {
     for (DType type : AllTypes()) {
       if (!IsInteger(type) || ByteSize(type) >= kLeastLaneBytes) continue;
       for (int64_t count : {-1, 0, 1, 3, 7, 8, 9, 15, 16, 100}) {
-        const Bits bits = VisitType(type, [&](auto zero) { return ToBits(static_cast<decltype(zero)>(count)); });
+        const Bits bits =
+            VisitType(type, [&](auto zero) { return ToBits(static_cast<decltype(zero)>(count)); });
         const int lanes = VectorBytes(GetParam().isa) / ByteSize(type);
-        CompareOnAll(GetParam(), Use{op, type, type, lanes, ByteSize(type), 1, bits}, {EdgeValues(type), {0}});
+        CompareOnAll(GetParam(), Use{op, type, type, lanes, ByteSize(type), 1, bits},
+                     {EdgeValues(type), {0}});
       }
     }
   }
@@ -365,7 +389,8 @@ TEST_P(ScalarRowsTest, UnaryOfSixteenBitsExhaustively) {
   std::vector<Bits> all(65536);
   for (size_t i = 0; i < all.size(); ++i) all[i] = i;
   ForEachUse(GetParam().isa, [&](const Use& use) {
-    if (use.arity() == 1 && use.lanes > 1 && ByteSize(use.operand) == 2) CompareOnAll(GetParam(), use, {all});
+    if (use.arity() == 1 && use.lanes > 1 && ByteSize(use.operand) == 2)
+      CompareOnAll(GetParam(), use, {all});
   });
 }
 
@@ -389,13 +414,15 @@ OperationList ListOfMasks(Isa isa, ScalarOp op, bool wide_first, DType chosen, i
   ValueBuilder builder(list, lanes);
   const auto negative = [&](int slot, DType type) {
     const TypedValue value = LoadOperand(builder, {ScalarOp::kAdd, type, type, lanes}, slot);
-    return ApplyScalarOp(builder, ScalarOp::kLt, {value, builder.Constant(Scalar::Zero(type))}, DType::kBool);
+    return ApplyScalarOp(builder, ScalarOp::kLt, {value, builder.Constant(Scalar::Zero(type))},
+                         DType::kBool);
   };
   TypedValue first = negative(0, DType::kF64), second = negative(1, DType::kF32);
   if (!wide_first) std::swap(first, second);
   TypedValue result = ApplyScalarOp(builder, op, {first, second}, DType::kBool);
   if (chosen != DType::kBool) {
-    const TypedValue one = builder.Constant(Scalar::Float(chosen, 1)), two = builder.Constant(Scalar::Float(chosen, 2));
+    const TypedValue one = builder.Constant(Scalar::Float(chosen, 1)),
+                     two = builder.Constant(Scalar::Float(chosen, 2));
     result = ApplyScalarOp(builder, ScalarOp::kSelect, {result, one, two}, chosen);
     result = ApplyScalarOp(builder, ScalarOp::kEq, {result, one}, DType::kBool);
   }
@@ -415,7 +442,8 @@ OperationList ListOfSum(Isa isa, DType from, bool through_max, int lanes) {
   return list;
 }
 
-// Whatever lies in its bits, a NaN goes through arithmetic of bf16, which rounds without looking for one.
+// Whatever lies in its bits, a NaN goes through arithmetic of bf16, which rounds without
+// looking for one.
 TEST_P(ScalarRowsTest, NaNsOfBF16StayNaN) {
   for (DType from : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
     const int lanes = VectorBytes(GetParam().isa) / LaneBytes(LaneOf(from));
@@ -424,12 +452,15 @@ TEST_P(ScalarRowsTest, NaNsOfBF16StayNaN) {
       for (Bits bits : EdgeValues(from)) {
         if (!Scalar{from, bits}.IsNaN()) continue;
         std::vector<uint8_t> x(VectorBytes(GetParam().isa));
-        for (int i = 0; i < lanes; ++i) std::memcpy(x.data() + i * ByteSize(from), &bits, ByteSize(from));
+        for (int i = 0; i < lanes; ++i)
+          std::memcpy(x.data() + i * ByteSize(from), &bits, ByteSize(from));
         std::vector<uint16_t> got(lanes);
-        const int64_t table[] = {reinterpret_cast<int64_t>(x.data()), reinterpret_cast<int64_t>(got.data())};
+        const int64_t table[] = {reinterpret_cast<int64_t>(x.data()),
+                                 reinterpret_cast<int64_t>(got.data())};
         function(table);
         for (uint16_t y : got) {
-          EXPECT_TRUE((Scalar{DType::kBF16, y}.IsNaN())) << Name(from) << absl::StrCat(" 0x", absl::Hex(bits), ": ", y);
+          EXPECT_TRUE((Scalar{DType::kBF16, y}.IsNaN()))
+              << Name(from) << absl::StrCat(" 0x", absl::Hex(bits), ": ", y);
         }
       }
     }
@@ -440,15 +471,18 @@ TEST_P(ScalarRowsTest, MasksOfTwoWidths) {
   const double d[] = {1, -1, -1, 1};
   const float s[] = {-2, 2, -2, 2};
   uint8_t got[4];
-  const int64_t table[] = {reinterpret_cast<int64_t>(d), reinterpret_cast<int64_t>(s), reinterpret_cast<int64_t>(got)};
+  const int64_t table[] = {reinterpret_cast<int64_t>(d), reinterpret_cast<int64_t>(s),
+                           reinterpret_cast<int64_t>(got)};
   const auto compare = [&](ScalarOp op, bool wide_first, DType chosen, int lanes) {
     Function(GetParam(), ListOfMasks(GetParam().isa, op, wide_first, chosen, lanes))(table);
     for (int i = 0; i < lanes; ++i) {
       const Bits operands[] = {d[i] < 0, s[i] < 0};
-      EXPECT_EQ(got[i], FunctionOf(op, DType::kBool, DType::kBool)(operands)) << Row(op).name << " lane " << i;
+      EXPECT_EQ(got[i], FunctionOf(op, DType::kBool, DType::kBool)(operands))
+          << Row(op).name << " lane " << i;
     }
   };
-  for (ScalarOp op : {ScalarOp::kAnd, ScalarOp::kOr, ScalarOp::kXor, ScalarOp::kEq, ScalarOp::kNe}) {
+  for (ScalarOp op :
+       {ScalarOp::kAnd, ScalarOp::kOr, ScalarOp::kXor, ScalarOp::kEq, ScalarOp::kNe}) {
     for (bool wide_first : {false, true}) {
       for (DType chosen : {DType::kF32, DType::kF64, DType::kBool}) {
         for (int lanes : {1, 2, 4}) compare(op, wide_first, chosen, lanes);
@@ -458,7 +492,8 @@ TEST_P(ScalarRowsTest, MasksOfTwoWidths) {
 }
 
 // A stride through all f32, and numbers of moderate size.
-// A number of which a few bits are a tie but for its last bit, above or below: a result that is rounded twice is wrong.
+// A number of which a few bits are a tie but for its last bit, above or below: a result that is
+// rounded twice is wrong.
 Bits NearTie(DType type, std::mt19937_64& random) {
   const int fraction = FactsOf(type).significand - 1;
   const Bits tie = Bits{1} << random() % fraction, last = random() % 2 == 0 ? 1 : -Bits{1};
@@ -466,19 +501,23 @@ Bits NearTie(DType type, std::mt19937_64& random) {
   return ((RandomBits(type, random) & above_tie) | tie) + last;
 }
 
-// Every power that does not give 0 or infinity of all numbers, and some that do: results are subnormal in every way.
+// Every power that does not give 0 or infinity of all numbers, and some that do: results are
+// subnormal in every way.
 TEST_P(ScalarRowsTest, Powers) {
   for (DType type : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16}) {
     std::mt19937_64 random(5);
     const int most = type == DType::kF64 ? 2300 : 320;
-    Comparison comparison(GetParam(), {ScalarOp::kLdexp, type, type, VectorBytes(GetParam().isa) / LaneBytes(LaneOf(type))});
+    Comparison comparison(GetParam(), {ScalarOp::kLdexp, type, type,
+                                       VectorBytes(GetParam().isa) / LaneBytes(LaneOf(type))});
     for (int power = -most; power <= most; ++power) {
       for (int i = 0; i < 64; ++i) {
         const double fraction = i % 4 == 0 ? 0.5 : 0;
-        const Bits values[] = {NearTie(type, random), Scalar::Float(type, power + fraction).bits, 0};
+        const Bits values[] = {NearTie(type, random), Scalar::Float(type, power + fraction).bits,
+                               0};
         comparison.Add(values);
         // A subnormal, or a small one.
-        const Bits small[] = {values[0] & ((Bits{1} << (8 * ByteSize(type) - 5)) - 1), values[1], 0};
+        const Bits small[] = {values[0] & ((Bits{1} << (8 * ByteSize(type) - 5)) - 1), values[1],
+                              0};
         comparison.Add(small);
       }
     }
@@ -490,9 +529,11 @@ TEST_P(ScalarRowsTest, Transcendentals) {
   for (const ScalarOpRow& row : AllScalarOps()) {
     if (!row.transcendental || row.arity > 1) continue;
     for (DType type : {DType::kF32, DType::kF64}) {
-      const int lanes = VectorBytes(GetParam().isa) / std::max(LaneBytesOf(row.op, type, type), kLeastLaneBytes);
+      const int lanes =
+          VectorBytes(GetParam().isa) / std::max(LaneBytesOf(row.op, type, type), kLeastLaneBytes);
       Comparison comparison(GetParam(), Use{row.op, type, type, lanes});
-      for (uint64_t i = 0; i < uint64_t{1} << 32 && type == DType::kF32; i += kStride) comparison.Add(&i);
+      for (uint64_t i = 0; i < uint64_t{1} << 32 && type == DType::kF32; i += kStride)
+        comparison.Add(&i);
       std::mt19937_64 random(13);
       for (int i = 0; i < 30000; ++i) {
         const Bits bits = Scalar::Float(type, std::normal_distribution<double>(0, 20)(random)).bits;
@@ -506,9 +547,12 @@ const Engine kEngines[] = {{Isa::kAvx2, Means::kMachine},
                            {Isa::kAvx512, Means::kMachine},
                            {Isa::kAvx2, Means::kModel},
                            {Isa::kAvx512, Means::kModel}};
-INSTANTIATE_TEST_SUITE_P(Engines, ScalarRowsTest, testing::ValuesIn(kEngines), [](const auto& info) {
-  return absl::StrCat(Name(info.param.isa), info.param.means == Means::kModel ? "_model" : "_machine");
-});
+INSTANTIATE_TEST_SUITE_P(Engines, ScalarRowsTest, testing::ValuesIn(kEngines),
+                         [](const auto& info) {
+                           return absl::StrCat(
+                               Name(info.param.isa),
+                               info.param.means == Means::kModel ? "_model" : "_machine");
+                         });
 
 }  // namespace
 }  // namespace nestor::jit

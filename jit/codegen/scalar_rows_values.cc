@@ -40,7 +40,8 @@ bool Commutes(Opcode opcode, Lane lane) {
 // Whether operand i, though not the last, can be a constant.
 bool TakesMiddleConstant(const Operation& op, size_t i) {
   if (i != 1) return false;
-  return op.opcode == Opcode::kBlend || (op.opcode == Opcode::kFma && op.operands[2].kind != Operand::kConstant);
+  return op.opcode == Opcode::kBlend ||
+         (op.opcode == Opcode::kFma && op.operands[2].kind != Operand::kConstant);
 }
 
 // To 8 bits of precision by integer arithmetic, to nearest even: the carry of adding
@@ -65,8 +66,8 @@ Operand RoundToBF16(ValueBuilder& builder, Operand f, bool any_nan) {
 
 }  // namespace
 
-Operand ValueBuilder::Append(Opcode opcode, Lane lane, absl::Span<const Operand> operands, int64_t immediate,
-                             Operand result) {
+Operand ValueBuilder::Append(Opcode opcode, Lane lane, absl::Span<const Operand> operands,
+                             int64_t immediate, Operand result) {
   Operation operation = {};
   operation.opcode = opcode;
   operation.lane = lane;
@@ -84,19 +85,23 @@ Operand ValueBuilder::Append(Opcode opcode, Lane lane, absl::Span<const Operand>
   return result;
 }
 
-Operand ValueBuilder::Vector(Opcode opcode, Lane lane, absl::Span<const Operand> operands, int64_t immediate) {
+Operand ValueBuilder::Vector(Opcode opcode, Lane lane, absl::Span<const Operand> operands,
+                             int64_t immediate) {
   return Append(opcode, lane, operands, immediate, list_.NewVector());
 }
 
-Operand ValueBuilder::Vector(Opcode opcode, Lane lane, std::initializer_list<Operand> operands, int64_t immediate) {
+Operand ValueBuilder::Vector(Opcode opcode, Lane lane, std::initializer_list<Operand> operands,
+                             int64_t immediate) {
   return Append(opcode, lane, operands, immediate, list_.NewVector());
 }
 
-Operand ValueBuilder::Mask(Opcode opcode, Lane lane, std::initializer_list<Operand> operands, int64_t immediate) {
+Operand ValueBuilder::Mask(Opcode opcode, Lane lane, std::initializer_list<Operand> operands,
+                           int64_t immediate) {
   return Append(opcode, lane, operands, immediate, list_.NewMask());
 }
 
-Operand ValueBuilder::General(Opcode opcode, std::initializer_list<Operand> operands, int64_t immediate) {
+Operand ValueBuilder::General(Opcode opcode, std::initializer_list<Operand> operands,
+                              int64_t immediate) {
   return Append(opcode, Lane::kI64, operands, immediate, list_.NewGeneral());
 }
 
@@ -110,7 +115,9 @@ TypedValue ValueBuilder::Constant(const Scalar& value) {
   return {value.type, ConstantOf(lane, value.bits)};
 }
 
-Operand ValueBuilder::ConstantOf(Lane lane, uint64_t bits) { return list_.AddConstant({lane, bits}); }
+Operand ValueBuilder::ConstantOf(Lane lane, uint64_t bits) {
+  return list_.AddConstant({lane, bits});
+}
 
 Operand ValueBuilder::FloatOf(Lane lane, double value) {
   return ConstantOf(lane, lane == Lane::kF64 ? absl::bit_cast<uint64_t>(value)
@@ -118,12 +125,14 @@ Operand ValueBuilder::FloatOf(Lane lane, double value) {
 }
 
 absl::optional<uint64_t> ValueBuilder::KnownBits(Operand operand) const {
-  if (operand.kind != Operand::kConstant || list_.constants[operand.value].step != 0) return absl::nullopt;
+  if (operand.kind != Operand::kConstant || list_.constants[operand.value].step != 0)
+    return absl::nullopt;
   return list_.constants[operand.value].bits;
 }
 
 TypedValue ValueBuilder::Compare(Predicate predicate, Lane lane, Operand a, Operand b) {
-  return {DType::kBool, Mask(Opcode::kCompare, lane, {a, b}, static_cast<int64_t>(predicate)), LaneBytes(lane)};
+  return {DType::kBool, Mask(Opcode::kCompare, lane, {a, b}, static_cast<int64_t>(predicate)),
+          LaneBytes(lane)};
 }
 
 TypedValue ValueBuilder::Combine(Opcode opcode, const TypedValue& a, const TypedValue& b) {
@@ -132,9 +141,11 @@ TypedValue ValueBuilder::Combine(Opcode opcode, const TypedValue& a, const Typed
 }
 
 TypedValue ValueBuilder::Not(const TypedValue& mask) {
-  if (isa() == Isa::kAvx512) return Combine(Opcode::kMaskXor, mask, Constant(Scalar::Of(DType::kBool, true)));
+  if (isa() == Isa::kAvx512)
+    return Combine(Opcode::kMaskXor, mask, Constant(Scalar::Of(DType::kBool, true)));
   const Lane lane = IntegerLane(mask.mask_lane_bytes);
-  return {DType::kBool, Mask(Opcode::kXor, lane, {mask.operand, ConstantOf(lane, ~uint64_t{0})}), mask.mask_lane_bytes};
+  return {DType::kBool, Mask(Opcode::kXor, lane, {mask.operand, ConstantOf(lane, ~uint64_t{0})}),
+          mask.mask_lane_bytes};
 }
 
 Operand ValueBuilder::MaskFor(const TypedValue& mask, int lane_bytes) {
@@ -168,7 +179,8 @@ Operand NarrowedInteger(ValueBuilder& builder, DType type, Operand lanes) {
   const int rest = 8 * LaneBytes(lane) - BitWidth(type);
   if (rest == 0) return lanes;
   if (IsUnsigned(type)) {
-    return builder.Vector(Opcode::kAnd, lane, {lanes, builder.ConstantOf(lane, Highest(type).bits)});
+    return builder.Vector(Opcode::kAnd, lane,
+                          {lanes, builder.ConstantOf(lane, Highest(type).bits)});
   }
   const Operand top = builder.Vector(Opcode::kShiftLeft, lane, {lanes}, rest);
   return builder.Vector(Opcode::kShiftRightSigned, lane, {top}, rest);
@@ -179,7 +191,8 @@ TypedValue NarrowedBy(ValueBuilder& builder, DType type, Operand lanes, bool any
   switch (type) {
     case DType::kBF16:
       if (NESTOR_MUTANT("bf16_truncated")) {
-        return {type, builder.Vector(Opcode::kAnd, Lane::kI32, {lanes, builder.ConstantOf(Lane::kI32, 0xffff0000)})};
+        return {type, builder.Vector(Opcode::kAnd, Lane::kI32,
+                                     {lanes, builder.ConstantOf(Lane::kI32, 0xffff0000)})};
       }
       return {type, RoundToBF16(builder, lanes, any_nan)};
     case DType::kF16: return {type, builder.Vector(Opcode::kRoundToF16, Lane::kF32, {lanes})};
@@ -201,7 +214,8 @@ TypedValue LessOfIntegers(ValueBuilder& builder, DType type, Operand a, Operand 
   const Lane lane = builder.LaneOf(type);
   if (FillsUnsigned(lane, type)) {
     const auto turned = [&](Operand v) {
-      if (const auto bits = builder.KnownBits(v)) return builder.ConstantOf(lane, *bits ^ SignBitOf(lane));
+      if (const auto bits = builder.KnownBits(v))
+        return builder.ConstantOf(lane, *bits ^ SignBitOf(lane));
       return builder.Vector(Opcode::kXor, lane, {v, builder.ConstantOf(lane, SignBitOf(lane))});
     };
     a = turned(a), b = turned(b);
@@ -220,9 +234,11 @@ TypedValue FromLoaded(ValueBuilder& builder, DType type, Operand loaded) {
 
 Operand ToStored(ValueBuilder& builder, const TypedValue& value) {
   const Lane lane = builder.LaneOf(value.type);
-  if (value.operand.kind == Operand::kConstant) return builder.Vector(Opcode::kMove, lane, {value.operand});
+  if (value.operand.kind == Operand::kConstant)
+    return builder.Vector(Opcode::kMove, lane, {value.operand});
   if (value.type != DType::kBool) return value.operand;
-  return builder.Vector(Opcode::kAnd, lane, {builder.LanesOf(value, LaneBytes(lane)), builder.ConstantOf(lane, 1)});
+  return builder.Vector(Opcode::kAnd, lane,
+                        {builder.LanesOf(value, LaneBytes(lane)), builder.ConstantOf(lane, 1)});
 }
 
 }  // namespace nestor::jit

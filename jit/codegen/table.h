@@ -26,11 +26,12 @@ struct TableSlot {
   // factor * symbols * stride of an axis.
   struct Part {
     int64_t factor = 1;
-    IndexId symbols;           // invalid: 1
-    loop::TensorId tensor;     // invalid: 1; else its stride along `axis`, in bytes
+    IndexId symbols;        // invalid: 1
+    loop::TensorId tensor;  // invalid: 1; else its stride along `axis`, in bytes
     int32_t axis = 0;
     friend bool operator==(const Part& x, const Part& y) {
-      return x.factor == y.factor && x.symbols == y.symbols && x.tensor == y.tensor && x.axis == y.axis;
+      return x.factor == y.factor && x.symbols == y.symbols && x.tensor == y.tensor &&
+             x.axis == y.axis;
     }
     template <class H>
     friend H AbslHashValue(H h, const Part& part) {

@@ -33,8 +33,10 @@ const loop::Loop* ParallelLoop(const loop::Block& block) {
 
 // What an accumulator starts at.
 Scalar StartOf(const TensorInfo& info) {
-  if (NESTOR_MUTANT("max_starts_at_zero") && info.op == ReduceOp::kMax) return Scalar::Zero(info.type);
-  if (NESTOR_MUTANT("max_starts_at_lowest_finite") && info.op == ReduceOp::kMax && IsFloat(info.type)) {
+  if (NESTOR_MUTANT("max_starts_at_zero") && info.op == ReduceOp::kMax)
+    return Scalar::Zero(info.type);
+  if (NESTOR_MUTANT("max_starts_at_lowest_finite") && info.op == ReduceOp::kMax &&
+      IsFloat(info.type)) {
     return Scalar::Float(info.type, info.type == DType::kF16 ? -65504.0 : -3.3895313892515355e38);
   }
   return Identity(info.op, info.type);
@@ -43,10 +45,7 @@ Scalar StartOf(const TensorInfo& info) {
 }  // namespace
 
 Translator::Translator(Program& program, const TranslateOptions& options, const StepSink* sink)
-    : program_(program),
-      options_(options),
-      sink_(sink),
-      registers_(program.tensors.size()) {}
+    : program_(program), options_(options), sink_(sink), registers_(program.tensors.size()) {}
 
 // Parallel loops have a step each; what lies between shares one, but for what is constant.
 std::vector<int> Translator::StepsOfBlocks(const std::vector<bool>& is_constant) const {
@@ -68,8 +67,9 @@ absl::Status Translator::CheckLanes() {
     const auto* loop = item.As<loop::Loop>();
     const int lanes = loop == nullptr ? 0 : loop->attributes.lanes;
     if (lanes == 0 || lanes <= MostLanesOf(program_, *loop, options_.isa)) return;
-    status = absl::UnimplementedError(absl::StrCat("program ", program_.name, ": in `", loop::ToText(program_, item),
-                                                   "`: so many lanes do not fit in the vectors of ", Name(options_.isa)));
+    status = absl::UnimplementedError(
+        absl::StrCat("program ", program_.name, ": in `", loop::ToText(program_, item),
+                     "`: so many lanes do not fit in the vectors of ", Name(options_.isa)));
   });
   return status;
 }
@@ -84,7 +84,8 @@ absl::Status Translator::CheckMemory() {
     if (!is_private) continue;
     for (IndexId extent : info.shape) {
       if (!program_.pool.HasVar(extent)) continue;
-      return absl::UnimplementedError(absl::StrCat("program ", program_.name, ": an extent of temp ", info.name,
+      return absl::UnimplementedError(absl::StrCat("program ", program_.name,
+                                                   ": an extent of temp ", info.name,
                                                    " depends on a loop index"));
     }
   }
@@ -97,7 +98,8 @@ std::vector<TensorPlace> Translator::Places() const {
     places[i].layout = CompactLayout(program_.tensors[i].shape.size());
     const HomeKind kind = homes_[i].kind;
     if (kind == HomeKind::kPrivate) places[i].kind = TensorPlace::kPrivate;
-    if (kind == HomeKind::kArgument || kind == HomeKind::kMemory) places[i].kind = TensorPlace::kTable;
+    if (kind == HomeKind::kArgument || kind == HomeKind::kMemory)
+      places[i].kind = TensorPlace::kTable;
   }
   for (size_t i = 0; i < options_.layouts.size(); ++i) {
     const size_t inputs = program_.inputs.size();
@@ -119,27 +121,37 @@ absl::StatusOr<Translation> Translator::Run() {
   FindPartsOfGatedSums();
   places_ = Places();
   for (TensorId tensor : program_.temps) {
-    const bool is_filled = KindOf(tensor) == HomeKind::kMemory && program_[tensor].storage == Storage::kAccumulator;
+    const bool is_filled =
+        KindOf(tensor) == HomeKind::kMemory && program_[tensor].storage == Storage::kAccumulator;
     if (is_filled) unfilled_.push_back(tensor);
   }
   for (size_t i = 0; i < program_.blocks.size(); ++i) {
     const loop::Block& block = program_.blocks[i];
     const loop::Loop* parallel = ParallelLoop(block);
     if (i == 0 || steps[i] != steps[i - 1]) {
-      if (parallel != nullptr) NESTOR_RETURN_IF_ERROR(FillStep(block.body[0], constant.is_constant[i]));
+      if (parallel != nullptr)
+        NESTOR_RETURN_IF_ERROR(FillStep(block.body[0], constant.is_constant[i]));
       BeginStep(parallel != nullptr, constant.is_constant[i]);
       ProgramTemps(steps[i]);
     }
     if (parallel != nullptr) ParallelBlock(*parallel);
     else SequentialBlock(block);
     item_ += static_cast<int>(block.body.size());
-    if (i + 1 == program_.blocks.size() || steps[i + 1] != steps[i]) NESTOR_RETURN_IF_ERROR(EndStep());
+    if (i + 1 == program_.blocks.size() || steps[i + 1] != steps[i])
+      NESTOR_RETURN_IF_ERROR(EndStep());
   }
   return std::move(out_);
 }
 
 void Translator::BeginStep(bool parallel, bool constant) {
-  Step step{absl::StrCat(program_.name, ".", out_.steps.size()), item_, parallel, constant, {}, {}, 1, 1,
+  Step step{absl::StrCat(program_.name, ".", out_.steps.size()),
+            item_,
+            parallel,
+            constant,
+            {},
+            {},
+            1,
+            1,
             OperationList(options_.isa)};
   out_.steps.push_back(std::move(step));
   f_ = std::make_unique<FunctionBuilder>(program_, out_.table, places_, options_.isa);
@@ -175,8 +187,9 @@ void Translator::FindTempsOfSteps() {
 std::vector<TensorId> Translator::TakeUnfilled(const loop::Item& item) {
   if (unfilled_.empty()) return {};
   const loop::Footprint footprint = FootprintOf(program_, item);
-  const auto taken = std::stable_partition(unfilled_.begin(), unfilled_.end(),
-                                           [&](TensorId tensor) { return !footprint.Touches(tensor); });
+  const auto taken =
+      std::stable_partition(unfilled_.begin(), unfilled_.end(),
+                            [&](TensorId tensor) { return !footprint.Touches(tensor); });
   const std::vector<TensorId> touched(taken, unfilled_.end());
   unfilled_.erase(taken, unfilled_.end());
   return touched;
@@ -241,7 +254,8 @@ void Translator::DeclareScalar(TensorId tensor) {
   if (homes_[tensor.value].is_single) return;  // bound where it is written
   const bool is_arg = info.storage == Storage::kAccumulator && IsArg(info.op);
   ValueBuilder builder = Builder();
-  home.value = {info.type, info.type == DType::kBool ? f_->list().NewMask() : f_->list().NewVector(),
+  home.value = {info.type,
+                info.type == DType::kBool ? f_->list().NewMask() : f_->list().NewVector(),
                 LaneBytes(LaneOf(DType::kBool))};
   if (is_arg) {
     home.position = f_->list().NewVector();
@@ -253,7 +267,8 @@ void Translator::DeclareScalar(TensorId tensor) {
   }
   // A temp is written before it is read; but not on every path that the allocator
   // sees.
-  const Scalar start = info.storage == Storage::kAccumulator && !is_arg ? StartOf(info) : Scalar::Zero(info.type);
+  const Scalar start =
+      info.storage == Storage::kAccumulator && !is_arg ? StartOf(info) : Scalar::Zero(info.type);
   const auto assign = [&] { Assign(home.value, builder.Constant(start)); };
   NESTOR_MUTANT("stale_accumulator") ? f_->EmitOnEntry(0, assign) : assign();
 }
@@ -277,7 +292,8 @@ void Translator::DeclareTile(TensorId tensor) {
     vectors *= extent;
   }
   ValueBuilder builder = TileBuilder(tensor);
-  const Scalar start = info.storage == Storage::kAccumulator ? StartOf(info) : Scalar::Zero(info.type);
+  const Scalar start =
+      info.storage == Storage::kAccumulator ? StartOf(info) : Scalar::Zero(info.type);
   const TypedValue identity = builder.Constant(start);
   for (int64_t i = 0; i < vectors; ++i) {
     home.tile.push_back(f_->list().NewVector());
@@ -352,7 +368,8 @@ int64_t Translator::ConstantOf(IndexId e) const {
   return *value;
 }
 
-absl::StatusOr<Translation> Translate(Program& program, const TranslateOptions& options, const StepSink* sink) {
+absl::StatusOr<Translation> Translate(Program& program, const TranslateOptions& options,
+                                      const StepSink* sink) {
   return Translator(program, options, sink).Run();
 }
 

@@ -21,10 +21,11 @@ namespace nestor::jit {
 // ParameterG 2 is the private memory of the worker. Returns 0, or 1 + the number of
 // the statement whose access was out of range.
 struct Step {
-  std::string name;  // "softmax.1"
+  std::string name;    // "softmax.1"
   int first_item = 0;  // at the top of the program, that it runs or fills memory for
   bool parallel = false;
-  bool constant = false;  // what it computes follows from constant inputs (TranslateOptions::constant)
+  // What it computes follows from constant inputs (TranslateOptions::constant).
+  bool constant = false;
   Operand begin, end;  // of a parallel loop: immediates or table slots
   int64_t stride = 1;  // its step
   // Iterations may be cut only at multiples of this (an unrolled vector), counted from

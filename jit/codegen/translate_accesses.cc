@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "jit/codegen/operand_constraints.h"
-#include "jit/codegen/transpose.h"
 #include "jit/codegen/translator.h"
+#include "jit/codegen/transpose.h"
 #include "jit/target/products.h"
 #include "loop_ir/lanes.h"
 #include "uops/invariant.h"
@@ -35,7 +35,8 @@ TypedValue Translator::LoadLanes(const Access& access, const Location& location)
   if (location.lanes.kind == Operand::kNone || IsPlusZero(program_, access.fill)) return loaded;
   ValueBuilder builder = Builder();
   const TypedValue fill = Value(access.fill);
-  return {loaded.type, builder.Vector(Opcode::kBlend, LaneOf(loaded.type), {location.lanes, loaded.operand, fill.operand})};
+  return {loaded.type, builder.Vector(Opcode::kBlend, LaneOf(loaded.type),
+                                      {location.lanes, loaded.operand, fill.operand})};
 }
 
 TypedValue Translator::LoadAt(const Access& access, const Location& location) {
@@ -56,7 +57,9 @@ void Translator::Prefetch(const loop::Prefetch& prefetch) {
     const IndexId e = access.place[axis];
     if (f_->IsFollowed(e)) continue;
     const bool early = program_.pool.HasLoad(e);
-    const auto compute = [&] { computed[axis] = {f_->Checked(e).value, early ? lanes_.region : -1}; };
+    const auto compute = [&] {
+      computed[axis] = {f_->Checked(e).value, early ? lanes_.region : -1};
+    };
     if (early) f_->EmitOnEntry(lanes_.region, compute);
     else compute();
   }
@@ -68,10 +71,12 @@ void Translator::Prefetch(const loop::Prefetch& prefetch) {
 TypedValue Translator::LoadTile(const Access& access) {
   int64_t lane = 0;
   const DType type = program_[access.tensor].type;
-  if (access.place.size() == 2 && lanes_.var >= 0 && program_.pool.VarValue(access.place[0]) == lanes_.var) {
+  if (access.place.size() == 2 && lanes_.var >= 0 &&
+      program_.pool.VarValue(access.place[0]) == lanes_.var) {
     // Along the first axis: a column.
     Registers& home = registers_[access.tensor.value];
-    if (home.columns.empty()) home.columns = TransposeTile(f_->list(), jit::LaneOf(type), home.tile);
+    if (home.columns.empty())
+      home.columns = TransposeTile(f_->list(), jit::LaneOf(type), home.tile);
     return {type, home.columns[f_->Index(access.place[1]).value]};
   }
   Operand vector = TileRegister(access, lane);
@@ -79,7 +84,8 @@ TypedValue Translator::LoadTile(const Access& access) {
   const Lane tile_lane = of_tile.LaneOf(type);
   if (lane != 0) vector = of_tile.Vector(Opcode::kLaneShift, tile_lane, {vector}, lane);
   // Outside of vectors a narrow integer is extended.
-  const bool extends = tile_lane != builder.LaneOf(type) && !NESTOR_MUTANT("narrow_lane_not_extended");
+  const bool extends =
+      tile_lane != builder.LaneOf(type) && !NESTOR_MUTANT("narrow_lane_not_extended");
   return extends ? Narrowed(builder, type, vector) : TypedValue{type, vector};
 }
 
@@ -95,7 +101,8 @@ TypedValue Translator::LoadScalar(TensorId tensor) {
 TypedValue Translator::Spread(const TypedValue& scalar) {
   if (scalar.operand.kind == Operand::kConstant) {
     ValueBuilder builder = Builder();
-    return {scalar.type, builder.ConstantOf(LaneOf(scalar.type), *builder.KnownBits(scalar.operand))};
+    return {scalar.type,
+            builder.ConstantOf(LaneOf(scalar.type), *builder.KnownBits(scalar.operand))};
   }
   const uint8_t lanes = static_cast<uint8_t>(lanes_.count);
   Operation spread{Opcode::kBroadcast, LaneOf(scalar.type), lanes};
@@ -172,7 +179,8 @@ TypedValue Translator::LoadElements(DType type, const Location& location, bool i
   return FromLoaded(builder, type, Emit(load));
 }
 
-void Translator::StoreElements(DType type, const Location& location, const TypedValue& value, bool streams) {
+void Translator::StoreElements(DType type, const Location& location, const TypedValue& value,
+                               bool streams) {
   ValueBuilder builder = Builder();
   Operation store = MakeMemory(Opcode::kStore, type, lanes_.count, location.memory);
   store.operands[0] = ToStored(builder, value);
@@ -233,7 +241,9 @@ Translator::Location Translator::Locate(const Access& access) {
     if (early) f_->EmitOnEntry(lanes_.region, compute);
     else compute();
     inside = f_->Both(inside, axis_inside);
-    if (!in_range && by_lane) location.lanes = LanesInRange(e, shape[axis], LaneBytes(LaneOf(program_[access.tensor].type)));
+    if (!in_range && by_lane)
+      location.lanes =
+          LanesInRange(e, shape[axis], LaneBytes(LaneOf(program_[access.tensor].type)));
   }
   if (access.masked) {
     location.valid = f_->Both(location.valid, inside);
@@ -243,12 +253,14 @@ Translator::Location Translator::Locate(const Access& access) {
   const HomeKind kind = KindOf(access.tensor);
   if (kind == HomeKind::kScalar || kind == HomeKind::kTile) return location;
   location.memory = f_->Address(access.tensor, access.place, computed);
-  location.stride = lanes_.var < 0 ? Immediate(0) : f_->Stride(access.tensor, access.place, lanes_.var);
+  location.stride =
+      lanes_.var < 0 ? Immediate(0) : f_->Stride(access.tensor, access.place, lanes_.var);
   return location;
 }
 
-// The lanes, of those that take part, in which an index that goes up by one from lane to lane is in range: without those
-// before the begin, and as many as lie before the end, where the loop's own bounds leave room for either.
+// The lanes, of those that take part, in which an index that goes up by one from lane to lane is in
+// range: without those before the begin, and as many as lie before the end, where the loop's own
+// bounds leave room for either.
 Operand Translator::LanesInRange(IndexId e, IndexId extent, int lane_bytes) {
   IndexPool& pool = program_.pool;
   Operation mask{Opcode::kMaskOfCount, IntegerLane(lane_bytes), static_cast<uint8_t>(lanes_.count)};
@@ -259,20 +271,25 @@ Operand Translator::LanesInRange(IndexId e, IndexId extent, int lane_bytes) {
     return f_->OnEntry(depth, mask);
   };
   const auto first_lanes = [&](IndexId count) {
-    return on_entry(f_->FrameOf(e), Opcode::kMaskOfCount, f_->Index(pool.Max(count, pool.Const(0))));
+    return on_entry(f_->FrameOf(e), Opcode::kMaskOfCount,
+                    f_->Index(pool.Max(count, pool.Const(0))));
   };
-  const auto is_known = [&](IndexId difference) { return pool.ConstValue(difference).value_or(-1) >= 0; };
+  const auto is_known = [&](IndexId difference) {
+    return pool.ConstValue(difference).value_or(-1) >= 0;
+  };
   const IndexId offset = pool.Sub(e, pool.Var(lanes_.var));
-  const bool all_before_end =
-      is_known(pool.Sub(extent, pool.Add(lanes_.loop->end, offset))) || NESTOR_MUTANT("lanes_beyond_end_read");
+  const bool all_before_end = is_known(pool.Sub(extent, pool.Add(lanes_.loop->end, offset))) ||
+                              NESTOR_MUTANT("lanes_beyond_end_read");
   Operand inside = IsPartial() ? ActiveMask(lane_bytes) : Operand();
   if (!all_before_end) {
     const Operand before_end = first_lanes(pool.Sub(extent, e));
-    inside = IsPartial() ? on_entry(f_->FrameOf(e), Opcode::kMaskAnd, before_end, inside) : before_end;
+    inside =
+        IsPartial() ? on_entry(f_->FrameOf(e), Opcode::kMaskAnd, before_end, inside) : before_end;
   } else if (!IsPartial()) {
     inside = on_entry(lanes_.region, Opcode::kMaskOfCount, Immediate(lanes_.count));
   }
-  if (is_known(pool.Add(lanes_.loop->begin, offset)) || NESTOR_MUTANT("lanes_before_begin_read")) return inside;
+  if (is_known(pool.Add(lanes_.loop->begin, offset)) || NESTOR_MUTANT("lanes_before_begin_read"))
+    return inside;
   return on_entry(f_->FrameOf(e), Opcode::kMaskAndNot, first_lanes(pool.Neg(e)), inside);
 }
 

@@ -6,8 +6,8 @@
 // Bits are those of the gated sum: what differs is the sign of a product that is 0, which matters
 // to a sum of -0 alone. A sum that starts at +0 never is -0: x + y is only where both are. One of
 // fused multiply-adds is where a product less than the least number is rounded; from there on the
-// gated sum may be +0 while the other one stays -0, so that an element of -0 at the end asks for the
-// gates, too.
+// gated sum may be +0 while the other one stays -0, so that an element of -0 at the end asks for
+// the gates, too.
 #include <algorithm>
 #include <vector>
 
@@ -46,23 +46,26 @@ bool IsPlainFactor(const loop::Program& program, ValueId factor, TensorId tensor
 
 bool IsGatedProduct(const loop::Program& program, ValueId id, TensorId tensor) {
   const ApplyValue* product = AsApply(program, id, ScalarOp::kMulz);
-  return product != nullptr &&
-         absl::c_all_of(product->args, [&](ValueId factor) { return IsPlainFactor(program, factor, tensor); });
+  return product != nullptr && absl::c_all_of(product->args, [&](ValueId factor) {
+           return IsPlainFactor(program, factor, tensor);
+         });
 }
 
 // target = target + product, rounded once.
 bool IsFusedStep(const loop::Program& program, const loop::Statement& statement) {
   const auto step = statement.op ? absl::nullopt : GatedStepOf(program, statement.value);
   const TensorId target = statement.target.tensor;
-  return step && IsElement(program, step->t, statement.target) && IsPlainFactor(program, step->a, target) &&
-         IsPlainFactor(program, step->b, target);
+  return step && IsElement(program, step->t, statement.target) &&
+         IsPlainFactor(program, step->a, target) && IsPlainFactor(program, step->b, target);
 }
 
 // target += product, or target = target + product.
 bool AddsGatedProduct(const loop::Program& program, const loop::Statement& statement) {
   const loop::Access& target = statement.target;
   if (target.masked) return false;
-  if (statement.op) return statement.op == ReduceOp::kSum && IsGatedProduct(program, statement.value, target.tensor);
+  if (statement.op)
+    return statement.op == ReduceOp::kSum &&
+           IsGatedProduct(program, statement.value, target.tensor);
   if (IsFusedStep(program, statement)) return true;
   const ApplyValue* sum = AsApply(program, statement.value, ScalarOp::kAdd);
   if (sum == nullptr) return false;
@@ -82,7 +85,8 @@ bool AllStatements(const loop::Item& item, F f) {
   bool good = true;
   VisitItems(item, [&](const loop::Item& inner) {
     const auto* statement = inner.As<loop::Statement>();
-    good = good && inner.As<loop::Declaration>() == nullptr && (statement == nullptr || f(*statement));
+    good =
+        good && inner.As<loop::Declaration>() == nullptr && (statement == nullptr || f(*statement));
   });
   return good;
 }
@@ -103,14 +107,16 @@ void Translator::FindPartsOfGatedSums() {
     const bool moves = !statement->op && load != nullptr && !load->access.masked &&
                        is_tile != (KindOf(load->access.tensor) == HomeKind::kTile) &&
                        program_[load->access.tensor].storage == loop::Storage::kTemp;
-    const bool sums = is_tile && (AssignsPlusZero(program_, *statement) || AddsGatedProduct(program_, *statement));
+    const bool sums = is_tile && (AssignsPlusZero(program_, *statement) ||
+                                  AddsGatedProduct(program_, *statement));
     if (moves) sources[target].push_back(load->access.tensor);
     else if (!sums) others.insert(target);
   });
   for (bool changed = true; changed;) {
     changed = false;
     for (const auto& [target, from] : sources) {
-      const bool is_other = absl::c_any_of(from, [&](TensorId source) { return others.contains(source); });
+      const bool is_other =
+          absl::c_any_of(from, [&](TensorId source) { return others.contains(source); });
       changed |= is_other && others.insert(target).second;
     }
   }
@@ -128,9 +134,9 @@ bool Translator::StartsSum(const loop::Statement& statement) const {
   return moves && parts_of_gated_sums_.contains(load->access.tensor);
 }
 
-// Of the tile that item number `declaration` of the scope declares: the last of the items behind it that are its
-// sum of gated products, where what stands between only starts the sum. Beside it they may copy elements to where none
-// of them has read: that they may do twice. nullopt: it has none.
+// Of the tile that item number `declaration` of the scope declares: the last of the items behind it
+// that are its sum of gated products, where what stands between only starts the sum. Beside it they
+// may copy elements to where none of them has read: that they may do twice. nullopt: it has none.
 absl::optional<size_t> Translator::GatedSumOf(const loop::Scope& scope, size_t declaration) const {
   const auto* declared = scope[declaration].As<loop::Declaration>();
   if (declared == nullptr || KindOf(declared->tensor) != HomeKind::kTile) return absl::nullopt;
@@ -138,7 +144,9 @@ absl::optional<size_t> Translator::GatedSumOf(const loop::Scope& scope, size_t d
   const DType type = program_[tile].type;
   const bool is_temp = program_[tile].storage == loop::Storage::kTemp;
   if (!is_temp || (type != DType::kF32 && type != DType::kF64)) return absl::nullopt;
-  const auto is_of_tile = [&](const loop::Statement& statement) { return statement.target.tensor == tile; };
+  const auto is_of_tile = [&](const loop::Statement& statement) {
+    return statement.target.tensor == tile;
+  };
   const auto starts = [&](const loop::Statement& s) { return is_of_tile(s) && StartsSum(s); };
   size_t i = declaration + 1;
   while (i < scope.size() && AllStatements(scope[i], starts)) ++i;
@@ -204,9 +212,12 @@ Operand Translator::AnyDoubtful(TensorId tile, bool zeros) {
   const Lane integers = LaneBytes(lane) == 4 ? Lane::kI32 : Lane::kI64;
   ValueBuilder builder(f_->list(), home.lanes);
   absl::optional<TypedValue> any;
-  const auto add = [&](const TypedValue& found) { any = any ? builder.Combine(Opcode::kMaskOr, *any, found) : found; };
+  const auto add = [&](const TypedValue& found) {
+    any = any ? builder.Combine(Opcode::kMaskOr, *any, found) : found;
+  };
   for (size_t i = 0; i < home.tile.size(); i += 2) {  // a comparison looks at two registers
-    add(builder.Compare(Predicate::kUnordered, lane, home.tile[i], home.tile[std::min(i + 1, home.tile.size() - 1)]));
+    add(builder.Compare(Predicate::kUnordered, lane, home.tile[i],
+                        home.tile[std::min(i + 1, home.tile.size() - 1)]));
   }
   const Operand minus_zero = builder.ConstantOf(integers, uint64_t{1} << (8 * LaneBytes(lane) - 1));
   for (size_t i = 0; zeros && i < home.tile.size(); ++i) {

@@ -30,7 +30,8 @@ constexpr int kUnroll = 2;
 // operation mostly waits for the one before.
 void Interleave(std::vector<Operation>& operations, absl::Span<const size_t> starts) {
   const size_t first = starts[0];
-  if (starts.size() < 2 || std::any_of(operations.begin() + static_cast<int64_t>(first), operations.end(), IsControl)) {
+  if (starts.size() < 2 ||
+      std::any_of(operations.begin() + static_cast<int64_t>(first), operations.end(), IsControl)) {
     return;
   }
   std::vector<Operation> mixed;
@@ -55,7 +56,8 @@ bool StaysInside(const loop::Program& program, const loop::Loop& loop, IndexId c
   if (!stays || !program.pool.HasLoad(condition)) return stays;
   const loop::Footprint footprint = FootprintOf(program, loop.body);
   VisitIndex(program.pool, condition, [&](IndexId, const IndexNode& node) {
-    stays = stays && (node.kind != IndexKind::kLoad || !footprint.Changes(TensorId{static_cast<int32_t>(node.value)}));
+    stays = stays && (node.kind != IndexKind::kLoad ||
+                      !footprint.Changes(TensorId{static_cast<int32_t>(node.value)}));
   });
   return stays;
 }
@@ -80,7 +82,8 @@ IndexId GuardOf(const loop::Program& program, const loop::Loop& loop) {
     common->erase(std::remove_if(common->begin(), common->end(), is_missing), common->end());
   });
   if (!common) return {};
-  const auto guard = absl::c_find_if(*common, [&](IndexId e) { return StaysInside(program, loop, e); });
+  const auto guard =
+      absl::c_find_if(*common, [&](IndexId e) { return StaysInside(program, loop, e); });
   return guard == common->end() ? IndexId() : *guard;
 }
 
@@ -96,7 +99,8 @@ void Translator::ParallelBlock(const loop::Loop& loop) {
   if (chain.size() > 1) {
     IndexId iterations = program_.pool.Const(1);
     for (const loop::Loop* one : chain) {
-      iterations = program_.pool.Mul(iterations, program_.pool.Max(one->end, program_.pool.Const(0)));
+      iterations =
+          program_.pool.Mul(iterations, program_.pool.Max(one->end, program_.pool.Const(0)));
     }
     step.begin = Immediate(0);
     step.end = f_->Index(iterations);
@@ -127,11 +131,13 @@ std::vector<const loop::Loop*> Translator::CollapsedChain(const loop::Loop& oute
 
 // Iterations [begin, end) of all that the chain has. The innermost loop runs as it is, from
 // and to where the piece begins and ends; of the others the number is decomposed.
-void Translator::CollapsedLoops(const std::vector<const loop::Loop*>& chain, Operand begin, Operand end) {
+void Translator::CollapsedLoops(const std::vector<const loop::Loop*>& chain, Operand begin,
+                                Operand end) {
   const loop::Loop& inner = *chain.back();
   const Operand count = CountOf(inner);
   const Operand first = f_->General(Opcode::kFloorDivG, begin, count);
-  const Operand past = f_->General(Opcode::kAddG, end, f_->General(Opcode::kSubG, count, Immediate(1)));
+  const Operand past =
+      f_->General(Opcode::kAddG, end, f_->General(Opcode::kSubG, count, Immediate(1)));
   const Operand last = f_->General(Opcode::kFloorDivG, past, count);
   f_->OpenRegion();
   const Operand number = f_->General(Opcode::kMoveG, first);
@@ -147,11 +153,14 @@ void Translator::CollapsedLoops(const std::vector<const loop::Loop*>& chain, Ope
   }
   indices.push_back(rest);
   const Operand start = f_->General(Opcode::kMulG, number, count);
-  const Operand from = f_->General(Opcode::kMaxG, f_->General(Opcode::kSubG, begin, start), Immediate(0));
-  const Operand left = NESTOR_MUTANT("piece_runs_on") ? count : f_->General(Opcode::kSubG, end, start);
+  const Operand from =
+      f_->General(Opcode::kMaxG, f_->General(Opcode::kSubG, begin, start), Immediate(0));
+  const Operand left =
+      NESTOR_MUTANT("piece_runs_on") ? count : f_->General(Opcode::kSubG, end, start);
   const Operand to = f_->General(Opcode::kMinG, left, count);
   const size_t opened = chain.size() == 2 ? 0 : chain.size() - 1;
-  for (size_t i = 0; i < opened; ++i) f_->OpenIteration(chain[i]->var, indices[opened - 1 - i], 0, 0, {});
+  for (size_t i = 0; i < opened; ++i)
+    f_->OpenIteration(chain[i]->var, indices[opened - 1 - i], 0, 0, {});
   ScalarLoop(inner, from, to);
   for (size_t i = 0; i < opened; ++i) f_->CloseIteration({});
   f_->CloseIteration(last);
@@ -238,7 +247,10 @@ void Translator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) 
   f_->OpenRegion();
   const int count = loop.attributes.lanes;
   const bool is_narrow = count > LanesOf(program_, loop, options_.isa);
-  lanes_ = {count, is_narrow ? NarrowLaneBytes(program_, loop) : kLeastLaneBytes, loop.var, f_->Depth(), f_->Depth(), {}, -1, &loop};
+  lanes_ = {count,       is_narrow ? NarrowLaneBytes(program_, loop) : kLeastLaneBytes,
+            loop.var,    f_->Depth(),
+            f_->Depth(), {},
+            -1,          &loop};
   const auto length = program_.pool.ConstValue(program_.pool.Sub(loop.end, loop.begin));
   if (const auto extent = TileExtent(loop)) {
     TileLoop(loop, begin, end, *extent);
@@ -283,8 +295,10 @@ void Translator::VectorTail(const loop::Loop& loop, Operand index, Operand end) 
   f_->OpenRegion();
   lanes_.region = f_->Depth();
   lanes_.active = f_->General(Opcode::kSubG, end, index);
-  if (NESTOR_MUTANT("tail_mask_too_long")) lanes_.active = f_->General(Opcode::kAddG, lanes_.active, Immediate(1));
-  if (NESTOR_MUTANT("tail_mask_too_short")) lanes_.active = f_->General(Opcode::kSubG, lanes_.active, Immediate(1));
+  if (NESTOR_MUTANT("tail_mask_too_long"))
+    lanes_.active = f_->General(Opcode::kAddG, lanes_.active, Immediate(1));
+  if (NESTOR_MUTANT("tail_mask_too_short"))
+    lanes_.active = f_->General(Opcode::kSubG, lanes_.active, Immediate(1));
   Group(loop, index, 0);
   f_->CloseRegion();
   f_->Label(done);

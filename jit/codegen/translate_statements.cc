@@ -32,7 +32,9 @@ void Translator::Memo::Clear() {
 Operand Translator::Emit(Operation operation) {
   const RegisterClass result = Info(operation.opcode).result;
   if (result == RegisterClass::kNone) return EmitTo({}, operation);
-  return EmitTo(result == RegisterClass::kMask ? f_->list().NewMask() : f_->list().NewRegister(result), operation);
+  return EmitTo(
+      result == RegisterClass::kMask ? f_->list().NewMask() : f_->list().NewRegister(result),
+      operation);
 }
 
 Operand Translator::EmitTo(Operand result, Operation operation) {
@@ -57,7 +59,8 @@ Operand Translator::ActiveMask(int lane_bytes) {
 // ---- Statements
 
 void Translator::Statement(const loop::Statement& statement) {
-  const auto [number, is_new] = numbers_.try_emplace(&statement, static_cast<int32_t>(out_.statements.size()));
+  const auto [number, is_new] =
+      numbers_.try_emplace(&statement, static_cast<int32_t>(out_.statements.size()));
   if (is_new) out_.statements.push_back(statement);
   statement_ = number->second;
   const size_t first = f_->list().operations.size();
@@ -156,7 +159,8 @@ void Translator::WriteTile(const loop::Statement& statement) {
   if (IsPartial() && !CoversTile(statement.target)) {
     ValueBuilder builder = Builder();
     const Operand mask = ActiveMask(LaneBytes(LaneOf(target.type)));
-    value.operand = builder.Vector(Opcode::kBlend, LaneOf(target.type), {mask, value.operand, target.operand});
+    value.operand =
+        builder.Vector(Opcode::kBlend, LaneOf(target.type), {mask, value.operand, target.operand});
   }
   Assign(target, value);
 }
@@ -176,19 +180,25 @@ void Translator::WriteMemory(const loop::Statement& statement, const Location& l
 }
 
 // The first of equals, the first NaN if any.
-std::pair<TypedValue, TypedValue> Translator::Better(ReduceOp op, const TypedValue& best, const TypedValue& place,
-                                                     const TypedValue& value, const TypedValue& position) {
+std::pair<TypedValue, TypedValue> Translator::Better(ReduceOp op, const TypedValue& best,
+                                                     const TypedValue& place,
+                                                     const TypedValue& value,
+                                                     const TypedValue& position) {
   ValueBuilder builder = Builder();
   const auto apply = [&](ScalarOp scalar, std::initializer_list<TypedValue> args, DType type) {
     return ApplyScalarOp(builder, scalar, args, type);
   };
   const ScalarOp greater = NESTOR_MUTANT("argmax_last_of_equals") ? ScalarOp::kGe : ScalarOp::kGt;
-  TypedValue better = apply(op == ReduceOp::kArgmax ? greater : ScalarOp::kLt, {value, best}, DType::kBool);
+  TypedValue better =
+      apply(op == ReduceOp::kArgmax ? greater : ScalarOp::kLt, {value, best}, DType::kBool);
   if (IsFloat(value.type)) {
-    better = apply(ScalarOp::kOr, {better, apply(ScalarOp::kNe, {value, value}, DType::kBool)}, DType::kBool);
-    better = apply(ScalarOp::kAnd, {better, apply(ScalarOp::kEq, {best, best}, DType::kBool)}, DType::kBool);
+    better = apply(ScalarOp::kOr, {better, apply(ScalarOp::kNe, {value, value}, DType::kBool)},
+                   DType::kBool);
+    better = apply(ScalarOp::kAnd, {better, apply(ScalarOp::kEq, {best, best}, DType::kBool)},
+                   DType::kBool);
   }
-  const TypedValue empty = apply(ScalarOp::kLt, {place, builder.Constant(Scalar::I64(0))}, DType::kBool);
+  const TypedValue empty =
+      apply(ScalarOp::kLt, {place, builder.Constant(Scalar::I64(0))}, DType::kBool);
   better = apply(ScalarOp::kOr, {better, empty}, DType::kBool);
   return {apply(ScalarOp::kSelect, {better, value, best}, value.type),
           apply(ScalarOp::kSelect, {better, position, place}, DType::kI64)};
@@ -247,7 +257,8 @@ int Translator::NeedOf(ValueId id) {
       absl::InlinedVector<int, 3> of_operands;
       for (ValueId arg : apply->args) of_operands.push_back(needs_[static_cast<size_t>(arg.value)]);
       std::sort(of_operands.begin(), of_operands.end(), std::greater<>());
-      for (size_t k = 0; k < of_operands.size(); ++k) need = std::max(need, of_operands[k] + static_cast<int>(k));
+      for (size_t k = 0; k < of_operands.size(); ++k)
+        need = std::max(need, of_operands[k] + static_cast<int>(k));
     }
     needs_.push_back(need);
   }
@@ -269,7 +280,8 @@ TypedValue Translator::Value(ValueId root) {
     stack.emplace_back(id, true);
     absl::InlinedVector<ValueId, 3> args(apply->args.begin(), apply->args.end());
     if (ungated_.contains(id.value)) args = {apply->args[2]};
-    std::stable_sort(args.begin(), args.end(), [&](ValueId a, ValueId b) { return NeedOf(a) > NeedOf(b); });
+    std::stable_sort(args.begin(), args.end(),
+                     [&](ValueId a, ValueId b) { return NeedOf(a) > NeedOf(b); });
     for (size_t i = args.size(); i-- > 0;) stack.emplace_back(args[i], false);
   }
   return *memo_.Find(root);
@@ -296,7 +308,8 @@ TypedValue Translator::Compute(ValueId id) {
   };
   // A copy: translating may add to the program.
   const loop::Value value = program_[id];
-  if (ungated_.contains(id.value)) return *memo_.Find(absl::get<loop::ApplyValue>(value.node).args[2]);
+  if (ungated_.contains(id.value))
+    return *memo_.Find(absl::get<loop::ApplyValue>(value.node).args[2]);
   return absl::visit(Visitor{*this, value.type}, value.node);
 }
 

@@ -21,7 +21,8 @@ std::string TranslationOf(const char* text) {
   if (!translation.ok()) return translation.status().ToString();
   std::string operations;
   for (const Step& step : translation->steps) {
-    absl::StrAppend(&operations, step.name, step.parallel ? " parallel" : "", "\n", ToString(step.operations));
+    absl::StrAppend(&operations, step.name, step.parallel ? " parallel" : "", "\n",
+                    ToString(step.operations));
   }
   return operations;
 }
@@ -226,7 +227,8 @@ label L0
 return 0)"},
   };
   for (const auto& c : kCases) {
-    EXPECT_EQ(absl::StrCat("\n", TranslationOf(c.program)), absl::StrCat(c.operations, "\n")) << c.program;
+    EXPECT_EQ(absl::StrCat("\n", TranslationOf(c.program)), absl::StrCat(c.operations, "\n"))
+        << c.program;
   }
 }
 

@@ -27,21 +27,23 @@ class Translator {
  private:
   // A tensor in registers, while its scope is open.
   struct Registers {
-    TypedValue value;               // of a scalar
-    Operand position;               // of an arg accumulator
+    TypedValue value;  // of a scalar
+    Operand position;  // of an arg accumulator
     std::vector<Operand> tile;
-    std::vector<Operand> columns;   // of the tile as it is now; empty: not made yet
-    int lanes = 1;                  // that it was declared for
+    std::vector<Operand> columns;  // of the tile as it is now; empty: not made yet
+    int lanes = 1;                 // that it was declared for
   };
   // The lanes in which statements run.
   struct Lanes {
     int count = 1;
     int narrow_bytes = kLeastLaneBytes;  // of each, where the loop is of narrow integers
-    int32_t var = -1;               // of the loop whose iterations lie side by side
-    int region = 0;                 // the frame around the loop: what all lanes share is computed there
-    int group = 0;                  // ... and the frame of this group of lanes
-    Operand active;                 // of a tail: how many lanes take part; kNone: all
-    int64_t end = -1;               // of a loop over a register tile: where it ends, if that is a number
+    int32_t var = -1;                    // of the loop whose iterations lie side by side
+    // The frame around the loop: what all lanes share is computed there.
+    int region = 0;
+    int group = 0;   // ... and the frame of this group of lanes
+    Operand active;  // of a tail: how many lanes take part; kNone: all
+    // Of a loop over a register tile: where it ends, if that is a number.
+    int64_t end = -1;
     const loop::Loop* loop = nullptr;
   };
   // Values that were computed, and the operands that hold them.
@@ -58,9 +60,9 @@ class Translator {
   };
   struct Location {
     Memory memory;
-    Operand valid;                  // 1 where the access is made; kNone: always
-    Operand stride;                 // bytes from lane to lane: immediate or slot
-    Operand lanes;                  // a mask of those that read it; kNone: all that take part
+    Operand valid;   // 1 where the access is made; kNone: always
+    Operand stride;  // bytes from lane to lane: immediate or slot
+    Operand lanes;   // a mask of those that read it; kNone: all that take part
   };
 
   // ---- Steps and scopes (translate.cc)
@@ -119,8 +121,9 @@ class Translator {
   bool CoversTile(const loop::Access& target) const;
   void WriteMemory(const loop::Statement& statement, const Location& location);
   void WriteArg(const loop::Statement& statement, const Location& location);
-  std::pair<TypedValue, TypedValue> Better(ReduceOp op, const TypedValue& best, const TypedValue& place,
-                                           const TypedValue& value, const TypedValue& position);
+  std::pair<TypedValue, TypedValue> Better(ReduceOp op, const TypedValue& best,
+                                           const TypedValue& place, const TypedValue& value,
+                                           const TypedValue& position);
   void Assign(TypedValue& target, const TypedValue& value);
   TypedValue Result(const loop::Statement& statement, const TypedValue& old);
 
@@ -167,21 +170,23 @@ class Translator {
   const StepSink* const sink_;
   Translation out_;
   std::vector<Home> homes_;
-  std::vector<loop::TensorId> unfilled_;  // accumulators of the program in memory, before their first use
-  absl::flat_hash_map<int, std::vector<loop::TensorId>> temps_;  // of the program, in registers, by step
+  // Accumulators of the program in memory, before their first use.
+  std::vector<loop::TensorId> unfilled_;
+  // Of the program, in registers, by step.
+  absl::flat_hash_map<int, std::vector<loop::TensorId>> temps_;
   std::vector<TensorPlace> places_;
   std::unique_ptr<FunctionBuilder> f_;
   std::vector<Registers> registers_;  // by tensor
   Lanes lanes_;
   IndexId guard_;  // that a loop around has tested
   absl::flat_hash_set<loop::TensorId> parts_of_gated_sums_;
-  bool without_gates_ = false;  // gated products run as products
+  bool without_gates_ = false;            // gated products run as products
   absl::flat_hash_set<int32_t> ungated_;  // of fused ones, the choices that are not made then
   int32_t statement_ = -1;
   int64_t first_own_register_ = 0;  // of the statement: those before are others'
-  int item_ = 0;  // at the top of the program, counted over all blocks
-  Memo memo_;  // of the statement: values that were computed
-  std::vector<int> needs_;  // by value, of those that were asked for and those before them
+  int item_ = 0;                    // at the top of the program, counted over all blocks
+  Memo memo_;                       // of the statement: values that were computed
+  std::vector<int> needs_;          // by value, of those that were asked for and those before them
   absl::flat_hash_map<const loop::Statement*, int32_t> numbers_;
 };
 

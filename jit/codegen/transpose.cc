@@ -16,15 +16,18 @@ class Tile {
   // Of a group of rows: 4 of 32-bit lanes, or 2 of 64-bit lanes.
   std::vector<Operand> Unpacked(Lane lane, absl::Span<const Operand> rows) {
     if (LaneBytes(lane) == 8) {
-      return {Make(Opcode::kUnpackLow, lane, rows[0], rows[1]), Make(Opcode::kUnpackHigh, lane, rows[0], rows[1])};
+      return {Make(Opcode::kUnpackLow, lane, rows[0], rows[1]),
+              Make(Opcode::kUnpackHigh, lane, rows[0], rows[1])};
     }
     const Lane wide = IsFloat(lane) ? Lane::kF64 : Lane::kI64;
     const Operand low01 = Make(Opcode::kUnpackLow, lane, rows[0], rows[1]);
     const Operand high01 = Make(Opcode::kUnpackHigh, lane, rows[0], rows[1]);
     const Operand low23 = Make(Opcode::kUnpackLow, lane, rows[2], rows[3]);
     const Operand high23 = Make(Opcode::kUnpackHigh, lane, rows[2], rows[3]);
-    return {Make(Opcode::kUnpackLow, wide, low01, low23), Make(Opcode::kUnpackHigh, wide, low01, low23),
-            Make(Opcode::kUnpackLow, wide, high01, high23), Make(Opcode::kUnpackHigh, wide, high01, high23)};
+    return {Make(Opcode::kUnpackLow, wide, low01, low23),
+            Make(Opcode::kUnpackHigh, wide, low01, low23),
+            Make(Opcode::kUnpackLow, wide, high01, high23),
+            Make(Opcode::kUnpackHigh, wide, high01, high23)};
   }
 
   // The 128 bits number b of each of the groups' registers, in order, for every b.
@@ -37,8 +40,10 @@ class Tile {
     const auto pick = [&](Operand a, Operand b, bool odd) {
       return Make(Opcode::kShuffle128, lane, a, b, odd ? 0xdd : 0x88);
     };
-    const Operand even01 = pick(groups[0], groups[1], false), even23 = pick(groups[2], groups[3], false);
-    const Operand odd01 = pick(groups[0], groups[1], true), odd23 = pick(groups[2], groups[3], true);
+    const Operand even01 = pick(groups[0], groups[1], false),
+                  even23 = pick(groups[2], groups[3], false);
+    const Operand odd01 = pick(groups[0], groups[1], true),
+                  odd23 = pick(groups[2], groups[3], true);
     return {pick(even01, even23, false), pick(odd01, odd23, false), pick(even01, even23, true),
             pick(odd01, odd23, true)};
   }
@@ -65,7 +70,8 @@ std::vector<Operand> TransposeTile(OperationList& list, Lane lane, absl::Span<co
   NESTOR_CHECK(blocks == 1 || blocks == 2 || blocks == 4, "a tile of whole vectors");
   Tile tile(list, static_cast<int>(lanes) * LaneBytes(lane));
   std::vector<std::vector<Operand>> groups;
-  for (size_t k = 0; k < blocks; ++k) groups.push_back(tile.Unpacked(lane, rows.subspan(k * in_block, in_block)));
+  for (size_t k = 0; k < blocks; ++k)
+    groups.push_back(tile.Unpacked(lane, rows.subspan(k * in_block, in_block)));
   std::vector<Operand> columns(lanes);
   for (size_t c = 0; c < in_block; ++c) {
     std::vector<Operand> of_column;

@@ -46,8 +46,10 @@ void ExpectTransposed(Isa isa, DType type, int lanes) {
   const int bytes = ByteSize(type);
   // No lane is a NaN.
   std::vector<uint8_t> tile(lanes * lanes * bytes), transposed(tile.size());
-  for (size_t i = 0; i < tile.size(); ++i) tile[i] = static_cast<uint8_t>(i % bytes == 0 ? i / bytes : 1 + i % bytes);
-  const int64_t table[] = {reinterpret_cast<int64_t>(tile.data()), reinterpret_cast<int64_t>(transposed.data())};
+  for (size_t i = 0; i < tile.size(); ++i)
+    tile[i] = static_cast<uint8_t>(i % bytes == 0 ? i / bytes : 1 + i % bytes);
+  const int64_t table[] = {reinterpret_cast<int64_t>(tile.data()),
+                           reinterpret_cast<int64_t>(transposed.data())};
   RunModel(Transposition(isa, type, lanes), table);
   for (int row = 0; row < lanes; ++row) {
     for (int column = 0; column < lanes; ++column) {
@@ -62,7 +64,8 @@ TEST(Transpose, EveryTile) {
   for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
     for (const DType type : kTypes) {
       for (int vector = 16; vector <= VectorBytes(isa); vector *= 2) {
-        const testing::ScopedTrace trace(__FILE__, __LINE__, absl::StrCat(Name(type), " in ", vector, " bytes"));
+        const testing::ScopedTrace trace(__FILE__, __LINE__,
+                                         absl::StrCat(Name(type), " in ", vector, " bytes"));
         ExpectTransposed(isa, type, vector / ByteSize(type));
       }
     }
@@ -78,12 +81,14 @@ TEST(Transpose, Operations) {
     int lanes;
     int steps;
   } kCases[] = {
-      {Isa::kAvx2, DType::kF32, 4, 2},    {Isa::kAvx2, DType::kF32, 8, 3},    {Isa::kAvx2, DType::kF64, 4, 2},
-      {Isa::kAvx512, DType::kF32, 16, 4}, {Isa::kAvx512, DType::kI64, 8, 3},
+      {Isa::kAvx2, DType::kF32, 4, 2},   {Isa::kAvx2, DType::kF32, 8, 3},
+      {Isa::kAvx2, DType::kF64, 4, 2},   {Isa::kAvx512, DType::kF32, 16, 4},
+      {Isa::kAvx512, DType::kI64, 8, 3},
   };
   for (const auto& c : kCases) {
     const OperationList list = Transposition(c.isa, c.type, c.lanes);
-    EXPECT_EQ(list.operations.size(), static_cast<size_t>(c.lanes * (2 + c.steps))) << ToString(list);
+    EXPECT_EQ(list.operations.size(), static_cast<size_t>(c.lanes * (2 + c.steps)))
+        << ToString(list);
   }
 }
 

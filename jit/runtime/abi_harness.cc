@@ -113,7 +113,8 @@ class Trampoline : public Xbyak::CodeGenerator {
   Xbyak::Address Word(size_t offset, int i) const { return ptr[r11 + offset + 8 * i]; }
 
   void SaveHost() {
-    for (int i = 0; i < kNumPreserved; ++i) mov(Word(offsetof(CallState, host_preserved), i), kPreserved[i]);
+    for (int i = 0; i < kNumPreserved; ++i)
+      mov(Word(offsetof(CallState, host_preserved), i), kPreserved[i]);
     mov(Field(offsetof(CallState, host_rsp)), rsp);
     stmxcsr(Field(offsetof(CallState, host_mxcsr)));
     fnstcw(Field(offsetof(CallState, host_x87_control)));
@@ -136,7 +137,8 @@ class Trampoline : public Xbyak::CodeGenerator {
 
   void PrepareRegisters() {
     vzeroupper();
-    for (int i = 0; i < kVectors; ++i) vmovups(Xbyak::Xmm(i), ptr[rsp]);  // garbage, and zero above it
+    // Garbage, and zero above it.
+    for (int i = 0; i < kVectors; ++i) vmovups(Xbyak::Xmm(i), ptr[rsp]);
     ReadInUse(offsetof(CallState, in_use_before));
     for (int i = 0; i < kNumPreserved; ++i) mov(kPreserved[i], kPattern + i);
     for (const Xbyak::Reg64& other : {rax, r8, r9, r10}) mov(other, kPattern);
@@ -148,7 +150,8 @@ class Trampoline : public Xbyak::CodeGenerator {
     mov(Field(offsetof(CallState, result)), rax);
     mov(Field(offsetof(CallState, rsp)), rsp);
     mov(rsp, Field(offsetof(CallState, rsp_before)));
-    for (int i = 0; i < kNumPreserved; ++i) mov(Word(offsetof(CallState, preserved), i), kPreserved[i]);
+    for (int i = 0; i < kNumPreserved; ++i)
+      mov(Word(offsetof(CallState, preserved), i), kPreserved[i]);
     pushfq();
     pop(rax);
     mov(Field(offsetof(CallState, flags)), rax);
@@ -178,7 +181,8 @@ class Trampoline : public Xbyak::CodeGenerator {
     fninit();
     fldcw(Field(offsetof(CallState, host_x87_control)));
     ldmxcsr(Field(offsetof(CallState, host_mxcsr)));
-    for (int i = 0; i < kNumPreserved; ++i) mov(kPreserved[i], Word(offsetof(CallState, host_preserved), i));
+    for (int i = 0; i < kNumPreserved; ++i)
+      mov(kPreserved[i], Word(offsetof(CallState, host_preserved), i));
     mov(rsp, Field(offsetof(CallState, host_rsp)));
   }
 
@@ -202,35 +206,41 @@ void CheckGeneralRegisters(const CallState& state, std::vector<std::string>* bro
   }
   if (state.rsp != state.rsp_before) {
     const int64_t off = static_cast<int64_t>(state.rsp - state.rsp_before);
-    broken->push_back(absl::StrCat("rsp is ", std::abs(off), " bytes too ", off < 0 ? "low" : "high"));
+    broken->push_back(
+        absl::StrCat("rsp is ", std::abs(off), " bytes too ", off < 0 ? "low" : "high"));
   }
   for (int i = 0; i < kFrameWords; ++i) {
     if (state.frame[i] == kPattern + i) continue;
-    broken->push_back(absl::StrCat("the caller's frame is overwritten ", 8 * i, " bytes above the return address"));
+    broken->push_back(absl::StrCat("the caller's frame is overwritten ", 8 * i,
+                                   " bytes above the return address"));
   }
 }
 
 void CheckSettings(const CallState& state, std::vector<std::string>* broken) {
   if ((state.flags & kDirectionFlag) != 0) broken->push_back("the direction flag is set");
   const uint32_t mxcsr = state.mxcsr_after & ~kStickyFlags;
-  if (mxcsr != state.mxcsr) broken->push_back(absl::StrCat("MXCSR is ", Hex(mxcsr), " and was ", Hex(state.mxcsr)));
+  if (mxcsr != state.mxcsr)
+    broken->push_back(absl::StrCat("MXCSR is ", Hex(mxcsr), " and was ", Hex(state.mxcsr)));
   if (state.x87.control != state.x87_control) {
-    broken->push_back(
-        absl::StrCat("the x87 control word is ", Hex(state.x87.control), " and was ", Hex(state.x87_control)));
+    broken->push_back(absl::StrCat("the x87 control word is ", Hex(state.x87.control), " and was ",
+                                   Hex(state.x87_control)));
   }
   if (state.x87.tags != kAllEmpty) broken->push_back("the x87 registers are not empty");
 }
 
 void CheckUpperVectors(const CallState& state, std::vector<std::string>* broken) {
   for (int i = 0; i < kVectors; ++i) {
-    const absl::Span<const uint8_t> upper = absl::MakeConstSpan(state.vectors[i]).subspan(kLowBytes);
+    const absl::Span<const uint8_t> upper =
+        absl::MakeConstSpan(state.vectors[i]).subspan(kLowBytes);
     if (std::all_of(upper.begin(), upper.end(), [](uint8_t byte) { return byte == 0; })) continue;
-    broken->push_back(absl::StrCat("vector register ", i, " is not zero above its low 128 bits (no vzeroupper)"));
+    broken->push_back(
+        absl::StrCat("vector register ", i, " is not zero above its low 128 bits (no vzeroupper)"));
     return;
   }
   // A CPU that always reports the state as in use did so before the call, too.
   if ((state.in_use & ~state.in_use_before & kUpperState) != 0) {
-    broken->push_back("the upper parts of the vector registers are zero but in use (no vzeroupper)");
+    broken->push_back(
+        "the upper parts of the vector registers are zero but in use (no vzeroupper)");
   }
 }
 
@@ -240,8 +250,9 @@ absl::Status Check(const CallState& state) {
   CheckSettings(state, &broken);
   CheckUpperVectors(state, &broken);
   if (broken.empty()) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("called with rsp at ", state.rsp_before % 64, " modulo 64 and MXCSR ",
-                                          Hex(state.mxcsr), ": ", absl::StrJoin(broken, "; ")));
+  return absl::InternalError(absl::StrCat("called with rsp at ", state.rsp_before % 64,
+                                          " modulo 64 and MXCSR ", Hex(state.mxcsr), ": ",
+                                          absl::StrJoin(broken, "; ")));
 }
 
 struct Surroundings {
@@ -261,14 +272,15 @@ constexpr Surroundings kSurroundings[] = {
 
 }  // namespace
 
-absl::StatusOr<int64_t> CallCheckingAbi(KernelFunction function, const int64_t* table, int64_t p0, int64_t p1,
-                                        int64_t p2) {
+absl::StatusOr<int64_t> CallCheckingAbi(KernelFunction function, const int64_t* table, int64_t p0,
+                                        int64_t p1, int64_t p2) {
   NESTOR_RETURN_IF_ERROR(CheckIsa(Isa::kAvx2));
   CallState state = {};
   state.function = function;
   const int64_t arguments[] = {static_cast<int64_t>(reinterpret_cast<intptr_t>(table)), p0, p1, p2};
   std::copy(std::begin(arguments), std::end(arguments), state.arguments);
-  NESTOR_ASSIGN_OR_RETURN(const CodeMemory memory, CodeMemory::Seal(Trampoline(&state, Features()).code()));
+  NESTOR_ASSIGN_OR_RETURN(const CodeMemory memory,
+                          CodeMemory::Seal(Trampoline(&state, Features()).code()));
   const auto trampoline = reinterpret_cast<void (*)()>(reinterpret_cast<uintptr_t>(memory.data()));
   for (const Surroundings& surroundings : kSurroundings) {
     state.stack_offset = surroundings.stack_offset;

@@ -25,8 +25,8 @@ using KernelFunction = int64_t (*)(const int64_t* table, int64_t p0, int64_t p1,
 // on a CPU without AVX2.
 //
 // REQUIRES: `function` returns to its caller, and may be called four times.
-absl::StatusOr<int64_t> CallCheckingAbi(KernelFunction function, const int64_t* table, int64_t p0, int64_t p1,
-                                        int64_t p2);
+absl::StatusOr<int64_t> CallCheckingAbi(KernelFunction function, const int64_t* table, int64_t p0,
+                                        int64_t p1, int64_t p2);
 
 }  // namespace nestor::jit
 

@@ -39,7 +39,8 @@ Outcome AssembleAndCall(Write write, int64_t p0 = 0, int64_t p1 = 0, int64_t p2 
   const CodeMemory memory =
       CodeMemory::Seal(absl::MakeConstSpan(assembler.getCode(), assembler.getSize())).value();
   std::vector<int64_t> table(kTableWords, 0);
-  const auto function = reinterpret_cast<KernelFunction>(reinterpret_cast<uintptr_t>(memory.data()));
+  const auto function =
+      reinterpret_cast<KernelFunction>(reinterpret_cast<uintptr_t>(memory.data()));
   absl::StatusOr<int64_t> result = CallCheckingAbi(function, table.data(), p0, p1, p2);
   return {std::move(result), std::move(table)};
 }
@@ -115,7 +116,8 @@ const Case kGood[] = {
 };
 
 TEST_F(AbiHarness, AcceptsWhatKeepsTheRules) {
-  for (const Case& c : kGood) EXPECT_EQ(AssembleAndCall(c.write).result.status(), absl::OkStatus()) << c.name;
+  for (const Case& c : kGood)
+    EXPECT_EQ(AssembleAndCall(c.write).result.status(), absl::OkStatus()) << c.name;
 }
 
 const Case kBad[] = {
@@ -132,8 +134,10 @@ const Case kBad[] = {
        a.sub(rsp, 8);
        a.jmp(rcx);
      }},
-    {"the caller's frame is overwritten 0 bytes above", [](Assembler& a) { a.mov(qword[rsp + 8], 0); }},
-    {"the caller's frame is overwritten 56 bytes above", [](Assembler& a) { a.mov(byte[rsp + 64], 0); }},
+    {"the caller's frame is overwritten 0 bytes above",
+     [](Assembler& a) { a.mov(qword[rsp + 8], 0); }},
+    {"the caller's frame is overwritten 56 bytes above",
+     [](Assembler& a) { a.mov(byte[rsp + 64], 0); }},
     {"the direction flag is set", [](Assembler& a) { a.std(); }},
     {"MXCSR is 0x7f80", [](Assembler& a) { SetMxcsr(a, 0x7f80); }},
     {"MXCSR is 0x1f80 and was 0xffc0", [](Assembler& a) { SetMxcsr(a, 0x1f80); }},
@@ -160,8 +164,9 @@ TEST_F(AbiHarness, NamesAllThatIsBroken) {
                                 a.std();
                                 a.ret(8);
                               }).result.status();
-  EXPECT_THAT(std::string(status.message()), HasSubstr("r12 is not preserved; r14 is not preserved; "
-                                                       "rsp is 8 bytes too high; the direction flag is set"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("r12 is not preserved; r14 is not preserved; "
+                        "rsp is 8 bytes too high; the direction flag is set"));
 }
 
 // Zeros in a ymm register that stays in use slow down the caller's SSE code.
@@ -170,7 +175,8 @@ TEST_F(AbiHarness, ZerosDoNotHideAMissingVzeroupper) {
   if (!__get_cpuid_count(0xd, 1, &eax, &ebx, &ecx, &edx) || (eax >> 2 & 1) == 0) {
     GTEST_SKIP() << "this CPU does not tell which registers are in use";
   }
-  const absl::Status status = AssembleAndCall([](Assembler& a) { a.vmovups(ymm3, ptr[rdi]); }).result.status();
+  const absl::Status status =
+      AssembleAndCall([](Assembler& a) { a.vmovups(ymm3, ptr[rdi]); }).result.status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("zero but in use"));
 }
 
@@ -226,7 +232,8 @@ TEST_F(AbiHarness, FindsWhatBreaksAtOnePhaseOnly) {
                                   a.inc(r13);
                                   a.L(fine);
                                 }).result.status();
-    EXPECT_THAT(std::string(status.message()), HasSubstr("rsp at " + std::to_string(phase) + " modulo 64"));
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("rsp at " + std::to_string(phase) + " modulo 64"));
   }
 }
 

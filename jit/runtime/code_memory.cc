@@ -33,7 +33,8 @@ size_t RoundUpToPages(size_t size) {
 }
 
 absl::Status Refused(absl::string_view what, size_t bytes, int error) {
-  const std::string text = absl::StrCat(what, " of ", bytes, " bytes for machine code: ", std::strerror(error));
+  const std::string text =
+      absl::StrCat(what, " of ", bytes, " bytes for machine code: ", std::strerror(error));
   if (error == EACCES || error == EPERM) return absl::PermissionDeniedError(text);
   return absl::ResourceExhaustedError(text);
 }
@@ -63,7 +64,8 @@ absl::StatusOr<CodeMemory> CodeMemory::Seal(absl::Span<const uint8_t> code) {
   CodeMemory memory;
   if (code.empty()) return memory;
   const size_t bytes = RoundUpToPages(code.size());
-  void* const pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const pages =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) return Refused("allocation", bytes, errno);
   memory.data_ = static_cast<uint8_t*>(pages);
   memory.size_ = code.size();
@@ -80,8 +82,9 @@ void ReportToPerf(const void* begin, size_t size, absl::string_view name) {
   // write to /tmp: a link that they laid there is not followed.
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return;
-  const std::string line = absl::StrCat(absl::Hex(reinterpret_cast<uintptr_t>(begin)), " ", absl::Hex(size), " ",
-                                        absl::StrReplaceAll(name, {{"\n", " "}}), "\n");
+  const std::string line =
+      absl::StrCat(absl::Hex(reinterpret_cast<uintptr_t>(begin)), " ", absl::Hex(size), " ",
+                   absl::StrReplaceAll(name, {{"\n", " "}}), "\n");
   // A line that did not arrive costs the profile a name; it is no reason to fail.
   [[maybe_unused]] const ssize_t written = write(file, line.data(), line.size());
   close(file);

@@ -24,7 +24,9 @@ using ::testing::ElementsAre;
 
 constexpr uint8_t kReturns42[] = {0xb8, 42, 0, 0, 0, 0xc3};  // mov eax, 42; ret
 
-int Call(const CodeMemory& memory) { return reinterpret_cast<int (*)()>(const_cast<uint8_t*>(memory.data()))(); }
+int Call(const CodeMemory& memory) {
+  return reinterpret_cast<int (*)()>(const_cast<uint8_t*>(memory.data()))();
+}
 
 struct Mapping {
   uintptr_t begin, end;
@@ -64,7 +66,8 @@ TEST(CodeMemory, EveryPageIsExecutableAndNoneIsWritable) {
   for (const size_t size : {1, 63, 4095, 4096, 4097, 100000}) {
     const CodeMemory memory = CodeMemory::Seal(std::vector<uint8_t>(size, 0x90)).value();
     ASSERT_EQ(memory.size(), size);
-    for (size_t i = 0; i < size; i += 4096) EXPECT_EQ(PermissionsAt(memory.data() + i), "r-xp") << size << " " << i;
+    for (size_t i = 0; i < size; i += 4096)
+      EXPECT_EQ(PermissionsAt(memory.data() + i), "r-xp") << size << " " << i;
     EXPECT_EQ(PermissionsAt(memory.data() + size - 1), "r-xp") << size;
   }
   for (const Mapping& mapping : Mappings()) EXPECT_NE(mapping.permissions.substr(1, 2), "wx");
@@ -120,14 +123,18 @@ TEST(CodeMemoryDeathTest, NoMemoryIsResourceExhausted) {
     const rlimit none = {0, 0};
     setrlimit(RLIMIT_AS, &none);
   };
-  EXPECT_EXIT(ShowFailure(no_memory), testing::ExitedWithCode(0), "RESOURCE_EXHAUSTED: allocation of 4096 bytes");
+  EXPECT_EXIT(ShowFailure(no_memory), testing::ExitedWithCode(0),
+              "RESOURCE_EXHAUSTED: allocation of 4096 bytes");
 }
 
 TEST(CodeMemoryDeathTest, NoRightToExecuteIsPermissionDenied) {
-  constexpr int kGetMemoryDenyWriteExecute = 66, kSetMemoryDenyWriteExecute = 65;  // PR_*_MDWE, since Linux 6.3
-  if (prctl(kGetMemoryDenyWriteExecute, 0, 0, 0, 0) < 0) GTEST_SKIP() << "this kernel cannot refuse executable memory";
+  // PR_*_MDWE, since Linux 6.3.
+  constexpr int kGetMemoryDenyWriteExecute = 66, kSetMemoryDenyWriteExecute = 65;
+  if (prctl(kGetMemoryDenyWriteExecute, 0, 0, 0, 0) < 0)
+    GTEST_SKIP() << "this kernel cannot refuse executable memory";
   const auto no_right = [] { prctl(kSetMemoryDenyWriteExecute, 1, 0, 0, 0); };
-  EXPECT_EXIT(ShowFailure(no_right), testing::ExitedWithCode(0), "PERMISSION_DENIED: sealing of 4096 bytes");
+  EXPECT_EXIT(ShowFailure(no_right), testing::ExitedWithCode(0),
+              "PERMISSION_DENIED: sealing of 4096 bytes");
 }
 
 // The lines that `report` appends to this process's map.
@@ -146,7 +153,8 @@ std::vector<std::string> PerfLines(Report report) {
 TEST(ReportToPerf, AppendsALineEach) {
   setenv("NESTOR_PERF_MAP", "1", 1);
   EXPECT_THAT(PerfLines([] {
-                ReportToPerf(reinterpret_cast<void*>(0x7f00001000), 0x1c0, "nestor softmax block 2");
+                ReportToPerf(reinterpret_cast<void*>(0x7f00001000), 0x1c0,
+                             "nestor softmax block 2");
                 ReportToPerf(reinterpret_cast<void*>(0x40), 10, "two\nlines");
               }),
               ElementsAre("7f00001000 1c0 nestor softmax block 2", "40 a two lines"));

@@ -84,14 +84,18 @@ constexpr Requirement kRequirements[] = {
     {Isa::kAvx512, "the system's support of zmm registers",
      [](const Machine& m) { return (m.state & kZmmState) == kZmmState; }},
     {Isa::kAvx512, "AVX512F", [](const Machine& m) { return (m.extended.ebx & bit_AVX512F) != 0; }},
-    {Isa::kAvx512, "AVX512DQ", [](const Machine& m) { return (m.extended.ebx & bit_AVX512DQ) != 0; }},
-    {Isa::kAvx512, "AVX512BW", [](const Machine& m) { return (m.extended.ebx & bit_AVX512BW) != 0; }},
-    {Isa::kAvx512, "AVX512VL", [](const Machine& m) { return (m.extended.ebx & bit_AVX512VL) != 0; }},
+    {Isa::kAvx512, "AVX512DQ",
+     [](const Machine& m) { return (m.extended.ebx & bit_AVX512DQ) != 0; }},
+    {Isa::kAvx512, "AVX512BW",
+     [](const Machine& m) { return (m.extended.ebx & bit_AVX512BW) != 0; }},
+    {Isa::kAvx512, "AVX512VL",
+     [](const Machine& m) { return (m.extended.ebx & bit_AVX512VL) != 0; }},
 };
 
 // What no set needs, but may have beside it.
-constexpr Requirement kDotProducts = {Isa::kAvx512, "AVX512_VNNI",
-                                      [](const Machine& m) { return (m.extended.ecx & bit_AVX512VNNI) != 0; }};
+constexpr Requirement kDotProducts = {Isa::kAvx512, "AVX512_VNNI", [](const Machine& m) {
+                                        return (m.extended.ecx & bit_AVX512VNNI) != 0;
+                                      }};
 
 // Of no machine, whatever it says: see LackForTesting.
 std::atomic<const Requirement*> lacking{nullptr};
@@ -108,15 +112,16 @@ absl::Status Check(const Machine& machine, Isa isa) {
     if (requirement.isa <= isa && !Holds(machine, requirement)) missing.push_back(requirement.name);
   }
   if (missing.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("this machine cannot run ", Name(isa), ": it lacks ", absl::StrJoin(missing, ", ")));
+  return absl::FailedPreconditionError(absl::StrCat("this machine cannot run ", Name(isa),
+                                                    ": it lacks ", absl::StrJoin(missing, ", ")));
 }
 
 absl::StatusOr<Isa> FindBestIsa() {
   Isa best = *std::rbegin(kIsas);
   if (const char* limit = std::getenv("NESTOR_ISA"); limit != nullptr && *limit != '\0') {
     const absl::StatusOr<Isa> named = IsaByName(limit);
-    if (!named.ok()) return absl::InvalidArgumentError(absl::StrCat("NESTOR_ISA: ", named.status().message()));
+    if (!named.ok())
+      return absl::InvalidArgumentError(absl::StrCat("NESTOR_ISA: ", named.status().message()));
     best = *named;
   }
   for (; best > kIsas[0]; best = static_cast<Isa>(static_cast<int>(best) - 1)) {
@@ -139,7 +144,8 @@ Cache CacheAt(uint32_t leaf, uint32_t subleaf) {
   const int64_t partitions = (at.ebx >> 12 & 0x3ff) + 1;
   const int64_t line = (at.ebx & 0xfff) + 1;
   const int64_t sets = int64_t{at.ecx} + 1;
-  return {static_cast<int>(at.eax & 0x1f), static_cast<int>(at.eax >> 5 & 7), ways * partitions * line * sets};
+  return {static_cast<int>(at.eax & 0x1f), static_cast<int>(at.eax >> 5 & 7),
+          ways * partitions * line * sets};
 }
 
 // Intel describes its caches in leaf 4, AMD in the same words in leaf 0x8000001d,
@@ -176,7 +182,9 @@ std::string FindCpuName() {
       for (int shift = 0; shift < 32; shift += 8) name += static_cast<char>(word >> shift & 0xff);
     }
   }
-  const auto is_no_letter = [](char c) { return c == '\0' || !absl::ascii_isgraph(static_cast<unsigned char>(c)); };
+  const auto is_no_letter = [](char c) {
+    return c == '\0' || !absl::ascii_isgraph(static_cast<unsigned char>(c));
+  };
   std::replace_if(name.begin(), name.end(), is_no_letter, ' ');
   const std::vector<absl::string_view> words = absl::StrSplit(name, ' ', absl::SkipEmpty());
   return words.empty() ? "unknown" : absl::StrJoin(words, "_");
@@ -208,11 +216,14 @@ absl::StatusOr<Isa> BestIsa() {
 
 absl::Status CheckIsa(Isa isa) { return Check(ThisMachine(), isa); }
 
-bool HasDotProducts(Isa isa) { return isa >= kDotProducts.isa && Holds(ThisMachine(), kDotProducts); }
+bool HasDotProducts(Isa isa) {
+  return isa >= kDotProducts.isa && Holds(ThisMachine(), kDotProducts);
+}
 
 LackForTesting::LackForTesting(absl::string_view requirement) {
   const auto named = [&](const Requirement& r) { return r.name == requirement; };
-  const Requirement* found = std::find_if(std::begin(kRequirements), std::end(kRequirements), named);
+  const Requirement* found =
+      std::find_if(std::begin(kRequirements), std::end(kRequirements), named);
   if (named(kDotProducts)) found = &kDotProducts;
   NESTOR_CHECK(found != std::end(kRequirements) && lacking == nullptr, std::string(requirement));
   lacking = found;

@@ -45,7 +45,8 @@ CacheSizes Caches();
 // one of two processors may be told of all that the processors of its host share.
 int64_t ShareOfLastCache(int64_t bytes, int64_t processors);
 
-// What the processor calls itself, blanks being underscores: "AMD_EPYC_9R45"; "unknown" where it does not.
+// What the processor calls itself, blanks being underscores: "AMD_EPYC_9R45"; "unknown"
+// where it does not.
 std::string CpuName();
 
 }  // namespace nestor::jit

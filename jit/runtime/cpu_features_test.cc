@@ -19,8 +19,9 @@ using ::testing::HasSubstr;
 
 // The compiler's own reading of the same CPU.
 bool CompilerFinds(Isa isa) {
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
-                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
+                    __builtin_cpu_supports("bmi2");
   if (isa == Isa::kAvx2) return avx2;
   return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
@@ -74,7 +75,8 @@ TEST(CpuFeatures, DotProductsAreBesideAvx512) {
 [[noreturn]] void ShowBestIsa(const char* limit) {
   setenv("NESTOR_ISA", limit, 1);
   const absl::StatusOr<Isa> best = BestIsa();
-  std::fprintf(stderr, "best: %s\n", best.ok() ? std::string(Name(*best)).c_str() : best.status().ToString().c_str());
+  std::fprintf(stderr, "best: %s\n",
+               best.ok() ? std::string(Name(*best)).c_str() : best.status().ToString().c_str());
   std::_Exit(0);
 }
 
@@ -86,7 +88,8 @@ TEST(CpuFeaturesDeathTest, TheVariableIsALimit) {
   EXPECT_EXIT(ShowBestIsa(""), testing::ExitedWithCode(0), highest);
   EXPECT_EXIT(ShowBestIsa("avx512"), testing::ExitedWithCode(0), highest);
   EXPECT_EXIT(ShowBestIsa("avx2"), testing::ExitedWithCode(0), "best: avx2");
-  EXPECT_EXIT(ShowBestIsa("neon"), testing::ExitedWithCode(0), "best: INVALID_ARGUMENT: NESTOR_ISA: .*'neon'");
+  EXPECT_EXIT(ShowBestIsa("neon"), testing::ExitedWithCode(0),
+              "best: INVALID_ARGUMENT: NESTOR_ISA: .*'neon'");
 }
 
 TEST(CpuFeatures, CachesAreOfSizesThatExist) {

@@ -106,7 +106,8 @@ void PassOn(int signal, siginfo_t* info, void* context) {
   if ((before.sa_flags & SA_RESETHAND) != 0) SetDefaultAction(signal);
   if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
   if (before.sa_handler == SIG_IGN && sent) return;
-  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(signal);
+  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
+    return before.sa_handler(signal);
   // The system does not let a fault be ignored. Behind the return the instruction faults
   // again, and a core file shows it.
   SetDefaultAction(signal);

@@ -107,9 +107,12 @@ TEST_F(CrashReportDeathTest, TheFirstAndTheLastInstructionBelongToTheirStatement
     InstallCrashReport();
     const Kernel kernel([](Assembler& a) { a.nop(); });
     // A kernel of traps alone, with the parts of the other.
-    const CodeMemory traps = CodeMemory::Seal(std::vector<uint8_t>(kernel.memory.size(), 0xf4)).value();  // hlt
+    // Hlt.
+    const CodeMemory traps =
+        CodeMemory::Seal(std::vector<uint8_t>(kernel.memory.size(), 0xf4)).value();
     const CodeRegistration registration(traps.data(), traps.size(), kernel.parts);
-    const uint8_t* const at = traps.data() + (part < 3 ? kernel.parts[part].offset : traps.size() - 1);
+    const uint8_t* const at =
+        traps.data() + (part < 3 ? kernel.parts[part].offset : traps.size() - 1);
     reinterpret_cast<void (*)()>(reinterpret_cast<uintptr_t>(at))();
   };
   EXPECT_EXIT(fault_at(0), KilledBySignal(SIGSEGV), "scale, entry\n");
@@ -172,7 +175,8 @@ void ExitWith7(int signal) {
 }
 
 void ShowAddress(int, siginfo_t* info, void*) {
-  const std::string text = absl::StrCat("host got address ", reinterpret_cast<uintptr_t>(info->si_addr), "\n");
+  const std::string text =
+      absl::StrCat("host got address ", reinterpret_cast<uintptr_t>(info->si_addr), "\n");
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
   _exit(8);
 }
@@ -207,11 +211,13 @@ void FaultUnder(Handler handler, int flags) {
 }
 
 TEST_F(CrashReportDeathTest, TheHandlerBeforeIsCalled) {
-  EXPECT_EXIT(FaultUnder(&ExitWith7, 0), testing::ExitedWithCode(7), HasSubstr(absl::StrCat(kReport, "host got 11\n")));
+  EXPECT_EXIT(FaultUnder(&ExitWith7, 0), testing::ExitedWithCode(7),
+              HasSubstr(absl::StrCat(kReport, "host got 11\n")));
   EXPECT_EXIT(FaultUnder(&ShowAddress, SA_SIGINFO), testing::ExitedWithCode(8),
               HasSubstr(absl::StrCat(kReport, "host got address 0\n")));
   // One that is to be called once, and returns: the second time is the default's.
-  EXPECT_EXIT(FaultUnder(&Return, static_cast<int>(SA_RESETHAND)), KilledBySignal(SIGSEGV), HasSubstr(kReport));
+  EXPECT_EXIT(FaultUnder(&Return, static_cast<int>(SA_RESETHAND)), KilledBySignal(SIGSEGV),
+              HasSubstr(kReport));
   // A fault cannot be ignored.
   EXPECT_EXIT(FaultUnder(SIG_IGN, 0), KilledBySignal(SIGSEGV), HasSubstr(kReport));
 }
@@ -282,7 +288,8 @@ TEST_F(CrashReportDeathTest, AFullTableTakesNoMoreAndTakesAgain) {
     InstallCrashReport();
     static const uint8_t code[1] = {0};
     std::vector<CodeRegistration> many;
-    for (int i = 0; i < 5000; ++i) many.emplace_back(code, 1, std::vector<CodeRegistration::Part>{{0, "none"}});
+    for (int i = 0; i < 5000; ++i)
+      many.emplace_back(code, 1, std::vector<CodeRegistration::Part>{{0, "none"}});
     if (make_room) many.erase(many.begin() + 2000);
     Kernel(LoadNull).Call();
   };
@@ -291,7 +298,9 @@ TEST_F(CrashReportDeathTest, AFullTableTakesNoMoreAndTakesAgain) {
 }
 
 TEST_F(CrashReportDeathTest, PartsThatDoNotCoverTheCodeAreABug) {
-  const auto make = [](std::vector<CodeRegistration::Part> parts) { CodeRegistration("code", 4, std::move(parts)); };
+  const auto make = [](std::vector<CodeRegistration::Part> parts) {
+    CodeRegistration("code", 4, std::move(parts));
+  };
   EXPECT_DEATH(make({}), "the first part begins the code");
   EXPECT_DEATH(make({{1, "a"}}), "the first part begins the code");
   EXPECT_DEATH(make({{0, "a"}, {2, "b"}, {2, "c"}}), "part 2: c");

@@ -61,8 +61,8 @@ void TakeHeap() {
   std::free(memory);
 }
 
-// How many of `threads` the system lets start now, all at once. Each has its heap before the next one starts: there
-// would seem to be room for more.
+// How many of `threads` the system lets start now, all at once. Each has its heap before the next
+// one starts: there would seem to be room for more.
 int CountStarted(int threads) {
   std::promise<void> tried;
   const std::shared_future<void> is_tried(tried.get_future());
@@ -101,7 +101,9 @@ void RunInline(int64_t count, absl::FunctionRef<void(int, int64_t)> task) {
 class Inline : public Executor {
  public:
   int NumThreads() const override { return 1; }
-  void Run(int64_t count, absl::FunctionRef<void(int, int64_t)> task) override { RunInline(count, task); }
+  void Run(int64_t count, absl::FunctionRef<void(int, int64_t)> task) override {
+    RunInline(count, task);
+  }
 };
 
 class ThreadPool : public Executor {
@@ -118,8 +120,8 @@ class ThreadPool : public Executor {
   void Run(int64_t count, absl::FunctionRef<void(int, int64_t)> task) override {
     if (count <= 1 || threads_ == 1) return RunInline(count, task);
     using tbb::task_group_context;
-    task_group_context context(task_group_context::isolated,
-                               task_group_context::default_traits | task_group_context::fp_settings);
+    task_group_context context(task_group_context::isolated, task_group_context::default_traits |
+                                                                 task_group_context::fp_settings);
     const auto part = [task](const tbb::blocked_range<int64_t>& range) {
       HandOver::Take();
       const int worker = tbb::this_task_arena::current_thread_index();
@@ -150,7 +152,8 @@ Executor& InlineExecutor() {
 }
 
 std::unique_ptr<Executor> NewThreadPool(int threads) {
-  return std::make_unique<ThreadPool>(ThreadsThatStart(threads > 0 ? threads : tbb::info::default_concurrency()));
+  return std::make_unique<ThreadPool>(
+      ThreadsThatStart(threads > 0 ? threads : tbb::info::default_concurrency()));
 }
 
 Executor& DefaultExecutor() {

@@ -15,7 +15,8 @@ bool DependsOn(const Program& program, const Access& access, const Loop& loop) {
   return absl::c_any_of(access.place, holds) || absl::c_any_of(access.conditions, holds);
 }
 
-absl::optional<size_t> OnlyAxisAlong(const Program& program, const IndexList& place, const Loop& loop) {
+absl::optional<size_t> OnlyAxisAlong(const Program& program, const IndexList& place,
+                                     const Loop& loop) {
   const auto moves = [&](IndexId e) { return HoldsVar(program.pool, e, loop.var); };
   if (absl::c_count_if(place, moves) != 1) return absl::nullopt;
   return static_cast<size_t>(absl::c_find_if(place, moves) - place.begin());
@@ -35,7 +36,8 @@ bool IsAlong(Program& program, const Access& access, const Loop& loop) {
 bool StoresLieAlong(Program& program, const Scope& scope, const Loop& loop) {
   return absl::c_all_of(scope, [&](const Item& item) {
     const auto* statement = item.As<Statement>();
-    return statement == nullptr || statement->target.place.empty() || IsAlong(program, statement->target, loop);
+    return statement == nullptr || statement->target.place.empty() ||
+           IsAlong(program, statement->target, loop);
   });
 }
 
@@ -48,10 +50,12 @@ bool MovesLastAlone(Program& program, const Access& access, const Loop& loop) {
   return true;
 }
 
-bool SlidesAlong(const Program& program, const Access& access, const std::vector<const Loop*>& sums, const Loop& loop) {
+bool SlidesAlong(const Program& program, const Access& access, const std::vector<const Loop*>& sums,
+                 const Loop& loop) {
   return absl::c_any_of(access.place, [&](IndexId e) {
-    return HoldsVar(program.pool, e, loop.var) &&
-           absl::c_any_of(sums, [&](const Loop* sum) { return HoldsVar(program.pool, e, sum->var); });
+    return HoldsVar(program.pool, e, loop.var) && absl::c_any_of(sums, [&](const Loop* sum) {
+             return HoldsVar(program.pool, e, sum->var);
+           });
   });
 }
 
@@ -61,7 +65,8 @@ bool AreRowsOfTemporary(Program& program, const Access& access, const Loop& row)
 
 bool IsReadOnce(const Program& program, const Access& access, absl::Span<const Loop* const> loops) {
   const auto movers = [&](IndexId e) {
-    return absl::c_count_if(loops, [&](const Loop* loop) { return HoldsVar(program.pool, e, loop->var); });
+    return absl::c_count_if(loops,
+                            [&](const Loop* loop) { return HoldsVar(program.pool, e, loop->var); });
   };
   return !access.masked && absl::c_all_of(access.place, [&](IndexId e) { return movers(e) <= 1; });
 }

@@ -18,27 +18,32 @@ bool DependsOn(const Program& program, const Access& access, const Loop& loop);
 bool MovesWithAny(const IndexPool& pool, IndexId e, absl::Span<const Loop* const> loops);
 
 // The only axis along which the loop moves the place; nullopt: there are several, or none.
-absl::optional<size_t> OnlyAxisAlong(const Program& program, const IndexList& place, const Loop& loop);
+absl::optional<size_t> OnlyAxisAlong(const Program& program, const IndexList& place,
+                                     const Loop& loop);
 
-// Whether the access goes from element to element with the loop: along the last axis that is not known to have one.
+// Whether the access goes from element to element with the loop: along the last axis that is not
+// known to have one.
 bool IsAlong(Program& program, const Access& access, const Loop& loop);
 
-// Whether all that statements of the scope store goes from element to element with the loop; scalars apart.
+// Whether all that statements of the scope store goes from element to element with the loop;
+// scalars apart.
 bool StoresLieAlong(Program& program, const Scope& scope, const Loop& loop);
 
 // Whether the loop moves the last axis, by a number of elements, and no other.
 bool MovesLastAlone(Program& program, const Access& access, const Loop& loop);
 
-// Whether a window over which the sums run slides over the access with the loop: both move along an axis.
+// Whether a window over which the sums run slides over the access with the loop: both move
+// along an axis.
 bool SlidesAlong(const Program& program, const Access& access, const std::vector<const Loop*>& sums,
                  const Loop& loop);
 
-// Whether the rows of an operand lie side by side in a temporary, as those of an image do in its copy: so close to
-// each other at all steps that tiles read them there, where an iteration of a batch loop has a part of it.
+// Whether the rows of an operand lie side by side in a temporary, as those of an image do in its
+// copy: so close to each other at all steps that tiles read them there, where an iteration of a
+// batch loop has a part of it.
 bool AreRowsOfTemporary(Program& program, const Access& access, const Loop& row);
 
-// Whether a copy of what such loops read has each element once: no condition masks it, and each axis moves with one of
-// them at most.
+// Whether a copy of what such loops read has each element once: no condition masks it, and each
+// axis moves with one of them at most.
 bool IsReadOnce(const Program& program, const Access& access, absl::Span<const Loop* const> loops);
 
 }  // namespace nestor::loop

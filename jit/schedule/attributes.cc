@@ -71,7 +71,8 @@ class VectorMarker {
   double Gain(Loop& loop) {
     const double gain = LaneGain(program_, loop);
     if (gain <= 0 || CarriedTensor(program_, loop).has_value()) return 0;
-    const bool runs = RunsInLanes(program_, ranges_, loop) || (!IsBorder(loop) && RunsInLanes(program_, ranges_, loop, LaneMasks::kLoads));
+    const bool runs = RunsInLanes(program_, ranges_, loop) ||
+                      (!IsBorder(loop) && RunsInLanes(program_, ranges_, loop, LaneMasks::kLoads));
     return runs ? gain : 0;
   }
 
@@ -107,7 +108,9 @@ absl::StatusOr<bool> MarkParallel(Program& program) {
     if (block.body.size() != 1) continue;
     auto* loop = block.body[0].As<Loop>();
     const bool carries = loop != nullptr && CarriedTensor(program, *loop).has_value();
-    if (loop == nullptr || loop->attributes.parallel || (carries && !NESTOR_MUTANT("dependent_loop_parallel"))) continue;
+    if (loop == nullptr || loop->attributes.parallel ||
+        (carries && !NESTOR_MUTANT("dependent_loop_parallel")))
+      continue;
     loop->attributes.parallel = true;
     changed = true;
   }
@@ -147,8 +150,8 @@ absl::StatusOr<bool> MarkVector(Program& program) { return VectorMarker(program)
 
 namespace {
 
-// Loops of narrow integers that have lanes of their width, more than other types leave room for: those that are long
-// enough. A register tile has as many lanes in all loops that use it.
+// Loops of narrow integers that have lanes of their width, more than other types leave room for:
+// those that are long enough. A register tile has as many lanes in all loops that use it.
 class NarrowLoops {
  public:
   NarrowLoops(Program& program, jit::Isa isa) : program_(program) {
@@ -156,7 +159,8 @@ class NarrowLoops {
     VisitItems(program, [&](const Item& item) {
       const auto* loop = item.As<Loop>();
       if (loop == nullptr || !loop->attributes.vector) return;
-      const int bytes = jit::NarrowLaneBytes(program_, *loop), lanes = jit::VectorBytes(isa) / bytes;
+      const int bytes = jit::NarrowLaneBytes(program_, *loop),
+                lanes = jit::VectorBytes(isa) / bytes;
       const bool is_narrow = bytes < jit::kLeastLaneBytes && !IsShort(*loop, lanes);
       is_narrow ? void(loops_.emplace(loop, lanes)) : others.push_back(loop);
     });
@@ -169,8 +173,8 @@ class NarrowLoops {
   }
 
  private:
-  // Whether it moves elements of memory, fewer than `lanes`; but for what is left over beside a loop of whole vectors,
-  // which works on the same tile.
+  // Whether it moves elements of memory, fewer than `lanes`; but for what is left over beside a
+  // loop of whole vectors, which works on the same tile.
   bool IsShort(const Loop& loop, int lanes) const {
     const auto length = program_.pool.ConstValue(program_.pool.Sub(loop.end, loop.begin));
     if (!length || *length >= lanes) return false;
@@ -204,7 +208,8 @@ class NarrowLoops {
   template <class F>
   void VisitTensors(const Loop& loop, F f) const {
     VisitItems(loop.body, [&](const Item& item) {
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind) { f(tensor); });
+      VisitAccesses(program_, item,
+                    [&](TensorId tensor, absl::Span<const IndexId>, AccessKind) { f(tensor); });
     });
   }
 

@@ -18,12 +18,9 @@ TEST(MarkParallel, TextInTextOut) {
        "for i in [0, N) parallel { for j in [0, M) { y[i, j] = x[i, j] } }"},
       {"for i in [0, N) { acc a: f32 = sum  for j in [0, M) { a += x[i, j] }  r[i] = a }",
        "for i in [0, N) parallel { acc a: f32 = sum  for j in [0, M) { a += x[i, j] }  r[i] = a }"},
-      {"for i in [0, N) step 4 { r[i] = v[i] }",
-       "for i in [0, N) step 4 parallel { r[i] = v[i] }"},
-      {"block { for i in [0, N) { r[i] = v[i] } }",
-       "for i in [0, N) parallel { r[i] = v[i] }"},
-      {"for i in [0, N) { r[i] += v[i] }",
-       "for i in [0, N) parallel { r[i] += v[i] }"},
+      {"for i in [0, N) step 4 { r[i] = v[i] }", "for i in [0, N) step 4 parallel { r[i] = v[i] }"},
+      {"block { for i in [0, N) { r[i] = v[i] } }", "for i in [0, N) parallel { r[i] = v[i] }"},
+      {"for i in [0, N) { r[i] += v[i] }", "for i in [0, N) parallel { r[i] += v[i] }"},
       {"for i in [0, N) { drop y[i, ids[i]] = v[i] }",
        "for i in [0, N) parallel { drop y[i, ids[i]] = v[i] }"},
       // Not what carries a dependence.
@@ -44,8 +41,7 @@ TEST(MarkParallel, TextInTextOut) {
 TEST(MarkVector, TextInTextOut) {
   constexpr PassCase kCases[] = {
       // The loop along memory, wherever it stands.
-      {"for i in [0, N) { r[i] = v[i] }",
-       "for i in [0, N) vector { r[i] = v[i] }"},
+      {"for i in [0, N) { r[i] = v[i] }", "for i in [0, N) vector { r[i] = v[i] }"},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }",
        "for i in [0, N) { for j in [0, M) vector { y[i, j] = x[i, j] } }"},
       {"for j in [0, M) { for i in [0, N) { y[i, j] = x[i, j] } }",
@@ -102,16 +98,19 @@ TEST(MarkVector, TextInTextOut) {
       {"for i in [0, N) { r[i] = r[i - 1 | 0.0] + v[i] }", ""},
       {"for i in [0, N) step 2 { r[i] = v[i] }", ""},
       // Lanes have masks where they go out of range one by one; but not at short borders.
-      {"for i in [0, N) { r[i] = v[i - 1 | 0.0] }", "for i in [0, N) vector { r[i] = v[i - 1 | 0.0] }"},
+      {"for i in [0, N) { r[i] = v[i - 1 | 0.0] }",
+       "for i in [0, N) vector { r[i] = v[i - 1 | 0.0] }"},
       {"for i in [0, min(N, 8)) { r[i] = v[i - 1 | 0.0] }", ""},
       {"for i in [0, N) { r[i] = v[2*i - 1 | 0.0] }", ""},
       {"for i in [0, N) { r[i] = x[i, i | 0.0] }", ""},
-      {"for i in [0, N) { r[i] = f32(n[i - 1 | 0]) }", "for i in [0, N) vector { r[i] = f32(n[i - 1 | 0]) }"},
+      {"for i in [0, N) { r[i] = f32(n[i - 1 | 0]) }",
+       "for i in [0, N) vector { r[i] = f32(n[i - 1 | 0]) }"},
       {"for i in [0, N) { drop r[i - 1] = v[i] }", ""},
       // Not where they have conditions, gathers, bounds or memory of their own.
       {"for i in [0, N) { r[i] = v[i | 0.0 if i < 5] }", ""},
       {"for i in [0, N) { r[i] = v[ids[i] | 0.0] }", ""},
-      {"for i in [0, N) { acc a: f32 = sum  for j in [0, i) { a += z[j, i | 0.0] }  r[i] = a }", ""},
+      {"for i in [0, N) { acc a: f32 = sum  for j in [0, i) { a += z[j, i | 0.0] }  r[i] = a }",
+       ""},
       {"for i in [0, N) { r[i] = v[i] + f32(index(i * i)) }", ""},
       {"for i in [0, N) { temp e: f32[3]  e[1] = v[i]  r[i] = e[1] }", ""},
   };
@@ -124,15 +123,21 @@ TEST(MarkInnerParallel, TextInTextOut) {
        "for i in [0, N) parallel { for j in [0, M) parallel { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }"},
       {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 65) vector { drop o[i, j, k] = 0.0 } } }",
        "for i in [0, N) parallel { for j in [0, M) parallel { for k in [0, 65) vector { drop o[i, j, k] = 0.0 } } }"},
-      // Not a few vectors, where the outermost is not, where something stands beside the loop, or what is in lanes.
-      {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 64) vector { drop o[i, j, k] = 0.0 } } }", ""},
+      // Not a few vectors, where the outermost is not, where something stands beside the loop, or
+      // what is in lanes.
+      {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 64) vector { drop o[i, j, k] = 0.0 } } }",
+       ""},
       {"for i in [0, N) { for j in [0, M) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }", ""},
-      {"for i in [0, N) parallel { r[i] = 0.0 for j in [0, M) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }", ""},
+      {"for i in [0, N) parallel { r[i] = 0.0 for j in [0, M) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }",
+       ""},
       {"for i in [0, N) parallel { for j in [0, M) vector { y[i, j] = 0.0 } }", ""},
       // Not bounds that move, other beginnings, or a dependence.
-      {"for i in [0, N) parallel { for j in [0, i) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }", ""},
-      {"for i in [0, N) parallel { for j in [1, M) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }", ""},
-      {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 4) { drop o[i, 0, k] = f32(index(j)) } } }", ""},
+      {"for i in [0, N) parallel { for j in [0, i) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }",
+       ""},
+      {"for i in [0, N) parallel { for j in [1, M) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }",
+       ""},
+      {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 4) { drop o[i, 0, k] = f32(index(j)) } } }",
+       ""},
   };
   ExpectPass(MarkInnerParallel, kFrame, kCases);
 }
@@ -141,7 +146,8 @@ TEST(SetLanes, TextInTextOut) {
   constexpr PassCase kCases[] = {
       {"for i in [0, N) vector { r[i] = v[i] }", "for i in [0, N) vector(8) { r[i] = v[i] }"},
       // As the widest value asks, on the way to one of another type, too.
-      {"for i in [0, N) vector { r[i] = f32(f64(v[i])) }", "for i in [0, N) vector(4) { r[i] = f32(f64(v[i])) }"},
+      {"for i in [0, N) vector { r[i] = f32(f64(v[i])) }",
+       "for i in [0, N) vector(4) { r[i] = f32(f64(v[i])) }"},
       {"for i in [0, N) { for j in [0, M) vector { q[i, j] = index(j) } }",
        "for i in [0, N) { for j in [0, M) vector(4) { q[i, j] = index(j) } }"},
       // The outer of two; the inner where the outer has a place of its own in each lane.

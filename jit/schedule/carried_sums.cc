@@ -56,10 +56,14 @@ class Mover {
   bool IsPlainSum(const Site& site) const {
     const Statement& statement = *site.statement;
     const auto has_load = [&](IndexId e) { return pool_.HasLoad(e); };
-    const auto is_gathered = [&](const Loop* loop) { return has_load(loop->begin) || has_load(loop->end); };
+    const auto is_gathered = [&](const Loop* loop) {
+      return has_load(loop->begin) || has_load(loop->end);
+    };
     if (!statement.op || statement.position.valid() || statement.target.masked) return false;
-    if (absl::c_any_of(statement.target.place, has_load) || absl::c_any_of(site.loops, is_gathered)) return false;
-    return absl::c_any_of(sites_, [&](const Site& other) { return other.loops.size() > site.loops.size(); });
+    if (absl::c_any_of(statement.target.place, has_load) || absl::c_any_of(site.loops, is_gathered))
+      return false;
+    return absl::c_any_of(
+        sites_, [&](const Site& other) { return other.loops.size() > site.loops.size(); });
   }
 
   // Whether each is the only sum of its target, which the nest does not read, of what is in memory
@@ -69,10 +73,12 @@ class Mover {
     return absl::c_all_of(moved, [&](size_t number) {
       const Site& site = sites_[number];
       const TensorId target = site.statement->target.tensor;
-      bool good = !footprint_.reads.contains(target) && targets.insert(target).second && IsPlainSum(site);
+      bool good =
+          !footprint_.reads.contains(target) && targets.insert(target).second && IsPlainSum(site);
       VisitValues(program_, site.statement->value, [&](ValueId, const Value& value) {
         const auto* load = absl::get_if<LoadValue>(&value.node);
-        good = good && (load == nullptr || IsThere(load->access, number) || CopyOf(load->access, value.type, number));
+        good = good && (load == nullptr || IsThere(load->access, number) ||
+                        CopyOf(load->access, value.type, number));
       });
       return good;
     });
@@ -80,11 +86,12 @@ class Mover {
 
   // What the statement sums, with scalars of the nest read from where they were stored.
   ValueId ValueBehind(size_t number) {
-    return RewriteValues(program_, sites_[number].statement->value, [&](ValueId id) -> absl::optional<ValueId> {
-      const auto* load = absl::get_if<LoadValue>(&program_[id].node);
-      if (load == nullptr || IsThere(load->access, number)) return absl::nullopt;
-      return program_.AddLoad(*CopyOf(load->access, program_[id].type, number));
-    });
+    return RewriteValues(
+        program_, sites_[number].statement->value, [&](ValueId id) -> absl::optional<ValueId> {
+          const auto* load = absl::get_if<LoadValue>(&program_[id].node);
+          if (load == nullptr || IsThere(load->access, number)) return absl::nullopt;
+          return program_.AddLoad(*CopyOf(load->access, program_[id].type, number));
+        });
   }
 
   // Whether the element is, behind the nest, what it is at the statement.
@@ -107,10 +114,12 @@ class Mover {
     if (statement.op || statement.target.masked || !footprint_.Changes(access.tensor)) return false;
     for (size_t i = 0; i < store.loops.size(); ++i) {
       const auto& place = statement.target.place;
-      const auto axis = absl::c_find_if(place, [&](IndexId e) { return pool_.VarValue(e) == store.loops[i]->var; });
+      const auto axis = absl::c_find_if(
+          place, [&](IndexId e) { return pool_.VarValue(e) == store.loops[i]->var; });
       if (axis == place.end()) return false;
       const bool around_both = i < reader.loops.size() && reader.loops[i] == store.loops[i];
-      if (around_both && access.place[static_cast<size_t>(axis - place.begin())] != *axis) return false;
+      if (around_both && access.place[static_cast<size_t>(axis - place.begin())] != *axis)
+        return false;
     }
     return true;
   }
@@ -122,16 +131,19 @@ class Mover {
       const Statement& store = *sites_[i].statement;
       if (store.target.tensor == scalar.tensor) return absl::nullopt;
       const auto* load = absl::get_if<LoadValue>(&program_[store.value].node);
-      if (load == nullptr || load->access.tensor != scalar.tensor || sites_[i].loops != sites_[number].loops) continue;
-      if (program_[store.target.tensor].type == type && IsThere(store.target, number)) return store.target;
+      if (load == nullptr || load->access.tensor != scalar.tensor ||
+          sites_[i].loops != sites_[number].loops)
+        continue;
+      if (program_[store.target.tensor].type == type && IsThere(store.target, number))
+        return store.target;
     }
     return absl::nullopt;
   }
 
   Program& program_;
   IndexPool& pool_;
-  Footprint footprint_;  // of the nest, without what it declares
-  std::vector<Site> sites_;    // of the nest, in the order of the text
+  Footprint footprint_;      // of the nest, without what it declares
+  std::vector<Site> sites_;  // of the nest, in the order of the text
 };
 
 }  // namespace

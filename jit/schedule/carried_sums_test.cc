@@ -6,8 +6,9 @@
 namespace nestor::loop {
 namespace {
 
-constexpr Frame kFrame = {"program p(x: f32[B, K], w: f32[K, N], g_in: f32[N]) -> (y: f32[B, N], g: f32[N], h: f32[N]) {\n",
-                                  "\n  block { drop y[0, 0] = 0.0 drop g[0] = 0.0 drop h[0] = 0.0 }\n}\n"};
+constexpr Frame kFrame = {
+    "program p(x: f32[B, K], w: f32[K, N], g_in: f32[N]) -> (y: f32[B, N], g: f32[N], h: f32[N]) {\n",
+    "\n  block { drop y[0, 0] = 0.0 drop g[0] = 0.0 drop h[0] = 0.0 }\n}\n"};
 
 TEST(CarriedSums, StandBehindTheNest) {
   ExpectPass(
@@ -45,16 +46,23 @@ TEST(CarriedSums, Stay) {
           // Nothing is deeper.
           {"for i in [0, B) { for j in [0, N) { y[i, j] = x[i, 0] g[j] += y[i, j] } }", ""},
           // What is summed is nowhere in memory.
-          {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } g[j] += s } }", ""},
+          {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } g[j] += s } }",
+           ""},
           // It is another later, or was not stored before.
-          {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } y[0, j] = s g[j] += y[0, j] } }", ""},
-          {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } g[j] += y[i, j] y[i, j] = s } }", ""},
-          {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } y[i, j] = s g[j] += y[0, j] } }", ""},
+          {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } y[0, j] = s g[j] += y[0, j] } }",
+           ""},
+          {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } g[j] += y[i, j] y[i, j] = s } }",
+           ""},
+          {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } y[i, j] = s g[j] += y[0, j] } }",
+           ""},
           // Something else is carried; two sums into one.
-          {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } y[i, j] = s g[j] += y[i, j] h[j] = s } }", ""},
-          {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } y[i, j] = s g[j] += y[i, j] g[j] += x[i, 0] } }", ""},
+          {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } y[i, j] = s g[j] += y[i, j] h[j] = s } }",
+           ""},
+          {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } y[i, j] = s g[j] += y[i, j] g[j] += x[i, 0] } }",
+           ""},
           // No iteration depends on another.
-          {"for j in [0, N) { for i in [0, B) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } y[i, j] = s g[j] += y[i, j] } }", ""},
+          {"for j in [0, N) { for i in [0, B) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } y[i, j] = s g[j] += y[i, j] } }",
+           ""},
       });
 }
 

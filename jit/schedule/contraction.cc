@@ -34,17 +34,20 @@ bool Subtracts(const IndexPool& pool, IndexId e, IndexId symbol) {
     return absl::c_any_of(term.atoms, [&](IndexId atom) {
       if (atom == symbol) return term.coefficient < 0;
       const IndexNode& node = pool[atom];
-      return term.coefficient > 0 && node.kind == IndexKind::kDiv && Subtracts(pool, node.args[0], symbol);
+      return term.coefficient > 0 && node.kind == IndexKind::kDiv &&
+             Subtracts(pool, node.args[0], symbol);
     });
   });
 }
 
-std::vector<const Loop*> ShorterLoops(const Program& program, const std::vector<const Loop*>& loops) {
+std::vector<const Loop*> ShorterLoops(const Program& program,
+                                      const std::vector<const Loop*>& loops) {
   std::vector<const Loop*> windows;
   for (const Loop* loop : loops) {
-    if (!program.pool.IsConst(loop->begin, 0) || program.pool[loop->end].kind != IndexKind::kSymbol) continue;
-    const bool is_window =
-        absl::c_any_of(loops, [&](const Loop* other) { return Subtracts(program.pool, other->end, loop->end); });
+    if (!program.pool.IsConst(loop->begin, 0) || program.pool[loop->end].kind != IndexKind::kSymbol)
+      continue;
+    const bool is_window = absl::c_any_of(
+        loops, [&](const Loop* other) { return Subtracts(program.pool, other->end, loop->end); });
     if (is_window) windows.push_back(loop);
   }
   return windows;
@@ -67,10 +70,9 @@ class Matcher {
         absl::optional<Contraction> found = WithTile(band, *row, *column);
         if (!found) continue;
         const int score = LaneScore(*found);
-        const bool wins_tie =
-            best && score == best_score &&
-            (IsAlikeInside(*found, *best) || IsPackedOnce(*found, *best) || LiesBetter(*found, *best) ||
-             SlidesBetter(*found, *best));
+        const bool wins_tie = best && score == best_score &&
+                              (IsAlikeInside(*found, *best) || IsPackedOnce(*found, *best) ||
+                               LiesBetter(*found, *best) || SlidesBetter(*found, *best));
         if (best && score <= best_score && !wins_tie) continue;
         best = std::move(found);
         best_score = score;
@@ -112,7 +114,8 @@ class Matcher {
     return hull && hull->begin == loop.begin;
   }
   bool MovesWith(const Loop& loop, const std::vector<const Loop*>& around) const {
-    return absl::c_any_of(around, [&](const Loop* outer) { return BoundsMoveWith(pool_, loop, outer->var); });
+    return absl::c_any_of(
+        around, [&](const Loop* outer) { return BoundsMoveWith(pool_, loop, outer->var); });
   }
 
   // ---- The core: scalars, one nest that sums into one of them, and statements.
@@ -142,8 +145,8 @@ class Matcher {
     if (found_.step == nullptr || !found_.step->op || IsArg(*found_.step->op)) return false;
     found_.accumulator = found_.step->target.tensor;
     const TensorInfo& info = program_[found_.accumulator];
-    return info.storage == Storage::kAccumulator && info.op == *found_.step->op && info.shape.empty() &&
-           info.type != DType::kBool && !found_.step->target.masked;
+    return info.storage == Storage::kAccumulator && info.op == *found_.step->op &&
+           info.shape.empty() && info.type != DType::kBool && !found_.step->target.masked;
   }
 
   // What a scalar of the core decides is no matter of rows and columns.
@@ -163,16 +166,19 @@ class Matcher {
     bool good = true;
     VisitValues(program_, found_.step->value, [&](ValueId, const Value& value) {
       if (const auto* load = absl::get_if<LoadValue>(&value.node)) {
-        good = good && !footprint.Changes(load->access.tensor) && !declared_.contains(load->access.tensor);
+        good = good && !footprint.Changes(load->access.tensor) &&
+               !declared_.contains(load->access.tensor);
       }
     });
-    return good && std::all_of(band.begin(), band.end(),
-                               [&](const Loop* loop) { return !CarriedTensor(program_, *loop).has_value(); });
+    return good && std::all_of(band.begin(), band.end(), [&](const Loop* loop) {
+             return !CarriedTensor(program_, *loop).has_value();
+           });
   }
 
   // ---- Row and column
 
-  absl::optional<Contraction> WithTile(const std::vector<const Loop*>& band, const Loop& row, const Loop& column) {
+  absl::optional<Contraction> WithTile(const std::vector<const Loop*>& band, const Loop& row,
+                                       const Loop& column) {
     if (&row == &column || !IsFixed(row) || !IsFixed(column) || Moves(column)) return absl::nullopt;
     Contraction found = found_;
     found.is_ragged = Moves(row);
@@ -186,7 +192,8 @@ class Matcher {
     bool good = true;
     VisitValues(program_, found.step->value, [&](ValueId id, const Value& value) {
       if (const auto* index = absl::get_if<IndexValue>(&value.node)) {
-        good = good && !HoldsVar(pool_, index->index, row.var) && !HoldsVar(pool_, index->index, column.var);
+        good = good && !HoldsVar(pool_, index->index, row.var) &&
+               !HoldsVar(pool_, index->index, column.var);
       }
       const auto* load = absl::get_if<LoadValue>(&value.node);
       if (load == nullptr) return;
@@ -195,13 +202,15 @@ class Matcher {
       good = good && !(in_rows && in_columns) && !HasLoads(load->access);
       if (in_rows) Add(found, found.rows, id, load->access);
       if (in_columns) Add(found, found.columns, id, load->access);
-      good = good && !(found.is_ragged && in_columns && program_[load->access.tensor].storage != Storage::kInput);
+      good = good && !(found.is_ragged && in_columns &&
+                       program_[load->access.tensor].storage != Storage::kInput);
     });
     if (!good || found.rows.empty() || found.columns.empty()) return absl::nullopt;
     return found;
   }
 
-  absl::optional<Contraction> WithWindows(const std::vector<const Loop*>& band, const Loop& column) {
+  absl::optional<Contraction> WithWindows(const std::vector<const Loop*>& band,
+                                          const Loop& column) {
     if (!IsFixed(column) || Moves(column)) return absl::nullopt;
     Contraction found = found_;
     if (!FindHulls(column, found)) return absl::nullopt;
@@ -213,7 +222,8 @@ class Matcher {
     VisitValues(program_, found.step->value, [&](ValueId id, const Value& value) {
       const auto* load = absl::get_if<LoadValue>(&value.node);
       if (load == nullptr || !load->access.masked || HasLoads(load->access)) return;
-      if (SlidesAlong(program_, load->access, found.sums, column)) Add(found, found.columns, id, load->access);
+      if (SlidesAlong(program_, load->access, found.sums, column))
+        Add(found, found.columns, id, load->access);
     });
     if (found.columns.empty()) return absl::nullopt;
     return found;
@@ -229,7 +239,8 @@ class Matcher {
         const auto ends = ExtremesOver(program_, sum->end, row.var, row.begin, last);
         if (!begins || !ends) return false;
         if (!hull) {
-          const IndexId begin = Within(begins->least, IndexKind::kMax), end = Within(ends->greatest, IndexKind::kMin);
+          const IndexId begin = Within(begins->least, IndexKind::kMax),
+                        end = Within(ends->greatest, IndexKind::kMin);
           hull = HullOf(program_, {sum->var, begin, end, 1, {}, {}});
         }
       }
@@ -242,10 +253,12 @@ class Matcher {
   // i + min(a, N - i) as min(i + a, N), of which N bounds the sum: the row's last number in a strip
   // that starts at i has the first form. `e` as it is where it holds no such minimum (maximum).
   IndexId Within(IndexId e, IndexKind kind) {
-    const auto sum = pool_.HasVar(e) && pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
+    const auto sum =
+        pool_.HasVar(e) && pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
     if (!sum) return e;
     for (const Polynomial::Term& term : sum->terms()) {
-      if (term.coefficient != 1 || term.atoms.size() != 1 || pool_[term.atoms[0]].kind != kind) continue;
+      if (term.coefficient != 1 || term.atoms.size() != 1 || pool_[term.atoms[0]].kind != kind)
+        continue;
       const IndexId rest = pool_.Sub(e, term.atoms[0]);
       const IndexId a = pool_[term.atoms[0]].args[0], b = pool_[term.atoms[0]].args[1];
       return pool_.Make(kind, 0, {pool_.Add(rest, a), pool_.Add(rest, b)});
@@ -268,17 +281,21 @@ class Matcher {
 
   // The same for all rows and columns that are tried.
   ValueId PartOf(ValueId load) {
-    const auto known = absl::c_find_if(parts_, [&](const auto& part) { return part.first == load; });
+    const auto known =
+        absl::c_find_if(parts_, [&](const auto& part) { return part.first == load; });
     if (known != parts_.end()) return known->second;
     parts_.emplace_back(load, PartReading(program_, found_.step->value, load));
     return parts_.back().second;
   }
 
-  void Add(const Contraction& found, std::vector<Contraction::Operand>& operands, ValueId id, const Access& access) {
+  void Add(const Contraction& found, std::vector<Contraction::Operand>& operands, ValueId id,
+           const Access& access) {
     Contraction::Operand operand{id, PartOf(id)};
-    if (absl::c_any_of(operands, [&](const auto& known) { return known.read == operand.read; })) return;
+    if (absl::c_any_of(operands, [&](const auto& known) { return known.read == operand.read; }))
+      return;
     for (size_t i = 0; i < found.batch.size(); ++i) {
-      if (DependsOn(program_, access, *found.batch[i])) operand.batch_loops = static_cast<int>(i) + 1;
+      if (DependsOn(program_, access, *found.batch[i]))
+        operand.batch_loops = static_cast<int>(i) + 1;
     }
     operands.push_back(operand);
   }
@@ -302,25 +319,26 @@ class Matcher {
     return absl::c_none_of(found.columns, moves) && absl::c_any_of(best.columns, moves);
   }
 
-  // Whether just the row is another, along which operands lie side by side: they are read in place, and others would
-  // be packed, as what is summed of one of their rows does not lie together.
+  // Whether just the row is another, along which operands lie side by side: they are read in place,
+  // and others would be packed, as what is summed of one of their rows does not lie together.
   bool LiesBetter(const Contraction& found, const Contraction& best) const {
     const auto lies_along = [&](const Contraction::Operand& operand) {
       return IsAlong(program_, AccessOf(program_, operand), *found.row);
     };
     const auto lies_together = [&](const Contraction::Operand& operand) {
       const Access access = AccessOf(program_, operand);
-      const auto of_row = absl::c_find_if(access.place, [&](IndexId e) { return HoldsVar(pool_, e, best.row->var); });
-      return std::none_of(access.place.begin(), of_row, [&](IndexId e) {
-        return MovesWithAny(pool_, e, best.sums);
-      });
+      const auto of_row = absl::c_find_if(
+          access.place, [&](IndexId e) { return HoldsVar(pool_, e, best.row->var); });
+      return std::none_of(access.place.begin(), of_row,
+                          [&](IndexId e) { return MovesWithAny(pool_, e, best.sums); });
     };
     return found.column == best.column && absl::c_all_of(found.rows, lies_along) &&
            !absl::c_all_of(best.rows, lies_together);
   }
 
-  // Whether just the row is another, along which windows go over elements side by side: tiles read them in place, while
-  // those of windows that go over another axis would be copied for each of their places.
+  // Whether just the row is another, along which windows go over elements side by side: tiles
+  // read them in place, while those of windows that go over another axis would be copied for each
+  // of their places.
   bool SlidesBetter(const Contraction& found, const Contraction& best) const {
     const auto slides = [&](const Contraction& nest, bool along_last) {
       return absl::c_all_of(nest.rows, [&](const Contraction::Operand& operand) {
@@ -332,15 +350,16 @@ class Matcher {
     return found.column == best.column && slides(found, true) && slides(best, false);
   }
 
-  // Whether each place of a window around is an iteration of the batch: what is read there overlaps.
+  // Whether each place of a window around is an iteration of the batch: what is read
+  // there overlaps.
   bool IsOfWindows(const Access& access, const Contraction& found) const {
     return absl::c_any_of(found.batch, [&](const Loop* loop) {
       return SlidesAlong(program_, access, found.sums, *loop);
     });
   }
 
-  // Whether results of all places of a small window around lie next to each other: a tile with columns of which has
-  // them all is stored line by line.
+  // Whether results of all places of a small window around lie next to each other: a tile with
+  // columns of which has them all is stored line by line.
   bool StoresPlacesTogether(const Contraction& found) const {
     const auto is_small_window = [&](const Loop* loop) {
       const auto slides = [&](const Contraction::Operand& operand) {
@@ -365,8 +384,8 @@ class Matcher {
   }
 
   // Many columns count most, unless they would be packed for a few rows; then results that lie
-  // next to each other, operands that do, columns of which results of all places of a window do, rows over which
-  // windows go, as they are read where they lie, and many rows.
+  // next to each other, operands that do, columns of which results of all places of a window do,
+  // rows over which windows go, as they are read where they lie, and many rows.
   int LaneScore(const Contraction& found) {
     const bool few_rows = IsWindow(found, *found.row, kFewRows);
     const bool lie_well = absl::c_all_of(found.columns, [&](const Contraction::Operand& operand) {
@@ -404,7 +423,9 @@ class Matcher {
 
 }  // namespace
 
-absl::optional<Contraction> ContractionOf(Program& program, const Loop& loop) { return Matcher(program).Match(loop); }
+absl::optional<Contraction> ContractionOf(Program& program, const Loop& loop) {
+  return Matcher(program).Match(loop);
+}
 
 absl::optional<Contraction> WindowsOf(Program& program, const Loop& loop) {
   return Matcher(program).MatchWindows(loop);

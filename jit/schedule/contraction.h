@@ -29,9 +29,10 @@ struct Hull {
 // with the loops over i and j in any order among the others. Each load of the sum's value
 // depends on i, the row, or on j, the column, or on none of them; some on each.
 struct Contraction {
-  // A load of the value, and the loops of `batch` up to the last that it depends on. What is copied of it is
-  // `read`: the largest part of the value that reads nothing else, but for elements at a fixed distance from it, if it
-  // fills a lane and has all of the load: a cast to a wider type, say. Else it is the load.
+  // A load of the value, and the loops of `batch` up to the last that it depends on. What is copied
+  // of it is `read`: the largest part of the value that reads nothing else, but for elements at a
+  // fixed distance from it, if it fills a lane and has all of the load: a cast to a wider type,
+  // say. Else it is the load.
   struct Operand {
     ValueId load, read;
     int batch_loops = 0;
@@ -39,19 +40,19 @@ struct Contraction {
   };
   std::vector<const Loop*> batch;  // outermost first
   const Loop* row = nullptr;
-  const Loop* column = nullptr;    // that of the lanes
-  std::vector<const Loop*> sums;   // outermost first
-  std::vector<Hull> hulls;               // of the sums
+  const Loop* column = nullptr;   // that of the lanes
+  std::vector<const Loop*> sums;  // outermost first
+  std::vector<Hull> hulls;        // of the sums
   // There is one sum, whose bounds rise or fall with the row: a triangle. What is packed of
   // columns is an input then: more of it is read than is summed.
   bool is_ragged = false;
   const Statement* step = nullptr;  // of the innermost
   TensorId accumulator;
-  std::vector<Operand> rows, columns;    // loads, each once
+  std::vector<Operand> rows, columns;  // loads, each once
   // Of all these loops those that others are longer than: one whose length is taken off
   // another's, as a window's size is from the number of its places, N - R + 1.
   std::vector<const Loop*> windows;
-  const Scope* core = nullptr;     // what the innermost loop of the band holds
+  const Scope* core = nullptr;  // what the innermost loop of the band holds
   // A loop taken out of `batch` so that its iterations lie beside each other in a tile: then
   // all columns are one vector, and each iteration has one. Null: none.
   const Loop* jammed = nullptr;
@@ -86,11 +87,12 @@ Hull BoundsAt(Program& program, const Contraction& nest, IndexId row);
 Hull CommonBounds(Program& program, const Contraction& nest, IndexId first, IndexId last);
 // What `bounds` hold before and behind `common`, which lies within them or is empty: what can be
 // known to be nothing left out.
-std::vector<Hull> RaggedParts(Program& program, const Contraction& nest, const Hull& common, const Hull& bounds);
+std::vector<Hull> RaggedParts(Program& program, const Contraction& nest, const Hull& common,
+                              const Hull& bounds);
 
-// Whether the operand, and what else is read for it without a mask, is in range at all rows, and all columns that their hull holds, and all
-// steps of the sums, or of their hulls, that it moves with: also where others have none. REQUIRES: `ranges`
-// is at the place of the nest.
+// Whether the operand, and what else is read for it without a mask, is in range at all rows, and
+// all columns that their hull holds, and all steps of the sums, or of their hulls, that it moves
+// with: also where others have none. REQUIRES: `ranges` is at the place of the nest.
 enum class CheckedSteps { kOfSums, kOfHulls };
 bool IsInRange(Program& program, Ranges& ranges, const Contraction& nest,
                const Contraction::Operand& operand, CheckedSteps steps = CheckedSteps::kOfHulls);

@@ -1,5 +1,5 @@
-// Bounds of a contraction's sums: hulls, where they move with batch loops, and rows of a triangle; and what is read within
-// them.
+// Bounds of a contraction's sums: hulls, where they move with batch loops, and rows of a triangle;
+// and what is read within them.
 #include <cstddef>
 #include <iterator>
 #include <vector>
@@ -14,8 +14,8 @@
 
 namespace nestor::loop {
 
-bool IsInRange(Program& program, Ranges& ranges, const Contraction& nest, const Contraction::Operand& operand,
-               CheckedSteps steps) {
+bool IsInRange(Program& program, Ranges& ranges, const Contraction& nest,
+               const Contraction::Operand& operand, CheckedSteps steps) {
   std::vector<Loop> inside = HullLoopsOf(nest);
   for (size_t i = 0; i < inside.size() && steps == CheckedSteps::kOfSums; ++i) {
     inside[i].begin = nest.sums[i]->begin;
@@ -34,12 +34,14 @@ bool IsInRange(Program& program, Ranges& ranges, const Contraction& nest, const 
   absl::c_copy_if(nested, std::back_inserter(around),
                   [&](const Loop* loop) { return DependsOn(program, access, *loop); });
   for (const Loop* loop : around) ranges.Enter(*loop);
-  const auto is_in_range = [&](const Access& each) { return ranges.InRange(each.place, program[each.tensor].shape); };
+  const auto is_in_range = [&](const Access& each) {
+    return ranges.InRange(each.place, program[each.tensor].shape);
+  };
   std::vector<Access> others = AccessesOf(program, operand);
   others.erase(others.begin());
   const bool in_range = is_in_range(access) && absl::c_all_of(others, [&](const Access& other) {
-    return other.masked || is_in_range(other);
-  });
+                          return other.masked || is_in_range(other);
+                        });
   for (size_t i = 0; i < around.size(); ++i) ranges.Leave();
   return in_range;
 }
@@ -76,12 +78,14 @@ Hull BoundsAt(Program& program, const Contraction& nest, IndexId row) {
 Hull CommonBounds(Program& program, const Contraction& nest, IndexId first, IndexId last) {
   IndexPool& pool = program.pool;
   const auto over = [&](IndexId e) {
-    return *ExtremesOver(program, e, nest.row->var, pool.Add(nest.row->begin, first), pool.Add(nest.row->begin, last));
+    return *ExtremesOver(program, e, nest.row->var, pool.Add(nest.row->begin, first),
+                         pool.Add(nest.row->begin, last));
   };
   return {over(nest.sums[0]->begin).greatest, over(nest.sums[0]->end).least};
 }
 
-std::vector<Hull> RaggedParts(Program& program, const Contraction& nest, const Hull& common, const Hull& bounds) {
+std::vector<Hull> RaggedParts(Program& program, const Contraction& nest, const Hull& common,
+                              const Hull& bounds) {
   IndexPool& pool = program.pool;
   std::vector<Hull> parts;
   if (HoldsVar(pool, nest.sums[0]->begin, nest.row->var)) {

@@ -1,5 +1,6 @@
-// A product of two matrices whose rows lie along the sum, as of a linear layer or of a gradient of weights: the
-// operand of fewer elements is the one to copy, if not too many results are then stored across. And one of few columns.
+// A product of two matrices whose rows lie along the sum, as of a linear layer or of a gradient of
+// weights: the operand of fewer elements is the one to copy, if not too many results are then
+// stored across. And one of few columns.
 #include "jit/schedule/contraction_orientation.h"
 
 #include <cstdint>
@@ -12,8 +13,9 @@
 namespace nestor::loop {
 namespace {
 
-// To copy an element from across takes about 0.4 ns, to store a result across 1 ns. So it pays to turn the nest
-// around where there are less than half as many rows as columns, and so many steps of the sum for each row.
+// To copy an element from across takes about 0.4 ns, to store a result across 1 ns. So it pays to
+// turn the nest around where there are less than half as many rows as columns, and so many steps of
+// the sum for each row.
 constexpr int64_t kStepsForRow = 5;
 
 bool RowsLieAlongRows(Program& program, const Contraction& nest) {
@@ -26,7 +28,8 @@ bool RowsLieAlongRows(Program& program, const Contraction& nest) {
 }  // namespace
 
 bool IsBound(const Program& program, const std::vector<bool>& bound, TensorId tensor) {
-  const auto input = static_cast<size_t>(absl::c_find(program.inputs, tensor) - program.inputs.begin());
+  const auto input =
+      static_cast<size_t>(absl::c_find(program.inputs, tensor) - program.inputs.begin());
   return input < bound.size() && bound[input];
 }
 
@@ -41,29 +44,36 @@ bool HasFewColumns(Program& program, const Contraction& nest, int64_t lanes) {
   return columns && *columns >= 2 && 4 * *columns <= 3 * lanes;
 }
 
-absl::optional<Contraction> TurnedAround(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes,
-                                         const std::vector<bool>& bound) {
-  const auto is_fixed = [&](const Loop& side) { return !program.pool.HasVar(ranges.LengthOf(side)); };
+absl::optional<Contraction> TurnedAround(Program& program, Ranges& ranges, const Contraction& nest,
+                                         int64_t lanes, const std::vector<bool>& bound) {
+  const auto is_fixed = [&](const Loop& side) {
+    return !program.pool.HasVar(ranges.LengthOf(side));
+  };
   const auto lies_along = [&](const Contraction::Operand& operand) {
     const Access access = AccessOf(program, operand);
-    return !access.masked && !IsBound(program, bound, access.tensor) && IsAlong(program, access, *nest.sums.back());
+    return !access.masked && !IsBound(program, bound, access.tensor) &&
+           IsAlong(program, access, *nest.sums.back());
   };
   if (nest.is_ragged || !is_fixed(*nest.row) || !is_fixed(*nest.column)) return absl::nullopt;
   // Rows of an image lie along both: those of a window, too.
-  const bool pays = RowsLieAlongRows(program, nest)
-                        ? HasFewColumns(program, nest, lanes)
-                        : absl::c_all_of(nest.rows, lies_along) && absl::c_all_of(nest.columns, lies_along);
+  const bool pays = RowsLieAlongRows(program, nest) ? HasFewColumns(program, nest, lanes)
+                                                    : absl::c_all_of(nest.rows, lies_along) &&
+                                                          absl::c_all_of(nest.columns, lies_along);
   return pays ? absl::make_optional(Exchanged(nest)) : absl::nullopt;
 }
 
-IndexId IsQuickerTurnedAround(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes) {
+IndexId IsQuickerTurnedAround(Program& program, Ranges& ranges, const Contraction& nest,
+                              int64_t lanes) {
   IndexPool& pool = program.pool;
   const IndexId rows = ranges.LengthOf(*nest.row);
-  if (RowsLieAlongRows(program, nest)) return pool.Min(pool.Const(1), pool.Div(rows, pool.Const(lanes)));
+  if (RowsLieAlongRows(program, nest))
+    return pool.Min(pool.Const(1), pool.Div(rows, pool.Const(lanes)));
   const auto exceeds_rows = [&](const Loop& loop, int64_t times) {
-    return pool.Div(ranges.LengthOf(loop), pool.Add(pool.Mul(pool.Const(times), rows), pool.Const(1)));
+    return pool.Div(ranges.LengthOf(loop),
+                    pool.Add(pool.Mul(pool.Const(times), rows), pool.Const(1)));
   };
-  const IndexId wide = exceeds_rows(*nest.column, 2), deep = exceeds_rows(HullLoopsOf(nest).back(), kStepsForRow);
+  const IndexId wide = exceeds_rows(*nest.column, 2),
+                deep = exceeds_rows(HullLoopsOf(nest).back(), kStepsForRow);
   if (pool.IsConst(wide, 0) || pool.IsConst(deep, 0)) return pool.Const(0);
   return pool.Min(pool.Const(1), pool.Min(wide, deep));
 }

@@ -12,8 +12,8 @@
 
 namespace nestor::loop {
 
-// Whether the tensor is an input that is frozen (`bound`, by input; empty: none is), so that what is made of it
-// alone is made once.
+// Whether the tensor is an input that is frozen (`bound`, by input; empty: none is), so that what
+// is made of it alone is made once.
 bool IsBound(const Program& program, const std::vector<bool>& bound, TensorId tensor);
 
 // The nest with rows and columns exchanged.
@@ -22,14 +22,16 @@ Contraction Exchanged(Contraction nest);
 // Whether there are known to be two columns or more, but so few that they leave lanes empty.
 bool HasFewColumns(Program& program, const Contraction& nest, int64_t lanes);
 
-// The nest with rows and columns exchanged, where all operands lie along the sum and none is bound: either would be
-// copied for its elements to lie along lanes; or where columns are few, and elements of rows lie along the rows.
-// nullopt for other nests. REQUIRES: `ranges` is at the place of the nest.
+// The nest with rows and columns exchanged, where all operands lie along the sum and none is
+// bound: either would be copied for its elements to lie along lanes; or where columns are few,
+// and elements of rows lie along the rows. nullopt for other nests. REQUIRES: `ranges` is at the
+// place of the nest.
 absl::optional<Contraction> TurnedAround(Program& program, Ranges& ranges, const Contraction& nest,
                                          int64_t lanes, const std::vector<bool>& bound);
 
 // 1 at sizes where such a nest is quicker when turned around, else 0.
-IndexId IsQuickerTurnedAround(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes);
+IndexId IsQuickerTurnedAround(Program& program, Ranges& ranges, const Contraction& nest,
+                              int64_t lanes);
 
 }  // namespace nestor::loop
 

@@ -18,13 +18,8 @@ namespace nestor::loop {
 
 Packing::Packing(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes,
                  const Options& options)
-    : program_(program),
-      pool_(program.pool),
-      ranges_(ranges),
-      make_(program),
-      nest_(nest),
-      lanes_(lanes),
-      options_(options) {}
+    : program_(program), pool_(program.pool), ranges_(ranges), make_(program), nest_(nest),
+      lanes_(lanes), options_(options) {}
 
 IndexId Packing::LengthOfHull(const Loop& loop, const Hull& hull) {
   if (loop.begin == hull.begin && loop.end == hull.end) return ranges_.LengthOf(loop);
@@ -39,23 +34,25 @@ bool Packing::IsInRange() {
     return AccessOf(program_, operand).masked || loop::IsInRange(program_, ranges_, nest_, operand);
   };
   return absl::c_all_of(nest_.columns, is_safe) &&
-         absl::c_all_of(nest_.rows, [&](const auto& operand) { return IsRow(operand) || is_safe(operand); });
+         absl::c_all_of(nest_.rows,
+                        [&](const auto& operand) { return IsRow(operand) || is_safe(operand); });
 }
 
-// Whether the operand is read where it is: nothing is computed of it first, and what is summed of a row lies
-// together, or rows that overlap lie side by side.
+// Whether the operand is read where it is: nothing is computed of it first, and what is summed of a
+// row lies together, or rows that overlap lie side by side.
 bool Packing::IsRow(const Contraction::Operand& operand) const {
   const Access access = AccessOf(program_, operand);
   if (access.masked || operand.is_computed()) return false;
   const bool overlaps = !FitsItsTensor({operand, false, SumsOf(access), {}});
   if (overlaps && MovesLastAlone(program_, access, *nest_.row)) return true;
-  // Those of one matrix lie far apart from step to step of the sum, often by a power of two at which lines of a cache
-  // share few of its places.
+  // Those of one matrix lie far apart from step to step of the sum, often by a power of two at
+  // which lines of a cache share few of its places.
   if (operand.batch_loops > 0 && AreRowsOfTemporary(program_, access, *nest_.row)) return true;
   bool in_sums = false;  // but for windows, whose few places lie at as many other rows
   for (IndexId e : access.place) {
     if (in_sums && HoldsVar(pool_, e, nest_.row->var)) return false;
-    in_sums = in_sums || (MovesWithAny(pool_, e, nest_.sums) && !MovesWithAny(pool_, e, nest_.batch));
+    in_sums =
+        in_sums || (MovesWithAny(pool_, e, nest_.sums) && !MovesWithAny(pool_, e, nest_.batch));
   }
   return true;
 }
@@ -71,8 +68,8 @@ std::vector<size_t> Packing::SumsOf(const Access& access) const {
 bool Packing::ColumnsLieWell() {
   return absl::c_all_of(nest_.columns, [&](const Contraction::Operand& operand) {
     const Access access = AccessOf(program_, operand);
-    return !access.masked &&
-           (IsAlong(program_, access, *nest_.column) || IsAlong(program_, access, *nest_.sums.back()));
+    return !access.masked && (IsAlong(program_, access, *nest_.column) ||
+                              IsAlong(program_, access, *nest_.sums.back()));
   });
 }
 
@@ -101,7 +98,8 @@ void Packing::AddPacked(const Contraction::Operand& operand, bool in_columns) {
   TensorInfo info;
   info.name = in_columns ? "columns" : "rows";
   info.type = program_[operand.read].type;
-  info.shape.push_back(in_columns ? Vectors() : LengthOfHull(*nest_.row, *HullOf(program_, *nest_.row)));
+  info.shape.push_back(in_columns ? Vectors()
+                                  : LengthOfHull(*nest_.row, *HullOf(program_, *nest_.row)));
   for (const size_t sum : packed.sums) info.shape.push_back(LengthOfHull(sum));
   if (in_columns) info.shape.push_back(pool_.Const(lanes_));
   if (IsInPlace(packed)) return;
@@ -112,15 +110,16 @@ void Packing::AddPacked(const Contraction::Operand& operand, bool in_columns) {
   packed_.push_back(std::move(packed));
 }
 
-// Whether tiles can read columns where they lie, and nothing else would use the copy: no other iteration of a
-// loop around, and no other call.
+// Whether tiles can read columns where they lie, and nothing else would use the copy: no other
+// iteration of a loop around, and no other call.
 bool Packing::FitsPanels(const Packed& packed) const {
   if (!options_.panels || !packed.in_columns || packed.sums.size() != 1) return false;
   if (nest_.is_ragged || nest_.jammed != nullptr || nest_.sums.size() != 1) return false;
   const Access access = AccessOf(program_, packed.operand);
   const Loop& sum = *nest_.sums[0];
   if (!FitsItsTensor(packed) || !IsAlong(program_, access, *nest_.column)) return false;
-  // A copy of the columns beside whole tiles, of which the number moves, would have no place in a plan of memory.
+  // A copy of the columns beside whole tiles, of which the number moves, would have no place in a
+  // plan of memory.
   const auto moves = [&](IndexId e) { return pool_.HasVar(e); };
   if (moves(sum.begin) || moves(sum.end) || moves(whole_)) return false;
   if (IsBound(program_, options_.bound, access.tensor)) return false;
@@ -163,10 +162,12 @@ bool Packing::FitsItsTensor(const Packed& packed) const {
 // Whether columns are read where they lie: copies of windows would hold each element often.
 bool Packing::IsInPlace(const Packed& packed) {
   const Access access = AccessOf(program_, packed.operand);
-  const auto slides = [&](const Loop* batch) { return SlidesAlong(program_, access, nest_.sums, *batch); };
+  const auto slides = [&](const Loop* batch) {
+    return SlidesAlong(program_, access, nest_.sums, *batch);
+  };
   const bool is_window = !FitsItsTensor(packed) || absl::c_any_of(nest_.batch, slides);
-  return packed.in_columns && !packed.operand.is_computed() &&
-         is_window && ReadsBeyond(packed) && IsAlong(program_, access, *nest_.column);
+  return packed.in_columns && !packed.operand.is_computed() && is_window && ReadsBeyond(packed) &&
+         IsAlong(program_, access, *nest_.column);
 }
 
 IndexId Packing::Vectors() {
@@ -181,15 +182,17 @@ IndexId Packing::Guarded(absl::optional<IndexId> flag, IndexId count) {
 // ---- Reading
 
 ValueId Packing::ValueAt(const Place& at, Columns columns, const Panel* panel) {
-  const ValueId value = RewriteValues(program_, nest_.step->value, [&](ValueId id) -> absl::optional<ValueId> {
-    const auto packed = FindPacked(id);
-    if (packed == packed_.end()) return absl::nullopt;
-    if (!packed->in_panels || columns == Columns::kInCopies) {
-      return program_.AddLoad({packed->tensor, PlaceIn(*packed, at)});
-    }
-    if (columns == Columns::kInOperands) return absl::nullopt;
-    return program_.AddLoad({panel->tensors[static_cast<size_t>(packed - packed_.begin())], PlaceInPanel(*panel, at)});
-  });
+  const ValueId value =
+      RewriteValues(program_, nest_.step->value, [&](ValueId id) -> absl::optional<ValueId> {
+        const auto packed = FindPacked(id);
+        if (packed == packed_.end()) return absl::nullopt;
+        if (!packed->in_panels || columns == Columns::kInCopies) {
+          return program_.AddLoad({packed->tensor, PlaceIn(*packed, at)});
+        }
+        if (columns == Columns::kInOperands) return absl::nullopt;
+        return program_.AddLoad({panel->tensors[static_cast<size_t>(packed - packed_.begin())],
+                                 PlaceInPanel(*panel, at)});
+      });
   return Moved(value, at.row, at.vector, at.lane, at.sums);
 }
 
@@ -244,12 +247,14 @@ Access Packing::OperandAt(const Contraction::Operand& operand, const Place& at) 
 }
 
 std::vector<Packing::Packed>::const_iterator Packing::FindPacked(ValueId read) const {
-  return absl::c_find_if(packed_, [&](const Packed& packed) { return packed.operand.read == read; });
+  return absl::c_find_if(packed_,
+                         [&](const Packed& packed) { return packed.operand.read == read; });
 }
 
 IndexList Packing::PlaceInPanel(const Panel& panel, const Place& at) {
   const bool is_wrong = NESTOR_MUTANT("panel_of_other_columns");
-  return {is_wrong ? pool_.Const(0) : pool_.Sub(at.vector, panel.first_vector), at.sums[0], at.lane};
+  return {is_wrong ? pool_.Const(0) : pool_.Sub(at.vector, panel.first_vector), at.sums[0],
+          at.lane};
 }
 
 IndexList Packing::PlaceIn(const Packed& packed, const Place& at) {
@@ -262,21 +267,25 @@ IndexList Packing::PlaceIn(const Packed& packed, const Place& at) {
 
 void Packing::Locate(VarReplacement& replace, IndexId row, IndexId vector, IndexId lane) {
   replace.Set(nest_.row->var, pool_.Add(nest_.row->begin, row));
-  if (nest_.jammed != nullptr) replace.Set(nest_.jammed->var, pool_.Add(nest_.jammed->begin, vector));
+  if (nest_.jammed != nullptr)
+    replace.Set(nest_.jammed->var, pool_.Add(nest_.jammed->begin, vector));
   replace.Set(nest_.column->var, ColumnAt(vector, lane));
 }
 
 IndexId Packing::ColumnAt(IndexId vector, IndexId lane) {
-  const IndexId before = nest_.jammed != nullptr ? pool_.Const(0) : pool_.Mul(pool_.Const(lanes_), vector);
+  const IndexId before =
+      nest_.jammed != nullptr ? pool_.Const(0) : pool_.Mul(pool_.Const(lanes_), vector);
   return pool_.Add(nest_.column->begin, pool_.Add(before, lane));
 }
 
 // `value` of the nest at a row, a column and steps of the sums, counted from the first.
-ValueId Packing::Moved(ValueId value, IndexId row, IndexId vector, IndexId lane, const Steps& steps) {
+ValueId Packing::Moved(ValueId value, IndexId row, IndexId vector, IndexId lane,
+                       const Steps& steps) {
   VarReplacement replace(program_);
   Locate(replace, row, vector, lane);
   for (size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i].value >= 0) replace.Set(nest_.sums[i]->var, pool_.Add(nest_.hulls[i].begin, steps[i]));
+    if (steps[i].value >= 0)
+      replace.Set(nest_.sums[i]->var, pool_.Add(nest_.hulls[i].begin, steps[i]));
   }
   return RewriteIndices(program_, value, [&](IndexId e) { return replace(e); });
 }
@@ -292,7 +301,8 @@ size_t Packing::BatchLoops() const {
 Scope Packing::CopiesBehind(size_t depth, absl::optional<IndexId> flag) {
   Scope scope;
   for (const Packed& packed : packed_) {
-    const bool is_empty = pool_.IsConst(program_[packed.tensor].shape[0], 0);  // whole tiles have all columns
+    // Whole tiles have all columns.
+    const bool is_empty = pool_.IsConst(program_[packed.tensor].shape[0], 0);
     if (packed.operand.batch_loops != static_cast<int>(depth) || is_empty) continue;
     scope.push_back(DeclarationOf(packed.tensor));
     Append(scope, packed.in_columns ? CopyColumns(packed, flag) : CopyRows(packed, flag));
@@ -301,14 +311,16 @@ Scope Packing::CopiesBehind(size_t depth, absl::optional<IndexId> flag) {
 }
 
 // The sums of the operand from number `begin` to `end`.
-Scope Packing::OverHulls(const Packed& packed, OverSteps body, Steps steps, size_t begin, size_t end) {
+Scope Packing::OverHulls(const Packed& packed, OverSteps body, Steps steps, size_t begin,
+                         size_t end) {
   if (begin == end) return body(steps);
   const size_t sum = packed.sums[begin];
-  return make_.Counted(program_.vars[nest_.sums[sum]->var], LengthOfHull(sum), kPlain, [&](IndexId k) {
-    Steps with = steps;
-    with[sum] = k;
-    return OverHulls(packed, body, std::move(with), begin + 1, end);
-  });
+  return make_.Counted(program_.vars[nest_.sums[sum]->var], LengthOfHull(sum), kPlain,
+                       [&](IndexId k) {
+                         Steps with = steps;
+                         with[sum] = k;
+                         return OverHulls(packed, body, std::move(with), begin + 1, end);
+                       });
 }
 
 // Where rows lie across what is summed, they are walked next to the last sum, for transpose_tiles
@@ -345,10 +357,12 @@ Scope Packing::CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begi
   return make_.Counted("i", Guarded(flag, blocks), kPlain, [&](IndexId block) {
     const IndexId first = pool_.Add(begin, pool_.Mul(size, block));
     const IndexId count = pool_.Min(size, pool_.Sub(pool_.Add(begin, rows), first));
-    Hull common = CommonBounds(program_, nest_, first, pool_.Sub(pool_.Add(first, count), pool_.Const(1)));
+    Hull common =
+        CommonBounds(program_, nest_, first, pool_.Sub(pool_.Add(first, count), pool_.Const(1)));
     if (kRows[level] > 1) common.begin = RoundedUp(common.begin);
     Scope scope;
-    for (const Hull& part : PartsBeside(copied, common)) Append(scope, CopyRectangle(packed, first, count, part));
+    for (const Hull& part : PartsBeside(copied, common))
+      Append(scope, CopyRectangle(packed, first, count, part));
     Append(scope, CopyRaggedBlocks(packed, level + 1, first, count, common, absl::nullopt));
     return scope;
   });
@@ -367,14 +381,16 @@ std::vector<Hull> Packing::PartsBeside(const absl::optional<Hull>& taken, const 
   return RaggedParts(program_, nest_, *taken, bounds);
 }
 
-Scope Packing::CopyRectangle(const Packed& packed, IndexId first, IndexId count, const Hull& steps) {
+Scope Packing::CopyRectangle(const Packed& packed, IndexId first, IndexId count,
+                             const Hull& steps) {
   return make_.Counted("r", count, kPlain, [&](IndexId r) {
     const IndexId row = pool_.Add(first, r);
     const IndexId from = nest_.hulls[0].begin;
-    return make_.Between("k", pool_.Sub(steps.begin, from), pool_.Sub(steps.end, from), kPlain, [&](IndexId k) {
-      return Assignment(packed.tensor, PlaceIn(packed, {row, {}, {}, {k}}),
-                        Moved(packed.operand.read, row, pool_.Const(0), pool_.Const(0), {k}));
-    });
+    return make_.Between(
+        "k", pool_.Sub(steps.begin, from), pool_.Sub(steps.end, from), kPlain, [&](IndexId k) {
+          return Assignment(packed.tensor, PlaceIn(packed, {row, {}, {}, {k}}),
+                            Moved(packed.operand.read, row, pool_.Const(0), pool_.Const(0), {k}));
+        });
   });
 }
 
@@ -383,15 +399,18 @@ Scope Packing::CopyColumns(const Packed& packed, absl::optional<IndexId> flag) {
   // Of a temporary only what was stored: where a loop around moves their number, it may be
   // fewer columns than there is room for.
   const TensorId from = AccessOf(program_, packed.operand).tensor;
-  const bool is_partial = program_[from].storage == Storage::kTemp && pool_.HasVar(nest_.column->end);
+  const bool is_partial =
+      program_[from].storage == Storage::kTemp && pool_.HasVar(nest_.column->end);
   const IndexId columns = is_partial ? ranges_.LengthOf(*nest_.column) : columns_;
-  const IndexId whole = !is_partial && ReadsBeyond(packed) ? Vectors() : pool_.Div(columns, pool_.Const(lanes_));
+  const IndexId whole =
+      !is_partial && ReadsBeyond(packed) ? Vectors() : pool_.Div(columns, pool_.Const(lanes_));
   const bool along = !LieAcross(AccessOf(program_, packed.operand));
   using ValueOf = absl::FunctionRef<ValueId(IndexId vector, IndexId lane, const Steps& steps)>;
   const auto fill = [&](IndexId vector, IndexId count, ValueOf value) {
     const auto copy = [&](const Steps& steps) {
       return make_.Counted("l", count, along ? kVector : kPlain, [&](IndexId lane) {
-        return Assignment(packed.tensor, PlaceIn(packed, {{}, vector, lane, steps}), value(vector, lane, steps));
+        return Assignment(packed.tensor, PlaceIn(packed, {{}, vector, lane, steps}),
+                          value(vector, lane, steps));
       });
     };
     return OverHulls(packed, copy, Steps(nest_.sums.size()), 0, packed.sums.size());
@@ -454,7 +473,9 @@ bool Packing::ReadsBeyond(const Access& access) {
     const IndexId e = access.place[axis];
     if (!HoldsVar(pool_, e, nest_.column->var)) continue;
     const IndexId end = at_end(e);
-    if (!walks_forward(e) || pool_.HasVar(end) || !ranges_.Less(end, program_[access.tensor].shape[axis])) return false;
+    if (!walks_forward(e) || pool_.HasVar(end) ||
+        !ranges_.Less(end, program_[access.tensor].shape[axis]))
+      return false;
   }
   return true;
 }

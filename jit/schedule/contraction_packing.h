@@ -25,7 +25,8 @@ class Packing {
     bool panels;
   };
   // REQUIRES: the arguments outlive this; `ranges` is at the place of the nest.
-  Packing(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes, const Options& options);
+  Packing(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes,
+          const Options& options);
 
   // Whether what would be packed may be read for all steps of the sums' hulls, though some of
   // them are not summed, or there is no row at all.
@@ -58,23 +59,25 @@ class Packing {
     IndexId row, vector, lane;
     std::vector<IndexId> sums;
   };
-  // Where columns that lie well are read: the columns of whole tiles in their operand, or in a panel; the others
-  // in a copy. All else is read where Decide says.
+  // Where columns that lie well are read: the columns of whole tiles in their operand, or in a
+  // panel; the others in a copy. All else is read where Decide says.
   enum class Columns { kInCopies, kInOperands, kInPanel };
-  // A copy of a block of columns, which the topmost tiles make as they sum: it needs no time of its own, and
-  // stays in the caches until the tiles below have read it.
+  // A copy of a block of columns, which the topmost tiles make as they sum: it needs no time of its
+  // own, and stays in the caches until the tiles below have read it.
   struct Panel {
     std::vector<TensorId> tensors;  // by operand
-    IndexId first_vector;                 // of the block
+    IndexId first_vector;           // of the block
   };
   // Whether there are columns for panels.
-  bool UsesPanels() const { return absl::c_any_of(packed_, [](const Packed& packed) { return packed.in_panels; }); }
+  bool UsesPanels() const {
+    return absl::c_any_of(packed_, [](const Packed& packed) { return packed.in_panels; });
+  }
   // Declares it, in `scope`, for as many vectors.
   Panel PanelOf(int64_t vectors, IndexId first_vector, Scope& scope);
   // Copies columns to the panel.
   Scope ToPanel(const Panel& panel, const Place& at);
-  // The elements that are copied to a panel from there; those that are read, in copies or where they lie, for columns
-  // that have no panel, and for an operand.
+  // The elements that are copied to a panel from there; those that are read, in copies or where
+  // they lie, for columns that have no panel, and for an operand.
   std::vector<Access> ReadForPanel(const Place& at);
   std::vector<Access> ReadOfColumns(const Place& at);
   Access ReadOf(const Contraction::Operand& operand, const Place& at);
@@ -115,7 +118,7 @@ class Packing {
   Scope CopyRows(const Packed& packed, absl::optional<IndexId> flag);
   Scope CopyRaggedRows(const Packed& packed, absl::optional<IndexId> flag);
   Scope CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begin, IndexId rows,
-                               absl::optional<Hull> copied, absl::optional<IndexId> flag);
+                         absl::optional<Hull> copied, absl::optional<IndexId> flag);
   IndexId RoundedUp(IndexId step);
   std::vector<Hull> PartsBeside(const absl::optional<Hull>& taken, const Hull& bounds);
   Scope CopyRectangle(const Packed& packed, IndexId first, IndexId count, const Hull& steps);
@@ -135,8 +138,8 @@ class Packing {
   const Contraction& nest_;
   const int64_t lanes_;
   const Options options_;
-  IndexId rows_, columns_;   // how many; of columns, those of the hull
-  IndexId whole_;            // vectors of columns in whole tiles
+  IndexId rows_, columns_;  // how many; of columns, those of the hull
+  IndexId whole_;           // vectors of columns in whole tiles
   std::vector<Packed> packed_;
 };
 

@@ -12,14 +12,16 @@ namespace nestor::loop {
 namespace {
 
 // "ROW COLUMN" of y[o, c, s] = sum[h](g[o, h] * x[c, h + s]) for so many places each.
-std::string TileOf(const char* o, const char* c, const char* s, const char* value = "g[o, h] * x[c, h + s]") {
+std::string TileOf(const char* o, const char* c, const char* s,
+                   const char* value = "g[o, h] * x[c, h + s]") {
   const std::string text = absl::StrCat(
       "program p(g: f32[O, H], x: f32[C, X], v: f32[H, O], u: f32[X, C], shape_o: shape f32[O], z: shape f32[S]) -> "
-      "(y: f32[", o, ", ", c, ", ", s,
-      "]) { for o in [0, ", o, ") { for c in [0, ", c, ") { for s in [0, ", s,
+      "(y: f32[",
+      o, ", ", c, ", ", s, "]) { for o in [0, ", o, ") { for c in [0, ", c, ") { for s in [0, ", s,
       ") { acc a: f32 = sum for h in [0, H) { a += ", value, " } y[o, c, s] = a } } } }");
   Program program = ParseVerified(text);
-  const absl::optional<Contraction> found = ContractionOf(program, *program.blocks[0].body[0].As<Loop>());
+  const absl::optional<Contraction> found =
+      ContractionOf(program, *program.blocks[0].body[0].As<Loop>());
   if (!found) return "none";
   return absl::StrCat(program.vars[found->row->var], " ", program.vars[found->column->var]);
 }
@@ -41,22 +43,23 @@ TEST(ContractionOf, TakesColumnsThatFillVectors) {
   EXPECT_EQ(TileOf("O", "2", "3", "g[o, h] * x[c, s]"), "o s");
 }
 
-// Windows over columns that lie side by side: a tile with those has the results of all their places, which are stored
-// line by line.
+// Windows over columns that lie side by side: a tile with those has the results of all their
+// places, which are stored line by line.
 TEST(ContractionOf, TakesColumnsWhoseResultsLieTogether) {
   EXPECT_EQ(TileOf("O", "C", "3", "v[h, o] * u[h + s, c]"), "o c");
   EXPECT_EQ(TileOf("O", "C", "3", "v[h, o] * x[c, h + s]"), "c o") << "not side by side";
 }
 
-// Windows of an image, whose results lie one after the other: of its rows and columns, both short, tiles take those along
-// which elements lie.
+// Windows of an image, whose results lie one after the other: of its rows and columns, both short,
+// tiles take those along which elements lie.
 TEST(ContractionOf, TakesRowsAlongWhichWindowsSlideInPlace) {
   Program program = ParseVerified(
       "program p(w: f32[O, C, 3, 3], x: f32[C, 15, 15]) -> (y: f32[O, 49]) { "
       "for o in [0, O) { for i in [0, 7) { for j in [0, 7) { acc a: f32 = sum "
       "for c in [0, C) { for r in [0, 3) { for s in [0, 3) { a += w[o, c, r, s] * x[c, 2*i + r, 2*j + s] } } } "
       "y[o, 7*i + j] = a } } } }");
-  const absl::optional<Contraction> found = ContractionOf(program, *program.blocks[0].body[0].As<Loop>());
+  const absl::optional<Contraction> found =
+      ContractionOf(program, *program.blocks[0].body[0].As<Loop>());
   ASSERT_TRUE(found);
   EXPECT_EQ(program.vars[found->row->var], "j");
   EXPECT_EQ(program.vars[found->column->var], "o");

@@ -25,8 +25,8 @@ namespace {
 // Most rows, and steps of the sum, of a product that is less than a tile.
 constexpr int64_t kTinyRows = 8, kTinySteps = 16;
 
-// Whether the product is known to be less than a tile: a copy of its columns would be read once. Where they do not lie
-// side by side, it has no lanes then, and must be small for that.
+// Whether the product is known to be less than a tile: a copy of its columns would be read once.
+// Where they do not lie side by side, it has no lanes then, and must be small for that.
 bool IsTiny(Program& program, const Contraction& nest, jit::Isa isa) {
   const int64_t lanes = jit::LanesOf(program[nest.accumulator].type, isa);
   const auto at_most = [&](const Loop& loop, int64_t most) {
@@ -36,31 +36,40 @@ bool IsTiny(Program& program, const Contraction& nest, jit::Isa isa) {
   const bool lie_along = absl::c_all_of(nest.columns, [&](const Contraction::Operand& operand) {
     return IsAlong(program, AccessOf(program, operand), *nest.column);
   });
-  return at_most(*nest.row, kTinyRows) && at_most(*nest.column, lie_along ? lanes - 1 : lanes / 4) &&
+  return at_most(*nest.row, kTinyRows) &&
+         at_most(*nest.column, lie_along ? lanes - 1 : lanes / 4) &&
          absl::c_all_of(nest.sums, [&](const Loop* sum) { return at_most(*sum, kTinySteps); });
 }
 
 // Whether what is copied is computed of masked elements: most copies need no mask.
 bool HasComputedMasks(const Program& program, const Contraction& nest) {
-  const auto is_masked = [&](const Contraction::Operand& operand) { return ComputesOfMasked(program, operand.read); };
+  const auto is_masked = [&](const Contraction::Operand& operand) {
+    return ComputesOfMasked(program, operand.read);
+  };
   return absl::c_any_of(nest.rows, is_masked) || absl::c_any_of(nest.columns, is_masked);
 }
 
 // `sums_in_lanes`: nests of few columns alone.
-absl::StatusOr<bool> TileNests(Program& program, const ContractionTileOptions& options, bool sums_in_lanes) {
+absl::StatusOr<bool> TileNests(Program& program, const ContractionTileOptions& options,
+                               bool sums_in_lanes) {
   Ranges ranges(program);
   IndexPool& pool = program.pool;
   bool has_masks = false;
-  const auto tiling_of = [&](const Contraction& nest, const Loop& loop, IndexId runs, bool may_be_few) {
+  const auto tiling_of = [&](const Contraction& nest, const Loop& loop, IndexId runs,
+                             bool may_be_few) {
     return TiledNest(program, ranges, options, nest, loop, runs, may_be_few);
   };
   // `runs`: whether it does, 0 or 1.
-  const auto tiled_by_columns = [&](const Contraction& nest, const Loop& loop, IndexId runs) -> absl::optional<Scope> {
+  const auto tiled_by_columns = [&](const Contraction& nest, const Loop& loop,
+                                    IndexId runs) -> absl::optional<Scope> {
     const int64_t lanes = jit::LanesOf(program[nest.accumulator].type, options.isa);
-    const absl::optional<Contraction> other = TurnedAround(program, ranges, nest, lanes, options.bound);
-    const IndexId is_turned = other ? IsQuickerTurnedAround(program, ranges, nest, lanes) : pool.Const(0);
+    const absl::optional<Contraction> other =
+        TurnedAround(program, ranges, nest, lanes, options.bound);
+    const IndexId is_turned =
+        other ? IsQuickerTurnedAround(program, ranges, nest, lanes) : pool.Const(0);
     // More than twice as many rows as columns are not few.
-    absl::optional<Scope> turned = other ? tiling_of(*other, loop, OnlyIf(pool, runs, is_turned), false) : Scope();
+    absl::optional<Scope> turned =
+        other ? tiling_of(*other, loop, OnlyIf(pool, runs, is_turned), false) : Scope();
     if (!turned) return tiling_of(nest, loop, runs, true);
     absl::optional<Scope> scope =
         tiling_of(nest, loop, OnlyIf(pool, runs, pool.Sub(pool.Const(1), is_turned)), true);

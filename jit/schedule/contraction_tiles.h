@@ -17,8 +17,8 @@ constexpr int64_t kLeastRows = 4;
 
 struct ContractionTileOptions {
   jit::Isa isa = jit::Isa::kAvx2;
-  // Of the register tile: rows, and vectors of columns; fewer rows where there are no registers for so many. 0: as
-  // many as there are registers for.
+  // Of the register tile: rows, and vectors of columns; fewer rows where there are no registers for
+  // so many. 0: as many as there are registers for.
   int64_t rows = 0, vectors = 0;
   // Of a block: steps of all sums together (at least one of the outermost), tiles one below the
   // other, tiles beside each other. A block of columns stays in the second cache while the
@@ -26,15 +26,16 @@ struct ContractionTileOptions {
   int64_t sum_block = 384;
   int64_t row_block = 16;
   int64_t column_block = 3;
-  // Of so many elements of columns, more than caches hold, rows of several tiles read each where it lies, too, rather
-  // than from a panel.
+  // Of so many elements of columns, more than caches hold, rows of several tiles read each where it
+  // lies, too, rather than from a panel.
   int64_t many_elements = int64_t{1} << 21;
-  // Whether columns that only one block reads may be copied by its topmost tiles, rather than before the nest.
+  // Whether columns that only one block reads may be copied by its topmost tiles, rather than
+  // before the nest.
   bool panels = true;
   // Whether the loop over blocks of columns goes around the one over blocks of rows.
   bool columns_outside = false;
-  // By input: whether it is the same in many calls, so that what is computed of it alone is computed once.
-  // Empty: none is.
+  // By input: whether it is the same in many calls, so that what is computed of it alone is
+  // computed once. Empty: none is.
   std::vector<bool> bound;
 };
 
@@ -50,12 +51,12 @@ struct ContractionTileOptions {
 //   } }
 //   ...                                     # rows and columns that are left over: smaller tiles
 //
-// with loops over blocks of rows, columns and sums around. Columns that lie side by side and are read by nothing
-// else are packed by the first tile of a block of rows, as it sums. Any nest that ContractionOf finds
-// is taken, whatever it computes of its operands, and every sum keeps its order. Rows that
-// walk along memory are read where they are; others are packed as well. Where packing
-// would cost more than it brings, for few rows, the nest runs as it was; and so it does where it
-// is known to be less than a tile.
+// with loops over blocks of rows, columns and sums around. Columns that lie side by side and are
+// read by nothing else are packed by the first tile of a block of rows, as it sums. Any nest that
+// ContractionOf finds is taken, whatever it computes of its operands, and every sum keeps its
+// order. Rows that walk along memory are read where they are; others are packed as well. Where
+// packing would cost more than it brings, for few rows, the nest runs as it was; and so it does
+// where it is known to be less than a tile.
 //
 // The method is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix
 // Multiplication" (2008), with one operand in place.
@@ -64,8 +65,8 @@ struct ContractionTileOptions {
 // nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOptions& options);
 
-// The same of nests with few columns alone: at sizes where their sums are long, these run in lanes (dot_tiles.h).
-// *Reorders rounding*.
+// The same of nests with few columns alone: at sizes where their sums are long, these run in lanes
+// (dot_tiles.h). *Reorders rounding*.
 absl::StatusOr<bool> TileFewColumns(Program& program, const ContractionTileOptions& options);
 
 }  // namespace nestor::loop

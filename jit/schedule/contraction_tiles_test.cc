@@ -14,8 +14,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/substitute.h"
 #include "absl/strings/strip.h"
+#include "absl/strings/substitute.h"
 #include "absl/types/optional.h"
 #include "absl/types/variant.h"
 #include "fusion/pass_testing.h"
@@ -36,8 +36,9 @@ constexpr Frame kFrame = {
 
 constexpr char kEnd[] = " for o in [0, M) { for q in [0, N) { c[o, q] = 0.0 } }";
 std::string Product(absl::string_view value) {
-  return absl::StrCat("block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += ", value,
-                      " } c[i, j] = s } } }");
+  return absl::StrCat(
+      "block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += ", value,
+      " } c[i, j] = s } } }");
 }
 
 // One row and one vector in a tile, and whole sums.
@@ -154,13 +155,15 @@ std::vector<std::string> PrefetchesOf(const Program& program) {
     for (const Prefetch& prefetch : loop->prefetches) {
       const bool second = prefetch.cache == Prefetch::Cache::kSecond;
       const std::string element = ToText(program, prefetch.access);
-      prefetches.push_back(absl::StrCat(program.vars[loop->var], second ? ": (2) " : ": ", element));
+      prefetches.push_back(
+          absl::StrCat(program.vars[loop->var], second ? ": (2) " : ": ", element));
     }
   });
   return prefetches;
 }
 
-// While tiles read a panel, they fetch the columns of the next block of the sum, or after the last one of the columns.
+// While tiles read a panel, they fetch the columns of the next block of the sum, or after the last
+// one of the columns.
 TEST(ContractionTiles, PanelsAreFetchedAhead) {
   Program program = ParseVerified(
       "program p(a: f32[64, 64], b: f32[64, 64]) -> (c: f32[64, 64]) { for i in [0, 64) { for j in [0, 64) { "
@@ -171,21 +174,25 @@ TEST(ContractionTiles, PanelsAreFetchedAhead) {
   ASSERT_EQ(TileContractions(program, options).value(), true);
   EXPECT_TRUE(Verify(program).ok()) << Verify(program);
   EXPECT_THAT(PrefetchesOf(program),
-              ::testing::ElementsAre("k_2: (2) a[32*p + 32*p_2 + 8*p_3 + r_4 + 8, -224*s - 128*r_4 + 8*k_2]",
-                                     "k_3: (2) b[k_3 + 64*min(-s + 1, 1) - 32, 32*q + 32*q_2 + "
-                                     "16*((p_3 + 1)%2) - 32*min(-s + 1, 1) + 32]",
-                                     "k_3: (2) a[32*p + 32*p_2 + 8*p_3 + r_6 + 8, -224*s - 128*r_6 + 8*k_3]",
-                                     "k_4: (2) a[32*p + 32*p_2 + 8*p_3 + r_8 + 8, -224*s - 128*r_8 + 8*k_4]"));
-  // By the two tiles below the topmost one of a block of rows; in the second such block, which has the panel, after the
-  // last block of the sum alone.
-  EXPECT_THAT(ToText(program),
-              ::testing::HasSubstr("for z_4 in [0, min(-min(min(-s + 1, 1), min(4*p_2, 1)) + 1, min(p_3, 1) - min(p_3/3, 1))) "
-                                   "{\n                for r_6 in [0, 8) {\n                  "
-                                   "for k_3 in [32*s + 16*r_6, min(32*s + 16*r_6 + 16, min(32*s + 32, 64))) prefetch"));
+              ::testing::ElementsAre(
+                  "k_2: (2) a[32*p + 32*p_2 + 8*p_3 + r_4 + 8, -224*s - 128*r_4 + 8*k_2]",
+                  "k_3: (2) b[k_3 + 64*min(-s + 1, 1) - 32, 32*q + 32*q_2 + "
+                  "16*((p_3 + 1)%2) - 32*min(-s + 1, 1) + 32]",
+                  "k_3: (2) a[32*p + 32*p_2 + 8*p_3 + r_6 + 8, -224*s - 128*r_6 + 8*k_3]",
+                  "k_4: (2) a[32*p + 32*p_2 + 8*p_3 + r_8 + 8, -224*s - 128*r_8 + 8*k_4]"));
+  // By the two tiles below the topmost one of a block of rows; in the second such block, which has
+  // the panel, after the last block of the sum alone.
+  EXPECT_THAT(
+      ToText(program),
+      ::testing::HasSubstr(
+          "for z_4 in [0, min(-min(min(-s + 1, 1), min(4*p_2, 1)) + 1, min(p_3, 1) - min(p_3/3, 1))) "
+          "{\n                for r_6 in [0, 8) {\n                  "
+          "for k_3 in [32*s + 16*r_6, min(32*s + 16*r_6 + 16, min(32*s + 32, 64))) prefetch"));
 }
 
-// Tiles fetch the rows of the tile below, each in one of as many pieces of the sum; an element of eight is on its way to
-// the end of the row then. Copies of columns are fetched for the next block of the sum.
+// Tiles fetch the rows of the tile below, each in one of as many pieces of the sum; an element of
+// eight is on its way to the end of the row then. Copies of columns are fetched for the next
+// block of the sum.
 TEST(ContractionTiles, RowsAndCopiesAreFetchedAhead) {
   Program program = ParseVerified(
       "program p(a: f32[64, 512], b: f32[64, 512]) -> (c: f32[64, 64]) { for i in [0, 64) { for j in [0, 64) { "
@@ -194,9 +201,10 @@ TEST(ContractionTiles, RowsAndCopiesAreFetchedAhead) {
   options.sum_block = 256;
   ASSERT_EQ(TileContractions(program, options).value(), true);
   EXPECT_TRUE(Verify(program).ok()) << Verify(program);
-  EXPECT_THAT(PrefetchesOf(program),
-              ::testing::ElementsAre("k_3: (2) columns[2*q + 2*q_2 + p_2%2, k_3 + 256, 0]",
-                                     "k_3: (2) a[8*p + 8*p_2 + r_4 + 8, -1792*s - 256*r_4 + 8*k_3]"));
+  EXPECT_THAT(
+      PrefetchesOf(program),
+      ::testing::ElementsAre("k_3: (2) columns[2*q + 2*q_2 + p_2%2, k_3 + 256, 0]",
+                             "k_3: (2) a[8*p + 8*p_2 + r_4 + 8, -1792*s - 256*r_4 + 8*k_3]"));
   EXPECT_THAT(ToText(program), ::testing::HasSubstr("for r_4 in [0, 8) {\n                "
                                                     "for k_3 in [256*s + 32*r_4, "));
 }
@@ -205,8 +213,9 @@ TEST(ContractionTiles, RowsAndCopiesAreFetchedAhead) {
 TEST(ContractionTiles, BlocksOfColumnsAreSharedOut) {
   const auto blocks_of_rows = [](absl::string_view columns) {
     Program program = ParseVerified(absl::StrCat(
-        "program p(a: f32[64, K], b: f32[", columns, ", K]) -> (c: f32[64, ", columns, "]) { for i in [0, 64) { for j in [0, ",
-        columns, ") { acc e: f32 = sum for k in [0, K) { e += a[i, k] * b[j, k] } c[i, j] = e } } }"));
+        "program p(a: f32[64, K], b: f32[", columns, ", K]) -> (c: f32[64, ", columns,
+        "]) { for i in [0, 64) { for j in [0, ", columns,
+        ") { acc e: f32 = sum for k in [0, K) { e += a[i, k] * b[j, k] } c[i, j] = e } } }"));
     ContractionTileOptions options = FetchingTile();
     options.row_block = 16;
     EXPECT_TRUE(TileContractions(program, options).value());
@@ -216,14 +225,17 @@ TEST(ContractionTiles, BlocksOfColumnsAreSharedOut) {
   EXPECT_EQ(blocks_of_rows("32"), 2);
 }
 
-// Of the points of an image, whose number is a product, some tiles have one row less, so that none keeps a part of its
-// rows; and all are shared out in as many blocks of columns as there are tiles beside each other, up to 16.
+// Of the points of an image, whose number is a product, some tiles have one row less, so that none
+// keeps a part of its rows; and all are shared out in as many blocks of columns as there are tiles
+// beside each other, up to 16.
 TEST(ContractionTiles, PointsOfATemporaryAreSharedOut) {
   const auto text_of = [](absl::string_view points, absl::string_view read) {
-    Program program = ParseVerified(absl::StrCat(
-        "program p(x: f32[", points, ", K], w: f32[K, 640]) -> (y: f32[", points, ", 640]) { temp t: f32[", points, ", K] for a in [0, ",
-        points, ") { for d in [0, K) { t[a, d] = x[a, d] } } for i in [0, ", points, ") { for j in [0, 640) { acc s: f32 = sum for k in [0, K) { s += ",
-        read, "[i, k] * w[k, j] } y[i, j] = s } } }"));
+    Program program = ParseVerified(
+        absl::StrCat("program p(x: f32[", points, ", K], w: f32[K, 640]) -> (y: f32[", points,
+                     ", 640]) { temp t: f32[", points, ", K] for a in [0, ", points,
+                     ") { for d in [0, K) { t[a, d] = x[a, d] } } for i in [0, ", points,
+                     ") { for j in [0, 640) { acc s: f32 = sum for k in [0, K) { s += ", read,
+                     "[i, k] * w[k, j] } y[i, j] = s } } }"));
     ContractionTileOptions options = FetchingTile();
     options.panels = false;
     EXPECT_TRUE(TileContractions(program, options).value());
@@ -239,7 +251,8 @@ TEST(ContractionTiles, PointsOfATemporaryAreSharedOut) {
   EXPECT_THAT(text_of("H*W", "t"), HasSubstr("16/max((H*W + 7)/8"));
 }
 
-// Columns that windows go over are read where they lie: of the next block of the sum, a vector at each step.
+// Columns that windows go over are read where they lie: of the next block of the sum, a
+// vector at each step.
 TEST(ContractionTiles, ColumnsInPlaceAreFetchedAhead) {
   Program program = ParseVerified(
       "program p(g: f32[64, 4, 32], x: f32[4, 66, 48]) -> (y: f32[3, 64, 32]) { for q in [0, 3) { for o in [0, 64) {"
@@ -249,11 +262,13 @@ TEST(ContractionTiles, ColumnsInPlaceAreFetchedAhead) {
   options.sum_block = 32;
   ASSERT_EQ(TileContractions(program, options).value(), true);
   EXPECT_TRUE(Verify(program).ok()) << Verify(program);
-  EXPECT_THAT(PrefetchesOf(program), ::testing::ElementsAre("i_2: (2) x[m_2 + 1, q_4 + 2*i_2, 32*q_2 + 32*q_3 + "
-                                                              "16*((p_2 + q_4)%2)]"));
+  EXPECT_THAT(PrefetchesOf(program),
+              ::testing::ElementsAre("i_2: (2) x[m_2 + 1, q_4 + 2*i_2, 32*q_2 + 32*q_3 + "
+                                     "16*((p_2 + q_4)%2)]"));
 }
 
-// A tile that has all rows reads columns where they lie, four steps at a time for all tiles of a block; sums wait.
+// A tile that has all rows reads columns where they lie, four steps at a time for all tiles of a
+// block; sums wait.
 TEST(ContractionTiles, FewRowsInTextOut) {
   Program program = ParseVerified(
       "program p(a: f32[2, 8], b: f32[8, 16]) -> (c: f32[2, 16]) { for i in [0, 2) { for j in [0, 16) { "
@@ -319,13 +334,14 @@ bool IsTiled(absl::string_view items) {
   return *changed;
 }
 
-// A short batch loop for which nothing is packed goes around the tiles of a block, whatever was around it before; one
-// that columns depend on, or a long one, stays.
+// A short batch loop for which nothing is packed goes around the tiles of a block, whatever was
+// around it before; one that columns depend on, or a long one, stays.
 TEST(ContractionTiles, PutsShortBatchesInsideOfBlocks) {
   const auto outermost = [](absl::string_view batches, absl::string_view columns) {
     Program program = ParseVerified(absl::StrCat(
-        "program p(a: f32[", batches, ", 17, 800], b: f32[", batches, ", 800, 20]) -> (c: f32[", batches, ", 17, 20]) { ",
-        "for g in [0, ", batches, ") { for i in [0, 17) { for j in [0, 20) { acc e: f32 = sum for k in [0, 800) { ",
+        "program p(a: f32[", batches, ", 17, 800], b: f32[", batches, ", 800, 20]) -> (c: f32[",
+        batches, ", 17, 20]) { ", "for g in [0, ", batches,
+        ") { for i in [0, 17) { for j in [0, 20) { acc e: f32 = sum for k in [0, 800) { ",
         "e += a[g, i, k] * b[", columns, ", k, j] } c[g, i, j] = e } } } }"));
     EXPECT_EQ(TileContractions(program, SmallestTile()).value(), true);
     std::set<std::string> names;  // of outermost loops, without what makes them unique
@@ -341,8 +357,8 @@ TEST(ContractionTiles, PutsShortBatchesInsideOfBlocks) {
   EXPECT_EQ(outermost("9", "0"), "g v");
 }
 
-// Of a gradient by windows of two: the sums of both places wait, since their results lie together, and apart from those of
-// the next column.
+// Of a gradient by windows of two: the sums of both places wait, since their results lie together,
+// and apart from those of the next column.
 TEST(ContractionTiles, ResultsOfWindowsAreStoredTogether) {
   Program program = ParseVerified(
       "program p(g: f32[8, 64], x: f32[66, 32]) -> (y: f32[8, 32, 2]) { for r in [0, 2) { for o in [0, 8) {"
@@ -379,41 +395,49 @@ TEST(ContractionTiles, TakesContractions) {
 
 // Rows of two loops: where the outer ones are few, the inner ones may not be.
 TEST(ContractionTiles, TakesWhatIsLeftOfFewRows) {
-  EXPECT_TRUE(IsTiled("block { temp t: f32[N, M, N] for h in [0, N) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
-                      "for k in [0, K) { s += d[h, k] * a[i, k] * b[k, j] } t[h, i, j] = s } } }" +
-                      std::string(kEnd) + " }"));
+  EXPECT_TRUE(IsTiled(
+      "block { temp t: f32[N, M, N] for h in [0, N) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
+      "for k in [0, K) { s += d[h, k] * a[i, k] * b[k, j] } t[h, i, j] = s } } }" +
+      std::string(kEnd) + " }"));
 }
 
 // A copy for few rows is made only where its rows are known to be few: of a number of rows
 // that may have no value (M may be 0) nothing is proven, of the copy's rows neither.
 TEST(ContractionTiles, EndsWhereNothingIsKnownOfRows) {
-  for (const char* rows : {"N / M", "max(N / M, 1)", "K % M", "N * (K / M)", "0 / 0", "max(0 / 0, 1)"}) {
-    EXPECT_TRUE(IsTiled(absl::StrCat("block {", kEnd, " for i in [0, ", rows, ") { for j in [0, N) { acc s: f32 = sum ",
-                                     "for k in [0, K) { s += a[i, k | 0.0] * b[k, j] } drop c[i, j] = s } } }")))
+  for (const char* rows :
+       {"N / M", "max(N / M, 1)", "K % M", "N * (K / M)", "0 / 0", "max(0 / 0, 1)"}) {
+    EXPECT_TRUE(IsTiled(absl::StrCat(
+        "block {", kEnd, " for i in [0, ", rows, ") { for j in [0, N) { acc s: f32 = sum ",
+        "for k in [0, K) { s += a[i, k | 0.0] * b[k, j] } drop c[i, j] = s } } }")))
         << rows;
   }
 }
 
 // Where what is packed lies in range for all that the sum may take.
 TEST(ContractionTiles, TakesSumsOfMovingBounds) {
-  EXPECT_TRUE(IsTiled("block { temp t: f32[K, M, N] for h in [0, K) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
-                      "for k in [max(3 - h, 0), min(K, h + 7)) { s += a[i, k] * b[k, j] } t[h, i, j] = s } } }" +
-                      std::string(kEnd) + " }"));
-  EXPECT_FALSE(IsTiled("block { temp t: f32[K, M, N] for h in [0, K) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
-                       "for k in [h, h + 7) { s += a[i, k | 0.0] * b[k, j | 0.0] } t[h, i, j] = s } } }" +
-                       std::string(kEnd) + " }"));
+  EXPECT_TRUE(IsTiled(
+      "block { temp t: f32[K, M, N] for h in [0, K) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
+      "for k in [max(3 - h, 0), min(K, h + 7)) { s += a[i, k] * b[k, j] } t[h, i, j] = s } } }" +
+      std::string(kEnd) + " }"));
+  EXPECT_FALSE(IsTiled(
+      "block { temp t: f32[K, M, N] for h in [0, K) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
+      "for k in [h, h + 7) { s += a[i, k | 0.0] * b[k, j | 0.0] } t[h, i, j] = s } } }" +
+      std::string(kEnd) + " }"));
 }
 
 // Bounds that rise or fall with the row.
 TEST(ContractionTiles, TakesTriangles) {
-  for (const char* bounds : {"[0, min(K, i + 1))", "[i, K)", "[max(i - 3, 0), min(K, i + 7))", "[0, K - i)", "[0, min(K, i / 2))"}) {
-    EXPECT_TRUE(IsTiled(absl::StrCat("block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in ", bounds,
-                                     " { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } } }")))
+  for (const char* bounds : {"[0, min(K, i + 1))", "[i, K)", "[max(i - 3, 0), min(K, i + 7))",
+                             "[0, K - i)", "[0, min(K, i / 2))"}) {
+    EXPECT_TRUE(IsTiled(
+        absl::StrCat("block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in ",
+                     bounds, " { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } } }")))
         << bounds;
   }
   // Of a strip's rows, whose number moves with the strip.
-  EXPECT_TRUE(IsTiled("for p in [0, (M + 23)/24) { for r in [0, min(M - 24*p, 24)) { for j in [0, N) { acc s: f32 = sum "
-                      "for k in [0, 24*p + r + 1) { s += a[24*p + r, k | 0.0] * b[k, j | 0.0] } c[24*p + r, j] = s } } }"));
+  EXPECT_TRUE(IsTiled(
+      "for p in [0, (M + 23)/24) { for r in [0, min(M - 24*p, 24)) { for j in [0, N) { acc s: f32 = sum "
+      "for k in [0, 24*p + r + 1) { s += a[24*p + r, k | 0.0] * b[k, j | 0.0] } c[24*p + r, j] = s } } }"));
 }
 
 // Whether columns of the nest are copied by tiles.
@@ -426,9 +450,11 @@ bool UsesPanels(absl::string_view items) {
 // Not what is read across, beside a mask, or in other iterations of a loop around as well.
 TEST(ContractionTiles, CopiesColumnsInTilesWhereNobodyElseReadsThem) {
   const auto in_loop = [](absl::string_view column) {
-    return absl::StrCat("block { temp t: f32[3, M, N] temp u: f32[3, K, N] for h_2 in [0, 3) { for k_2 in [0, K) { for j_2 in [0, N) { "
-                        "u[h_2, k_2, j_2] = b[k_2, j_2] } } } for h in [0, 3) { for i in [0, M) { for j in [0, N) { "
-                        "acc s: f32 = sum for k in [0, K) { s += a[i, k] * ", column, " } t[h, i, j] = s } } }", kEnd, " }");
+    return absl::StrCat(
+        "block { temp t: f32[3, M, N] temp u: f32[3, K, N] for h_2 in [0, 3) { for k_2 in [0, K) { for j_2 in [0, N) { "
+        "u[h_2, k_2, j_2] = b[k_2, j_2] } } } for h in [0, 3) { for i in [0, M) { for j in [0, N) { "
+        "acc s: f32 = sum for k in [0, K) { s += a[i, k] * ",
+        column, " } t[h, i, j] = s } } }", kEnd, " }");
   };
   EXPECT_TRUE(UsesPanels(Product("a[i, k] * b[k, j]")));
   EXPECT_TRUE(UsesPanels(in_loop("u[h, k, j]")));
@@ -441,9 +467,10 @@ TEST(ContractionTiles, CopiesColumnsInTilesWhereNobodyElseReadsThem) {
 TEST(ContractionTiles, WholeTilesMayHaveAllColumns) {
   for (const jit::Isa isa : {jit::Isa::kAvx2, jit::Isa::kAvx512}) {
     for (const int columns : {8, 16, 24, 32, 48, 64, 96}) {
-      Program program = ParseVerified(
-          absl::StrCat("program p(a: f32[M, K], b: f32[K, ", columns, "]) -> (c: f32[M, ", columns, "]) { for i in [0, M) { for j in [0, ",
-                       columns, ") { acc e: f32 = sum for k in [0, K) { e += a[i, k] * b[k, j] } c[i, j] = e } } }"));
+      Program program = ParseVerified(absl::StrCat(
+          "program p(a: f32[M, K], b: f32[K, ", columns, "]) -> (c: f32[M, ", columns,
+          "]) { for i in [0, M) { for j in [0, ", columns,
+          ") { acc e: f32 = sum for k in [0, K) { e += a[i, k] * b[k, j] } c[i, j] = e } } }"));
       ContractionTileOptions options;
       options.isa = isa;
       ASSERT_EQ(TileContractions(program, options).value(), true) << columns;
@@ -463,7 +490,9 @@ std::string CopiedColumns(absl::string_view text, std::vector<bool> bound = {}) 
   std::set<std::string> copied;
   VisitItems(program, [&](const Item& item) {
     const auto* statement = item.As<Statement>();
-    if (statement == nullptr || !absl::StartsWith(program[statement->target.tensor].name, "columns")) return;
+    if (statement == nullptr ||
+        !absl::StartsWith(program[statement->target.tensor].name, "columns"))
+      return;
     const auto* load = absl::get_if<LoadValue>(&program[statement->value].node);
     if (load != nullptr) copied.insert(program[load->access.tensor].name);
   });
@@ -471,11 +500,13 @@ std::string CopiedColumns(absl::string_view text, std::vector<bool> bound = {}) 
 }
 
 // Of a[i, k] * d[j, k], at these sizes.
-std::string Columns(absl::string_view rows, absl::string_view columns, absl::string_view steps, std::vector<bool> bound = {}) {
-  const std::string text = absl::StrCat(
-      "program p(a: f32[", rows, ", ", steps, "], d: f32[", columns, ", ", steps, "]) -> (c: f32[", rows, ", ", columns,
-      "]) { for i in [0, ", rows, ") { for j in [0, ", columns, ") { acc e: f32 = sum for k in [0, ", steps,
-      ") { e += a[i, k] * d[j, k] } c[i, j] = e } } }");
+std::string Columns(absl::string_view rows, absl::string_view columns, absl::string_view steps,
+                    std::vector<bool> bound = {}) {
+  const std::string text =
+      absl::StrCat("program p(a: f32[", rows, ", ", steps, "], d: f32[", columns, ", ", steps,
+                   "]) -> (c: f32[", rows, ", ", columns, "]) { for i in [0, ", rows,
+                   ") { for j in [0, ", columns, ") { acc e: f32 = sum for k in [0, ", steps,
+                   ") { e += a[i, k] * d[j, k] } c[i, j] = e } } }");
   return CopiedColumns(text, std::move(bound));
 }
 
@@ -491,10 +522,12 @@ TEST(ContractionTiles, SizesDecideWhatIsTurned) {
 
 // Rows of an image lie along the window and along the row: they are read in place.
 TEST(ContractionTiles, RowsOfImagesAreNotTurned) {
-  EXPECT_EQ(CopiedColumns("program p(a: f32[C, W + 2], d: f32[O, C, 3]) -> (c: f32[W, O]) { for i in [0, W) { "
-                          "for j in [0, O) { acc e: f32 = sum for k in [0, C) { for l in [0, 3) { "
-                          "e += a[k, i + l] * d[j, k, l] } } c[i, j] = e } } }"),
-            "d");
+  EXPECT_EQ(
+      CopiedColumns(
+          "program p(a: f32[C, W + 2], d: f32[O, C, 3]) -> (c: f32[W, O]) { for i in [0, W) { "
+          "for j in [0, O) { acc e: f32 = sum for k in [0, C) { for l in [0, 3) { "
+          "e += a[k, i + l] * d[j, k, l] } } c[i, j] = e } } }"),
+      "d");
 }
 
 TEST(ContractionTiles, FewColumnsAreTurnedWhereRowsLieAlongLanes) {
@@ -513,9 +546,10 @@ TEST(ContractionTiles, FewColumnsAreTurnedWhereRowsLieAlongLanes) {
     return absl::StrJoin(last_indices, " ");
   };
   const auto product = [](const char* rows, const char* columns) {
-    return absl::StrCat("program p(a: f32[9, ", rows, "], b: f32[9, ", columns, "]) -> (c: f32[", rows, ", ", columns,
-                        "]) { for i in [0, ", rows, ") { for j in [0, ", columns,
-                        ") { acc s: f32 = sum for k in [0, 9) { s += a[k, i] * b[k, j] } c[i, j] = s } } }");
+    return absl::StrCat(
+        "program p(a: f32[9, ", rows, "], b: f32[9, ", columns, "]) -> (c: f32[", rows, ", ",
+        columns, "]) { for i in [0, ", rows, ") { for j in [0, ", columns,
+        ") { acc s: f32 = sum for k in [0, 9) { s += a[k, i] * b[k, j] } c[i, j] = s } } }");
   };
   EXPECT_EQ(stores(product("32", "12")), "row");
   EXPECT_EQ(stores(product("32", "13")), "lane") << "few lanes are empty";
@@ -594,13 +628,14 @@ program p(a: f32[5, 35], b: f32[35, 4]) -> (c: f32[5, 4]) {
   ASSERT_EQ(TileFewColumns(program, options).value(), false);
 }
 
-// What is copied is read for all columns and steps, also where there are no rows; and a copy that is larger than its
-// tensor is to be small.
+// What is copied is read for all columns and steps, also where there are no rows; and a copy that
+// is larger than its tensor is to be small.
 TEST(ContractionTiles, FewColumnsAreInRangeAndSmall) {
   const auto taken = [](absl::string_view value) {
     Program program = ParseVerified(absl::StrCat(
         "program p(a: f32[M, K], b: f32[K], d: f32[4, K], e: f32[4]) -> (c: f32[M, 4]) { for i in [0, M) { for j in [0, 4) { "
-        "acc s: f32 = sum for k in [0, K) { s += ", value, " } c[i, j] = s } } }"));
+        "acc s: f32 = sum for k in [0, K) { s += ",
+        value, " } c[i, j] = s } } }"));
     ContractionTileOptions options;
     options.isa = jit::Isa::kAvx512;
     if (!TileFewColumns(program, options).value()) return std::string("left");
@@ -612,7 +647,8 @@ TEST(ContractionTiles, FewColumnsAreInRangeAndSmall) {
   EXPECT_EQ(taken("a[i, k] * b[k + j]"), "left") << "leaves its tensor";
 }
 
-// The indices of the loops around the first store to what waits for the next block of a sum, and its shape.
+// The indices of the loops around the first store to what waits for the next block of a sum,
+// and its shape.
 std::string AroundWaitingSums(absl::string_view text, const ContractionTileOptions& options) {
   Program program = ParseVerified(text);
   EXPECT_EQ(TileContractions(program, options).value(), true);
@@ -629,7 +665,8 @@ std::string AroundWaitingSums(absl::string_view text, const ContractionTileOptio
       const auto* statement = item.As<Statement>();
       if (statement == nullptr || !found.empty()) continue;
       const TensorInfo& target = program[statement->target.tensor];
-      if (absl::StartsWith(target.name, "partial")) found = absl::StrCat(absl::StrJoin(around, ""), " ", target.shape.size());
+      if (absl::StartsWith(target.name, "partial"))
+        found = absl::StrCat(absl::StrJoin(around, ""), " ", target.shape.size());
     }
   };
   for (const Block& block : program.blocks) look(block.body);
@@ -644,14 +681,16 @@ ContractionTileOptions SmallBlocks(int64_t row_block) {
   return options;
 }
 
-// Loops over a few rows of an image read the columns of a block of the sum (s) one after the other, unless too many
-// sums would wait.
+// Loops over a few rows of an image read the columns of a block of the sum (s) one after the other,
+// unless too many sums would wait.
 TEST(ContractionTiles, ShortLoopsShareColumnsOfABlock) {
   const auto around = [](absl::string_view begin, absl::string_view end, int64_t row_block) {
     return AroundWaitingSums(
-        absl::StrCat("program p(w: f32[N, K], x: f32[20, 400, K]) -> (y: f32[20, 400, N]) { for t in [0, 5) { for h in [", begin,
-                     ", ", end, ") { for i in [0, 400) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += w[j, k] * "
-                     "x[h, i, k] } drop y[h, i, j] = s } } } } }"),
+        absl::StrCat(
+            "program p(w: f32[N, K], x: f32[20, 400, K]) -> (y: f32[20, 400, N]) { for t in [0, 5) { for h in [",
+            begin, ", ", end,
+            ") { for i in [0, 400) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += w[j, k] * "
+            "x[h, i, k] } drop y[h, i, j] = s } } } } }"),
         SmallBlocks(row_block));
   };
   EXPECT_EQ(around("4*t", "4*t + 4", 16), "tpqshpqzrvl 4");
@@ -663,15 +702,17 @@ TEST(ContractionTiles, ShortLoopsShareColumnsOfABlock) {
 
 // Places of a window (w) read nearly the same columns in a tile.
 TEST(ContractionTiles, PlacesOfAWindowGoAroundATile) {
-  EXPECT_EQ(AroundWaitingSums("program p(g: f32[M, K], x: f32[K + 3, 64]) -> (y: f32[M, 32, 3]) { for w in [0, 3) { "
-                              "for i in [0, M) { for j in [0, 32) { acc s: f32 = sum for k in [0, K) { s += g[i, k] * x[k + w, j] } "
-                              "y[i, j, w] = s } } } }",
-                              SmallBlocks(16)),
-            "pqspqwzrvl 4");
+  EXPECT_EQ(
+      AroundWaitingSums(
+          "program p(g: f32[M, K], x: f32[K + 3, 64]) -> (y: f32[M, 32, 3]) { for w in [0, 3) { "
+          "for i in [0, M) { for j in [0, 32) { acc s: f32 = sum for k in [0, K) { s += g[i, k] * x[k + w, j] } "
+          "y[i, j, w] = s } } } }",
+          SmallBlocks(16)),
+      "pqspqwzrvl 4");
 }
 
-// Steps of a window are written out; the first row is not needed at the first of them in the first tile, nor the last row at
-// the last one in the last tile.
+// Steps of a window are written out; the first row is not needed at the first of them in the first
+// tile, nor the last row at the last one in the last tile.
 TEST(ContractionTiles, RowsThatAreNotNeededAreLeftOut) {
   const auto steps_of = [](absl::string_view length, int sums) {
     Program program = ParseVerified(absl::StrReplaceAll(
@@ -693,23 +734,28 @@ TEST(ContractionTiles, RowsThatAreNotNeededAreLeftOut) {
   };
   const auto step = [](absl::string_view row, absl::string_view column, int p, int number) {
     const std::string tile = absl::StrCat("tile[", row, ", v_", number, ", l_", number, "]");
-    return absl::StrCat(tile, " = ", tile, " + x[k_3, 4*p_3 + 4*p_4", column, "] * columns[q + q_2 + v_", number, ", k_3, ", p,
-                        ", l_", number, "]");
+    return absl::StrCat(tile, " = ", tile, " + x[k_3, 4*p_3 + 4*p_4", column,
+                        "] * columns[q + q_2 + v_", number, ", k_3, ", p, ", l_", number, "]");
   };
-  EXPECT_THAT(steps_of("8", 5), testing::ElementsAre(step("r_3", " + r_3", 0, 5), "for z_3 in [0, min(max(4*p_3 + 4*p_4, 0), 1)) {",
-                                                step("0", "", 0, 4), step("r_4", " + r_4 + 1", 1, 6), step("r_5", " + r_5 + 2", 2, 7),
-                                                "for z_4 in [0, min(max(-4*p_3 - 4*p_4 + 4, 0), 1)) {", step("3", " + 5", 2, 8)));
+  EXPECT_THAT(
+      steps_of("8", 5),
+      testing::ElementsAre(
+          step("r_3", " + r_3", 0, 5), "for z_3 in [0, min(max(4*p_3 + 4*p_4, 0), 1)) {",
+          step("0", "", 0, 4), step("r_4", " + r_4 + 1", 1, 6), step("r_5", " + r_5 + 2", 2, 7),
+          "for z_4 in [0, min(max(-4*p_3 - 4*p_4 + 4, 0), 1)) {", step("3", " + 5", 2, 8)));
   // Whole tiles of any number of rows.
-  EXPECT_THAT(steps_of("N", 5), testing::Contains("for z_4 in [0, min(max(-4*p_4 - 4*p_5 + N - 4, 0), 1)) {"));
+  EXPECT_THAT(steps_of("N", 5),
+              testing::Contains("for z_4 in [0, min(max(-4*p_4 - 4*p_5 + N - 4, 0), 1)) {"));
 }
 
 // A block has so many steps of all sums together.
 TEST(ContractionTiles, BlocksOfSeveralSums) {
   const auto text_of = [](absl::string_view inner) {
     Program program = ParseVerified(
-        absl::StrCat("program p(a: f32[M, 64, ", inner, "], b: f32[64, ", inner, ", N]) -> (c: f32[M, N]) { for i in [0, M) { "
-                     "for j in [0, N) { acc e: f32 = sum for k in [0, 64) { for l in [0, ", inner,
-                     ") { e += a[i, k, l] * b[k, l, j] } } c[i, j] = e } } }"));
+        absl::StrCat("program p(a: f32[M, 64, ", inner, "], b: f32[64, ", inner,
+                     ", N]) -> (c: f32[M, N]) { for i in [0, M) { "
+                     "for j in [0, N) { acc e: f32 = sum for k in [0, 64) { for l in [0, ",
+                     inner, ") { e += a[i, k, l] * b[k, l, j] } } c[i, j] = e } } }"));
     ContractionTileOptions options = SmallestTile();
     options.sum_block = 36;
     EXPECT_EQ(TileContractions(program, options).value(), true);
@@ -717,24 +763,29 @@ TEST(ContractionTiles, BlocksOfSeveralSums) {
   };
   EXPECT_THAT(text_of("9"), testing::HasSubstr("for s in [0, 16)"));
   EXPECT_THAT(text_of("40"), testing::HasSubstr("for s in [0, 64)"));
-  EXPECT_THAT(text_of("R"), testing::HasSubstr("for s in [0, max((max(36/max(R, 1), 1) + 63)/max(36/max(R, 1), 1), 1))"));
+  EXPECT_THAT(
+      text_of("R"),
+      testing::HasSubstr("for s in [0, max((max(36/max(R, 1), 1) + 63)/max(36/max(R, 1), 1), 1))"));
 }
 
 // Rows that one block would hold are in two, to be shared out, unless there is a batch of products.
 TEST(ContractionTiles, RowsAreInTwoBlocksAtLeast) {
   const auto blocks = [](bool is_batch, int rows) {
-    const std::string outside = is_batch ? "for g in [0, 9) { " : "", end = is_batch ? " }" : "", g = is_batch ? "g" : "0";
-    Program program = ParseVerified(absl::StrCat(
-        "program p(a: f32[9, ", rows, ", 800], b: f32[9, 800, 8]) -> (c: f32[9, ", rows, ", 8]) { ", outside, "for i in [0, ",
-        rows, ") { for j in [0, 8) { acc e: f32 = sum for k in [0, 800) { e += a[", g, ", i, k] * b[", g, ", k, j] } drop c[", g,
-        ", i, j] = e } }", end, " }"));
+    const std::string outside = is_batch ? "for g in [0, 9) { " : "", end = is_batch ? " }" : "",
+                      g = is_batch ? "g" : "0";
+    Program program = ParseVerified(
+        absl::StrCat("program p(a: f32[9, ", rows, ", 800], b: f32[9, 800, 8]) -> (c: f32[9, ",
+                     rows, ", 8]) { ", outside, "for i in [0, ", rows,
+                     ") { for j in [0, 8) { acc e: f32 = sum for k in [0, 800) { e += a[", g,
+                     ", i, k] * b[", g, ", k, j] } drop c[", g, ", i, j] = e } }", end, " }"));
     ContractionTileOptions options = SmallestTile();
     options.row_block = 4;
     EXPECT_EQ(TileContractions(program, options).value(), true);
     absl::optional<int64_t> count;
     VisitItems(program, [&](const Item& item) {
       const auto* loop = item.As<Loop>();
-      if (!count && loop != nullptr && program.vars[loop->var] == "p") count = program.pool.ConstValue(loop->end);
+      if (!count && loop != nullptr && program.vars[loop->var] == "p")
+        count = program.pool.ConstValue(loop->end);
     });
     return count.value_or(-1);
   };
@@ -757,7 +808,8 @@ TEST(ContractionTiles, NestsThatSizesChooseBetweenHaveIndicesOfTheirOwn) {
   EXPECT_TRUE(Verify(program).ok()) << Verify(program);
 }
 
-// A place that is not proven to be in range is tested at each step, which takes longer than the product.
+// A place that is not proven to be in range is tested at each step, which takes longer
+// than the product.
 TEST(ContractionTiles, PlacesOfAllTilesAreProven) {
   for (const jit::Isa isa : {jit::Isa::kAvx2, jit::Isa::kAvx512}) {
     for (const char* value : {"a[i, k] * b[k, j]", "a[i, k] * d[j, k]"}) {
@@ -766,13 +818,15 @@ TEST(ContractionTiles, PlacesOfAllTilesAreProven) {
       options.isa = isa;
       ASSERT_EQ(TileContractions(program, options).value(), true) << value;
       ASSERT_TRUE(MarkChecked(program).ok());
-      EXPECT_FALSE(absl::StrContains(ToText(program), "checked")) << Name(isa) << ", " << value << ":\n" << ToText(program);
+      EXPECT_FALSE(absl::StrContains(ToText(program), "checked"))
+          << Name(isa) << ", " << value << ":\n"
+          << ToText(program);
     }
   }
 }
 
-// Where tiles share out the rows of a temporary, and these are too few for that, the last ones read the columns of whole
-// tiles where they lie: beside panels no copy has them.
+// Where tiles share out the rows of a temporary, and these are too few for that, the last ones read
+// the columns of whole tiles where they lie: beside panels no copy has them.
 TEST(ContractionTiles, LastRowsOfATemporaryAreProven) {
   Program program = ParseVerified(
       "program p(g: f32[B, L, E], m: f32[S]) -> (c: f32[B, S, E]) { temp t: f32[S] block { for k in [0, S) { t[k] = "
@@ -793,7 +847,8 @@ TEST(ContractionTiles, FewRowsHaveWideTiles) {
   const auto text_of = [](absl::string_view rows) {
     Program program = ParseVerified(absl::Substitute(
         "program p(a: f32[$0, K], b: f32[K, N]) -> (c: f32[$0, N]) { for i in [0, $0) { for j in [0, N) { "
-        "acc s: f32 = sum for k in [0, K) { s += a[i, k] * exp(b[k, j]) } c[i, j] = s } } }", rows));
+        "acc s: f32 = sum for k in [0, K) { s += a[i, k] * exp(b[k, j]) } c[i, j] = s } } }",
+        rows));
     ContractionTileOptions options;
     options.isa = jit::Isa::kAvx512;
     EXPECT_TRUE(TileContractions(program, options).value());
@@ -805,14 +860,16 @@ TEST(ContractionTiles, FewRowsHaveWideTiles) {
   EXPECT_THAT(text_of("M"), testing::HasSubstr("f32[8, 3, 16] register"));
 }
 
-// Rows of a temporary that lie side by side are read there, but for those of one matrix, which go into a copy.
+// Rows of a temporary that lie side by side are read there, but for those of one matrix, which
+// go into a copy.
 TEST(ContractionTiles, RowsSideBySide) {
   const auto copies_rows = [](absl::string_view batch) {
     Program program = ParseVerified(absl::Substitute(
         "program p(x: f32[$0K, M], d: f32[K, N]) -> (c: f32[$0M, N]) { temp t: f32[$0K, M] $1for a in [0, K) { "
         "for b in [0, M) { t[$2a, b] = x[$2a, b] } } $3 $1for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { "
         "s += t[$2k, i] * d[k, j] } c[$2i, j] = s } } $3 }",
-        batch, batch.empty() ? "" : "for g in [0, G) { ", batch.empty() ? "" : "g, ", batch.empty() ? "" : "}"));
+        batch, batch.empty() ? "" : "for g in [0, G) { ", batch.empty() ? "" : "g, ",
+        batch.empty() ? "" : "}"));
     EXPECT_TRUE(TileContractions(program, SmallestTile()).value());
     return absl::StrContains(ToText(program), "temp rows: f32[");
   };
@@ -828,15 +885,16 @@ TEST(ContractionTiles, CopiesOfColumnsWhoseNumberMovesArePlanned) {
       "c[g, i, j] = e } } } }");
   ASSERT_EQ(TileContractions(program, {}).value(), true);
   for (const TensorInfo& tensor : program.tensors) {
-    for (IndexId extent : tensor.shape) EXPECT_FALSE(program.pool.HasVar(extent)) << tensor.name << "\n" << ToText(program);
+    for (IndexId extent : tensor.shape)
+      EXPECT_FALSE(program.pool.HasVar(extent)) << tensor.name << "\n" << ToText(program);
   }
 }
 
 TEST(ContractionTiles, LeavesWhatIsNone) {
   for (const char* value : {
-           "a[i, k]",                    // nothing that columns share
+           "a[i, k]",  // nothing that columns share
            "b[k, j]",
-           "x[i, j, k]",                 // all elements are read once
+           "x[i, j, k]",  // all elements are read once
            "x[i, j, k] * a[i, k]",
            "a[i, k] * b[ids[k], j | 0.0]",  // looked up
            "a[i, k] * b[k, j] * f32(index(j))",
@@ -849,9 +907,9 @@ TEST(ContractionTiles, LeavesWhatIsNone) {
 TEST(ContractionTiles, LeavesTinyProducts) {
   const auto is_tiled = [](int rows, int columns, int steps, absl::string_view read) {
     Program program = ParseVerified(absl::StrCat(
-        "program p(a: f32[B, 99, 99], b: f32[B, 99, 99]) -> (c: f32[B, 99, 99]) { for n in [0, B) { for i in [0, ", rows,
-        ") { for j in [0, ", columns, ") { acc e: f32 = sum for k in [0, ", steps, ") { e += a[n, i, k] * ", read,
-        " } drop c[n, i, j] = e } } } }"));
+        "program p(a: f32[B, 99, 99], b: f32[B, 99, 99]) -> (c: f32[B, 99, 99]) { for n in [0, B) { for i in [0, ",
+        rows, ") { for j in [0, ", columns, ") { acc e: f32 = sum for k in [0, ", steps,
+        ") { e += a[n, i, k] * ", read, " } drop c[n, i, j] = e } } } }"));
     ContractionTileOptions options;
     options.isa = jit::Isa::kAvx512;
     return TileContractions(program, options).value();
@@ -869,13 +927,15 @@ TEST(ContractionTiles, LeavesWhatIsInOrder) {
   const std::string ends = kEnd;
   // The sum is no scalar of the nest, or used within; bounds that move; rows that are few.
   const std::string kCases[] = {
-      "block { temp t: f32[M, N] for i in [0, M) { for j in [0, N) { t[i, j] = 0.0 for k in [0, K) { t[i, j] += a[i, k] * b[k, j] } } }" + ends + " }",
+      "block { temp t: f32[M, N] for i in [0, M) { for j in [0, N) { t[i, j] = 0.0 for k in [0, K) { t[i, j] += a[i, k] * b[k, j] } } }" +
+          ends + " }",
       "block { for i in [0, M) { for j in [0, i) { acc s: f32 = sum for k in [0, K) { s += a[i, k] * b[k, j | 0.0] } drop c[i, j] = s } } }",
       "block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, max(i, M - i)) { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } } }",
       "block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, min(i, j)) { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } } }",
       "block { temp t: f32[K, N] for o in [0, K) { for q in [0, N) { t[o, q] = 1.0 } } for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
       "for k in [0, min(i, K)) { s += a[i, k] * t[k, j] } c[i, j] = s } } }",
-      "block {" + ends + " for i in [0, 1) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += g[i, k] * b[k, j] } drop c[i, j] = s } } }",
+      "block {" + ends +
+          " for i in [0, 1) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += g[i, k] * b[k, j] } drop c[i, j] = s } } }",
       "block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += a[i, k] * c[0, j | 0.0] } c[i, j] = s } } }",
   };
   for (const std::string& items : kCases) EXPECT_FALSE(IsTiled(items)) << items;

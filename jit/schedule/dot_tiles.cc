@@ -1,5 +1,5 @@
-// Columns are packed in the order in which tiles read them. A row for each would be as simple, but where rows are a
-// multiple of a page long, they would take each other's place in the first cache.
+// Columns are packed in the order in which tiles read them. A row for each would be as simple, but
+// where rows are a multiple of a page long, they would take each other's place in the first cache.
 #include "jit/schedule/dot_tiles.h"
 
 #include <algorithm>
@@ -30,7 +30,8 @@ bool IsTaken(Program& program, Ranges& ranges, const Contraction& nest, int64_t 
              const std::vector<bool>& bound) {
   const auto lies_along = [&](const Contraction::Operand& operand) {
     const Access access = AccessOf(program, operand);
-    return !access.masked && !IsBound(program, bound, access.tensor) && IsAlong(program, access, *nest.sums[0]);
+    return !access.masked && !IsBound(program, bound, access.tensor) &&
+           IsAlong(program, access, *nest.sums[0]);
   };
   // Columns are copied, too, where there is no row.
   const auto is_safe = [&](const Contraction::Operand& operand) {
@@ -43,25 +44,21 @@ bool IsTaken(Program& program, Ranges& ranges, const Contraction& nest, int64_t 
 class DotTiling {
  public:
   DotTiling(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa, IndexId runs)
-      : program_(program),
-        pool_(program.pool),
-        ranges_(ranges),
-        make_(program),
-        nest_(nest),
-        type_(program[nest.accumulator].type),
-        lanes_(jit::LanesOf(type_, isa)),
+      : program_(program), pool_(program.pool), ranges_(ranges), make_(program), nest_(nest),
+        type_(program[nest.accumulator].type), lanes_(jit::LanesOf(type_, isa)),
         columns_(*KnownLength(program, *nest.column)),
         // Three quarters of the registers; the others have rows and columns.
         rows_(std::clamp<int64_t>((isa == jit::Isa::kAvx512 ? 24 : 12) / columns_, 1, kMostRows)),
-        runs_(runs),
-        whole_(pool_.Div(ranges.LengthOf(*nest.sums[0]), Const(lanes_))),
+        runs_(runs), whole_(pool_.Div(ranges.LengthOf(*nest.sums[0]), Const(lanes_))),
         left_(pool_.Mod(ranges.LengthOf(*nest.sums[0]), Const(lanes_))) {}
 
   Scope Run() {
     for (const Contraction::Operand& operand : nest_.columns) {
-      const Shape shape = {pool_.Add(whole_, pool_.Min(left_, Const(1))), Const(columns_), Const(lanes_)};
+      const Shape shape = {pool_.Add(whole_, pool_.Min(left_, Const(1))), Const(columns_),
+                           Const(lanes_)};
       if (!FitsItsTensor(operand)) AssumeFewElements(program_, shape);
-      copies_.push_back({&operand, program_.AddTensor({"columns", program_[operand.read].type, shape, Storage::kTemp})});
+      copies_.push_back({&operand, program_.AddTensor({"columns", program_[operand.read].type,
+                                                       shape, Storage::kTemp})});
     }
     return Level(0);
   }
@@ -84,7 +81,9 @@ class DotTiling {
     for (const Copy& copy : copies_) {
       if (copy.operand->batch_loops == static_cast<int>(depth)) Append(scope, Pack(copy));
     }
-    Append(scope, depth < nest_.batch.size() ? AroundAnew(program_, *nest_.batch[depth], Level(depth + 1)) : Rows());
+    Append(scope, depth < nest_.batch.size()
+                      ? AroundAnew(program_, *nest_.batch[depth], Level(depth + 1))
+                      : Rows());
     return scope;
   }
 
@@ -103,7 +102,8 @@ class DotTiling {
         return make_.Counted("v", Const(columns_), kPlain, [&](IndexId v) {
           return make_.Counted("l", lanes, kPlain, [&](IndexId l) {
             const Step step = {pool_.Add(first, k), l};
-            return Assignment(copy.tensor, {step.vector, v, l}, At(copy.operand->read, Const(0), v, step));
+            return Assignment(copy.tensor, {step.vector, v, l},
+                              At(copy.operand->read, Const(0), v, step));
           });
         });
       });
@@ -118,7 +118,8 @@ class DotTiling {
     VarReplacement at(program_);
     Locate(at, row, column);
     const Loop& sum = *nest_.sums[0];
-    at.Set(sum.var, pool_.Add(sum.begin, pool_.Add(pool_.Mul(Const(lanes_), step.vector), step.lane)));
+    at.Set(sum.var,
+           pool_.Add(sum.begin, pool_.Add(pool_.Mul(Const(lanes_), step.vector), step.lane)));
     return RewriteIndices(program_, value, [&](IndexId e) { return at(e); });
   }
   void Locate(VarReplacement& at, IndexId row, IndexId column) {
@@ -143,10 +144,11 @@ class DotTiling {
     const TensorId tile = Register("tile", {Const(rows), Const(columns_), Const(lanes_)});
     Scope scope = {DeclarationOf(tile)};
     Append(scope, OverTile(rows, [&](IndexId r, IndexId v) {
-      return make_.Counted("l", Const(lanes_), kVector, [&](IndexId l) {
-        return Assignment(tile, {r, v, l}, program_.AddConstant(Identity(*nest_.step->op, type_)));
-      });
-    }));
+             return make_.Counted("l", Const(lanes_), kVector, [&](IndexId l) {
+               return Assignment(tile, {r, v, l},
+                                 program_.AddConstant(Identity(*nest_.step->op, type_)));
+             });
+           }));
     const auto steps_of = [&](IndexId vector, IndexId count) {
       return OverTile(rows, [&](IndexId r, IndexId v) {
         return make_.Counted("l", count, kVector, [&](IndexId l) {
@@ -154,29 +156,36 @@ class DotTiling {
         });
       });
     };
-    Append(scope, make_.Counted("k", whole_, kPlain, [&](IndexId k) { return steps_of(k, Const(lanes_)); }));
+    Append(scope, make_.Counted("k", whole_, kPlain,
+                                [&](IndexId k) { return steps_of(k, Const(lanes_)); }));
     Append(scope, steps_of(whole_, left_));
-    Append(scope, OverTile(rows, [&](IndexId r, IndexId v) { return SumLanes(tile, r, v, pool_.Add(row, r)); }));
+    Append(scope, OverTile(rows, [&](IndexId r, IndexId v) {
+             return SumLanes(tile, r, v, pool_.Add(row, r));
+           }));
     return scope;
   }
 
   // tile = tile + value
   Scope Accumulate(TensorId tile, const IndexList& in_tile, IndexId row, const Step& step) {
     const IndexId v = in_tile[1];
-    const ValueId value = RewriteValues(program_, nest_.step->value, [&](ValueId id) -> absl::optional<ValueId> {
-      const auto copy = absl::c_find_if(copies_, [&](const Copy& c) { return c.operand->read == id; });
-      if (copy == copies_.end()) return absl::nullopt;
-      return program_.AddLoad({copy->tensor, {step.vector, v, step.lane}});
-    });
+    const ValueId value =
+        RewriteValues(program_, nest_.step->value, [&](ValueId id) -> absl::optional<ValueId> {
+          const auto copy =
+              absl::c_find_if(copies_, [&](const Copy& c) { return c.operand->read == id; });
+          if (copy == copies_.end()) return absl::nullopt;
+          return program_.AddLoad({copy->tensor, {step.vector, v, step.lane}});
+        });
     const ValueId old = program_.AddLoad({tile, in_tile});
-    return Assignment(tile, in_tile,
-                      program_.AddApply(StepOp(*nest_.step->op), {old, At(value, row, v, step)}, type_));
+    return Assignment(
+        tile, in_tile,
+        program_.AddApply(StepOp(*nest_.step->op), {old, At(value, row, v, step)}, type_));
   }
 
   // The sum of a vector of the tile, which is finished.
   Scope SumLanes(TensorId tile, IndexId r, IndexId v, IndexId row) {
     Scope scope;
-    const Access sum = CombineLanes(program_, tile, {r, v}, *nest_.step->op, [](int64_t) { return "lanes"; }, scope);
+    const Access sum = CombineLanes(
+        program_, tile, {r, v}, *nest_.step->op, [](int64_t) { return "lanes"; }, scope);
     VarReplacement at(program_);
     Locate(at, row, v);
     Append(scope, FinishSum(program_, ranges_, nest_, sum, at, ColumnAt(v)));
@@ -190,7 +199,8 @@ class DotTiling {
   }
 
   TensorId Register(const char* name, Shape shape) {
-    return program_.AddTensor({name, type_, std::move(shape), Storage::kTemp, ReduceOp::kSum, /*is_register=*/true});
+    return program_.AddTensor(
+        {name, type_, std::move(shape), Storage::kTemp, ReduceOp::kSum, /*is_register=*/true});
   }
 
   Program& program_;
@@ -207,10 +217,12 @@ class DotTiling {
 
 }  // namespace
 
-absl::optional<Contraction> WithFewColumns(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa,
+absl::optional<Contraction> WithFewColumns(Program& program, Ranges& ranges,
+                                           const Contraction& nest, jit::Isa isa,
                                            const std::vector<bool>& bound) {
   const auto moves = [&](const Loop& loop) { return program.pool.HasVar(ranges.LengthOf(loop)); };
-  if (*nest.step->op != ReduceOp::kSum || nest.is_ragged || nest.sums.size() != 1) return absl::nullopt;
+  if (*nest.step->op != ReduceOp::kSum || nest.is_ragged || nest.sums.size() != 1)
+    return absl::nullopt;
   if (moves(*nest.row) || moves(*nest.column) || moves(*nest.sums[0])) return absl::nullopt;
   const int64_t lanes = jit::LanesOf(program[nest.accumulator].type, isa);
   for (const Contraction& either : {nest, Exchanged(nest)}) {
@@ -221,13 +233,15 @@ absl::optional<Contraction> WithFewColumns(Program& program, Ranges& ranges, con
 
 // Lanes of steps take columns / lanes of the multiply-adds that lanes of columns take.
 IndexId IsLongSum(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa) {
-  const int64_t lanes = jit::LanesOf(program[nest.accumulator].type, isa), columns = *KnownLength(program, *nest.column);
+  const int64_t lanes = jit::LanesOf(program[nest.accumulator].type, isa),
+                columns = *KnownLength(program, *nest.column);
   const int64_t least = kStepsToSumLanes * lanes * columns / (lanes - columns);
   IndexPool& pool = program.pool;
   return pool.Min(pool.Const(1), pool.Div(ranges.LengthOf(*nest.sums[0]), pool.Const(least)));
 }
 
-Scope DotTiles(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa, IndexId runs) {
+Scope DotTiles(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa,
+               IndexId runs) {
   if (program.pool.IsConst(runs, 0)) return {};
   return DotTiling(program, ranges, nest, isa, runs).Run();
 }

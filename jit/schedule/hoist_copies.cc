@@ -65,7 +65,8 @@ class Hoister {
   absl::flat_hash_set<TensorId> FilledAlike(const Loop& loop) {
     absl::flat_hash_set<TensorId> filled, open, read;
     const std::vector<TensorId> declared = DeclaredIn(loop.body);
-    absl::c_copy_if(declared, std::inserter(open, open.end()), [&](TensorId tensor) { return MayMove(tensor, loop); });
+    absl::c_copy_if(declared, std::inserter(open, open.end()),
+                    [&](TensorId tensor) { return MayMove(tensor, loop); });
     if (open.empty()) return filled;
     Footprint all = FootprintOf(program_, loop.body);  // without what the body declares
     all.writes.insert(declared.begin(), declared.end());
@@ -81,25 +82,33 @@ class Hoister {
       absl::c_for_each(footprint.accumulates, change);
       read.insert(footprint.reads.begin(), footprint.reads.end());
     }
-    absl::erase_if(filled, [&](TensorId tensor) { return !open.contains(tensor) || !read.contains(tensor); });
+    absl::erase_if(
+        filled, [&](TensorId tensor) { return !open.contains(tensor) || !read.contains(tensor); });
     return filled;
   }
 
   // Whether the item is a loop that writes one tensor, the same in each iteration of that
   // around, and may run where that does not.
-  bool IsFill(const Item& item, const Footprint& footprint, const Footprint& all, const Loop& around) {
+  bool IsFill(const Item& item, const Footprint& footprint, const Footprint& all,
+              const Loop& around) {
     const auto* fill = item.As<Loop>();
-    if (fill == nullptr || footprint.writes.size() != 1 || !footprint.accumulates.empty()) return false;
-    const bool reads_same = NESTOR_MUTANT("changing_copy_hoisted") || absl::c_none_of(footprint.reads, [&](TensorId read) { return all.Changes(read); });
+    if (fill == nullptr || footprint.writes.size() != 1 || !footprint.accumulates.empty())
+      return false;
+    const bool reads_same =
+        NESTOR_MUTANT("changing_copy_hoisted") ||
+        absl::c_none_of(footprint.reads, [&](TensorId read) { return all.Changes(read); });
     // Which element of a tile in registers it reads must stay a number.
-    const bool reads_registers = absl::c_any_of(footprint.reads, [&](TensorId read) { return program_[read].is_register; });
-    return reads_same && !reads_registers && IsSame(item, around) && IsInRange(program_, ranges_, *fill);
+    const bool reads_registers =
+        absl::c_any_of(footprint.reads, [&](TensorId read) { return program_[read].is_register; });
+    return reads_same && !reads_registers && IsSame(item, around) &&
+           IsInRange(program_, ranges_, *fill);
   }
 
   bool IsSame(const Item& fill, const Loop& around) const {
     bool same = true;
     const auto look = [&](const Item& item) {
-      VisitIndices(program_, item, [&](IndexId e) { same = same && !HoldsVar(pool_, e, around.var); });
+      VisitIndices(program_, item,
+                   [&](IndexId e) { same = same && !HoldsVar(pool_, e, around.var); });
     };
     look(fill);
     VisitItems(fill.As<Loop>()->body, look);

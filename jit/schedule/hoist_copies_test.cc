@@ -9,8 +9,9 @@
 namespace nestor::loop {
 namespace {
 
-constexpr Frame kFrame = {"program p(x: f32[30], w: f32[20], ids: i64[P]) -> (y: f32[P, 10], z: f32[P]) {\n",
-                                  "\n  block { drop y[0, 0] = 0.0 drop z[0] = 0.0 }\n}\n"};
+constexpr Frame kFrame = {
+    "program p(x: f32[30], w: f32[20], ids: i64[P]) -> (y: f32[P, 10], z: f32[P]) {\n",
+    "\n  block { drop y[0, 0] = 0.0 drop z[0] = 0.0 }\n}\n"};
 constexpr char kUse[] = "for l in [0, 10) { y[p, l] = t[l] }";
 
 TEST(HoistCopies, TextInTextOut) {
@@ -38,17 +39,18 @@ TEST(HoistCopies, TextInTextOut) {
 
 TEST(HoistCopies, LeavesTheOthers) {
   for (const char* fill : {
-           "for k in [0, 10) { t[k] = f32(index(p)) }",          // another in each iteration
+           "for k in [0, 10) { t[k] = f32(index(p)) }",  // another in each iteration
            "for k in [0, 10) { t[k] = x[3*p] }",
            "for k in [0, P) { drop t[k + p] = 0.0 }",
-           "for k in [0, 10) { t[k] = z[k] } z[p] = 0.0",        // what it reads changes
+           "for k in [0, 10) { t[k] = z[k] } z[p] = 0.0",  // what it reads changes
            "temp u: f32[10] for k in [0, 10) { drop u[k] = x[3*p] t[k] = u[k] }",
-           "for k in [0, 10) { t[k] = w[p - p + 2*ids[k]] }",    // may be out of range
+           "for k in [0, 10) { t[k] = w[p - p + 2*ids[k]] }",  // may be out of range
            "for k in [0, 10) { t[k] = w[2*k + 2] }",
-           "t[0] = 1.0 for k in [1, 10) { t[k] = x[k] }",        // no copy
+           "t[0] = 1.0 for k in [1, 10) { t[k] = x[k] }",  // no copy
            "for k in [0, 10) { t[k] = 1.0 } z[p] = t[0] for k_2 in [0, 10) { t[k_2] = 2.0 }",
        }) {
-    const std::string items = absl::StrCat("block { for p in [0, P) { temp t: f32[10] ", fill, " ", kUse, " } }");
+    const std::string items =
+        absl::StrCat("block { for p in [0, P) { temp t: f32[10] ", fill, " ", kUse, " } }");
     ExpectPass(HoistCopies, kFrame, {{items.c_str(), ""}});
   }
 }

@@ -9,7 +9,9 @@ constexpr int kNarrowBits = 16;
 absl::optional<IntegerRange> RangeOfIndex(IndexPool& pool, Ranges& ranges, IndexId e) {
   for (const DType type : {DType::kU8, DType::kI8, DType::kI16}) {
     const IntegerRange range = RangeOf(type);
-    if (ranges.LessEqual(pool.Const(range.least), e) && ranges.LessEqual(e, pool.Const(range.greatest))) return range;
+    if (ranges.LessEqual(pool.Const(range.least), e) &&
+        ranges.LessEqual(e, pool.Const(range.greatest)))
+      return range;
   }
   return absl::nullopt;
 }
@@ -21,7 +23,8 @@ absl::optional<IntegerRange> RangeOfApply(Program& program, Ranges& ranges, Valu
   if (apply.op != ScalarOp::kAdd && apply.op != ScalarOp::kSub) return absl::nullopt;
   const auto a = of(0), b = of(1);
   if (!a || !b) return absl::nullopt;
-  if (apply.op == ScalarOp::kAdd) return IntegerRange{a->least + b->least, a->greatest + b->greatest};
+  if (apply.op == ScalarOp::kAdd)
+    return IntegerRange{a->least + b->least, a->greatest + b->greatest};
   return IntegerRange{a->least - b->greatest, a->greatest - b->least};
 }
 
@@ -39,7 +42,8 @@ absl::optional<IntegerRange> RangeOf(Program& program, Ranges& ranges, ValueId i
   if (const auto* index = absl::get_if<IndexValue>(&node)) {
     return RangeOfIndex(program.pool, ranges, index->index);
   }
-  if (absl::holds_alternative<LoadValue>(node) && BitWidth(type) <= kNarrowBits) return RangeOf(type);
+  if (absl::holds_alternative<LoadValue>(node) && BitWidth(type) <= kNarrowBits)
+    return RangeOf(type);
   if (!absl::holds_alternative<ApplyValue>(node)) return absl::nullopt;
   const auto range = RangeOfApply(program, ranges, id);
   return range && range->IsWithin(RangeOf(type)) ? range : absl::nullopt;

@@ -13,15 +13,17 @@ namespace nestor::loop {
 
 struct IntegerRange {
   int64_t least, greatest;
-  bool IsWithin(const IntegerRange& other) const { return other.least <= least && greatest <= other.greatest; }
+  bool IsWithin(const IntegerRange& other) const {
+    return other.least <= least && greatest <= other.greatest;
+  }
 };
 
 // REQUIRES: an integer type but u64.
 IntegerRange RangeOf(DType type);
 
-// Of elements of at most 16 bits, constants, and what is the same all through and proven to be narrow, as a $param
-// with a range; of their sums and differences, and casts of these. nullopt: not known, or the arithmetic may wrap.
-// REQUIRES: `ranges` is at the place of the value.
+// Of elements of at most 16 bits, constants, and what is the same all through and proven to be
+// narrow, as a $param with a range; of their sums and differences, and casts of these. nullopt: not
+// known, or the arithmetic may wrap. REQUIRES: `ranges` is at the place of the value.
 absl::optional<IntegerRange> RangeOf(Program& program, Ranges& ranges, ValueId id);
 
 }  // namespace nestor::loop

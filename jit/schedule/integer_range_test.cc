@@ -14,7 +14,8 @@ namespace {
 std::string RangeIn(const char* value) {
   Program program = ParseVerified(absl::StrCat(
       "program p(a: i8[N], b: u8[N], c: i16[N], d: i32[N]; $z: i64 = 0 in [0, 255], $any: i64 = 0) -> (y: i32[N]) {\n"
-      "for i in [0, N) { y[i] = ", value, " } }"));
+      "for i in [0, N) { y[i] = ",
+      value, " } }"));
   Ranges ranges(program);
   std::string text = "none";
   VisitStatements(program, [&](Statement& statement) {

@@ -30,15 +30,20 @@ KeptSum::KeptSum(Program& program, Ranges& ranges, absl::string_view name, Tenso
                  absl::Span<const Loop* const> loops)
     : program_(program), accumulator_(accumulator), place_(IterationsOf(program.pool, loops)) {
   const Shape shape = LengthsOf(ranges, loops);
-  tensor_ = program.AddTensor({std::string(name), program[accumulator].type, shape, Storage::kTemp});
+  tensor_ =
+      program.AddTensor({std::string(name), program[accumulator].type, shape, Storage::kTemp});
   AssumeFewElements(program, shape);
 }
 
-Scope KeptSum::Store() const { return Assignment(tensor_, place_, program_.AddLoad({accumulator_, {}})); }
+Scope KeptSum::Store() const {
+  return Assignment(tensor_, place_, program_.AddLoad({accumulator_, {}}));
+}
 
 void KeptSum::LoadInstead(Scope& scope) const {
   VisitStatements(scope, [&](Statement& statement) {
-    RewriteLoads(program_, statement, accumulator_, [&](Access& load) { load = {tensor_, place_}; });
+    RewriteLoads(program_, statement, accumulator_, [&](Access& load) {
+      load = {tensor_, place_};
+    });
   });
 }
 
@@ -52,7 +57,8 @@ Scope KeptSum::SumsAndEnds(Ranges& ranges, const Scope& core, absl::Span<const L
   LoadInstead(end);
   Scope scope = {DeclarationOf(tensor_)};
   Append(scope, Around(sums, std::move(sum)));
-  absl::optional<Loop> fresh = FreshCopy(program_, ranges, *Around(ends, std::move(end))[0].As<Loop>());
+  absl::optional<Loop> fresh =
+      FreshCopy(program_, ranges, *Around(ends, std::move(end))[0].As<Loop>());
   if (fresh) Append(scope, ScopeOf(*std::move(fresh)));
   return scope;
 }
@@ -63,7 +69,8 @@ Strips StripsOf(Program& program, const Loop& loop, IndexId strips, IndexId leng
   IndexPool& pool = program.pool;
   Strips made;
   made.over = {program.AddVar(program.vars[loop.var]), pool.Const(0), strips, 1, {}, {}};
-  made.whole = {loop.var, pool.Add(loop.begin, pool.Mul(length, pool.Var(made.over.var))), {}, 1, {}, {}};
+  made.whole = {
+      loop.var, pool.Add(loop.begin, pool.Mul(length, pool.Var(made.over.var))), {}, 1, {}, {}};
   made.whole.end = pool.Add(made.whole.begin, length);
   made.strip = made.whole;
   made.strip.end = pool.Min(loop.end, made.whole.end);
@@ -74,7 +81,8 @@ Strips StripsOf(Program& program, const Loop& loop, IndexId strips, IndexId leng
 
 Strips StripsOf(Program& program, Ranges& ranges, const Loop& loop, int64_t length) {
   IndexPool& pool = program.pool;
-  const IndexId strips = pool.Div(pool.Add(ranges.LengthOf(loop), pool.Const(length - 1)), pool.Const(length));
+  const IndexId strips =
+      pool.Div(pool.Add(ranges.LengthOf(loop), pool.Const(length - 1)), pool.Const(length));
   return StripsOf(program, loop, strips, pool.Const(length));
 }
 

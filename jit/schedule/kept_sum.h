@@ -25,10 +25,11 @@ class KeptSum {
   Scope Store() const;
   // Loads of the accumulator become those of the temporary.
   void LoadInstead(Scope& scope) const;
-  // All of the above for a nest that holds `core`, the sum and what is done with it: the declaration; the sum in
-  // `sums`; what is done with it in `ends`, the same loops in some order, with indices of their own. Outermost first.
+  // All of the above for a nest that holds `core`, the sum and what is done with it: the
+  // declaration; the sum in `sums`; what is done with it in `ends`, the same loops in some order,
+  // with indices of their own. Outermost first.
   Scope SumsAndEnds(Ranges& ranges, const Scope& core, absl::Span<const Loop* const> sums,
-                          absl::Span<const Loop* const> ends) const;
+                    absl::Span<const Loop* const> ends) const;
 
  private:
   Program& program_;
@@ -51,8 +52,9 @@ struct Strips {
   Loop whole;  // the same, as if the last one had them all
 };
 Strips StripsOf(Program& program, Ranges& ranges, const Loop& loop, int64_t length);
-// The same by an even number of strips as long as each other but for the last, so that two threads get equal shares: of
-// at most 8 iterations of a loop over which windows slide, enough that what does not move with them is seldom read again.
+// The same by an even number of strips as long as each other but for the last, so that two threads
+// get equal shares: of at most 8 iterations of a loop over which windows slide, enough that what
+// does not move with them is seldom read again.
 Strips EvenStripsOf(Program& program, Ranges& ranges, const Loop& loop);
 
 }  // namespace nestor::loop

@@ -1,6 +1,6 @@
-// A vector costs, compared with as many scalars: an access along the vector one load, of every second element two
-// and shuffles, one that jumps more than the scalars, one that stays next to nothing. An operation costs a part of the
-// scalars'; twenty of them, as exp has, outweigh a jump.
+// A vector costs, compared with as many scalars: an access along the vector one load, of every
+// second element two and shuffles, one that jumps more than the scalars, one that stays next to
+// nothing. An operation costs a part of the scalars'; twenty of them, as exp has, outweigh a jump.
 #include "jit/schedule/lane_gain.h"
 
 #include "fusion/work.h"
@@ -48,9 +48,11 @@ double ScopeGain(Program& program, const Scope& scope, int32_t var, double weigh
     if (const auto* statement = item.As<Statement>()) {
       sum += weight * kOperation * OperationsOf(program, statement->value);
     }
-    VisitAccesses(program, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
-      if (!program[tensor].shape.empty()) sum += weight * StepGain(program, tensor, place, kind, var);
-    });
+    VisitAccesses(program, item,
+                  [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+                    if (!program[tensor].shape.empty())
+                      sum += weight * StepGain(program, tensor, place, kind, var);
+                  });
   }
   return sum;
 }

@@ -60,7 +60,8 @@ class LaneSums {
         (stays ? here : outwards).push_back(partial);
       }
       Surround(items, here);
-      visited.insert(visited.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
+      visited.insert(visited.end(), std::make_move_iterator(items.begin()),
+                     std::make_move_iterator(items.end()));
     }
     scope = std::move(visited);
     return outwards;
@@ -85,7 +86,8 @@ class LaneSums {
   Uses UsesIn(const Scope& scope) const {
     Uses uses;
     for (const Item& item : scope) {
-      if (const auto* declaration = item.As<Declaration>()) uses.declared.insert(declaration->tensor);
+      if (const auto* declaration = item.As<Declaration>())
+        uses.declared.insert(declaration->tensor);
       const auto add = [&](TensorId tensor, absl::Span<const IndexId>, AccessKind) {
         if (program_[tensor].storage != Storage::kAccumulator) return;
         Uses::Users& users = uses.users.try_emplace(tensor, Uses::Users{nullptr, 0}).first->second;
@@ -120,7 +122,8 @@ class LaneSums {
     return one;
   }
 
-  // Whether it holds no loops but such as are known to be too short for lanes themselves: over windows.
+  // Whether it holds no loops but such as are known to be too short for lanes
+  // themselves: over windows.
   bool HoldsShortLoopsAtMost(const Loop& loop) const {
     int64_t longest = 0;
     bool are_known = true;
@@ -141,8 +144,8 @@ class LaneSums {
     return Own(own.begin(), own.end());
   }
 
-  // The scalars that the loop carries, if it only accumulates into them, beside the loops that it holds, in a way
-  // that may be reordered; else nothing.
+  // The scalars that the loop carries, if it only accumulates into them, beside the loops that it
+  // holds, in a way that may be reordered; else nothing.
   std::vector<TensorId> Accumulators(const Loop& loop) const {
     std::vector<TensorId> accumulators;
     const Own own = OwnOf(loop);
@@ -151,18 +154,22 @@ class LaneSums {
       if (const auto* inner = item.As<Loop>()) good = good && !CarriesFrom(own, *inner);
       const auto* statement = item.As<Statement>();
       if (statement == nullptr || !IsCarried(own, statement->target.tensor)) continue;
-      good = good && statement->op && MayReorder(*statement->op, program_[statement->target.tensor]) &&
+      good = good && statement->op &&
+             MayReorder(*statement->op, program_[statement->target.tensor]) &&
              !statement->target.masked;
       accumulators.push_back(statement->target.tensor);
     }
     std::sort(accumulators.begin(), accumulators.end(), ByNumber);
     VisitItems(loop.body, [&](const Item& item) {
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
-        const bool reads = kind == AccessKind::kRead;
-        good = good && !(reads && std::binary_search(accumulators.begin(), accumulators.end(), tensor, ByNumber));
-      });
+      VisitAccesses(
+          program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
+            const bool reads = kind == AccessKind::kRead;
+            good = good && !(reads && std::binary_search(accumulators.begin(), accumulators.end(),
+                                                         tensor, ByNumber));
+          });
     });
-    const bool twice = std::adjacent_find(accumulators.begin(), accumulators.end()) != accumulators.end();
+    const bool twice =
+        std::adjacent_find(accumulators.begin(), accumulators.end()) != accumulators.end();
     return good && !twice ? accumulators : std::vector<TensorId>();
   }
 
@@ -172,7 +179,8 @@ class LaneSums {
     return std::any_of(loop.body.begin(), loop.body.end(), [&](const Item& item) {
       const auto* statement = item.As<Statement>();
       const auto* inner = item.As<Loop>();
-      return inner != nullptr ? CarriesFrom(own, *inner) : statement != nullptr && IsCarried(own, statement->target.tensor);
+      return inner != nullptr ? CarriesFrom(own, *inner)
+                              : statement != nullptr && IsCarried(own, statement->target.tensor);
     });
   }
 
@@ -220,18 +228,22 @@ class LaneSums {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) return;
       // Maximum and minimum of floats take several, too, where registers are few.
-      const bool is_extreme = statement->op && (*statement->op == ReduceOp::kMax || *statement->op == ReduceOp::kMin);
-      if (is_extreme && has_few_registers && IsFloat(program_[statement->value].type)) steps += kLongSteps;
+      const bool is_extreme =
+          statement->op && (*statement->op == ReduceOp::kMax || *statement->op == ReduceOp::kMin);
+      if (is_extreme && has_few_registers && IsFloat(program_[statement->value].type))
+        steps += kLongSteps;
       steps += OperationsOf(program_, statement->value);
     });
     return steps >= kLongSteps;
   }
 
-  Scope SplitLoop(const Loop& loop, const std::vector<TensorId>& accumulators, std::vector<Partial>& wanted) {
+  Scope SplitLoop(const Loop& loop, const std::vector<TensorId>& accumulators,
+                  std::vector<Partial>& wanted) {
     IndexPool& pool = program_.pool;
     const int vectors = IsLong(loop) ? std::min(options_.vectors, kLongVectors) : options_.vectors;
     // Partial results are combined by halves.
-    const int64_t width = int64_t{std::bit_floor(static_cast<unsigned>(std::max(vectors, 1)))} * LanesFor(loop);
+    const int64_t width =
+        int64_t{std::bit_floor(static_cast<unsigned>(std::max(vectors, 1)))} * LanesFor(loop);
     for (TensorId tensor : accumulators) {
       TensorInfo info = program_[tensor];
       info.name = absl::StrCat(info.name, "_lanes");
@@ -241,7 +253,8 @@ class LaneSums {
       wanted.push_back({tensor, program_.AddTensor(std::move(info))});
     }
     const IndexId length = ranges_.LengthOf(loop);
-    const IndexId groups = pool.Div(length, pool.Const(width)), rest = pool.Mod(length, pool.Const(width));
+    const IndexId groups = pool.Div(length, pool.Const(width)),
+                  rest = pool.Mod(length, pool.Const(width));
     Scope split;
     const int32_t group = program_.AddVar(program_.vars[loop.var]);
     const IndexId first = pool.Add(loop.begin, pool.Mul(pool.Var(group), pool.Const(width)));
@@ -256,7 +269,8 @@ class LaneSums {
   }
 
   // for l in [0, count) vector { the body at first + l, on partial results }
-  Loop InLanes(const Loop& loop, IndexId first, IndexId count, const std::vector<Partial>& partials) {
+  Loop InLanes(const Loop& loop, IndexId first, IndexId count,
+               const std::vector<Partial>& partials) {
     IndexPool& pool = program_.pool;
     const int32_t lane = program_.AddVar("l");
     absl::optional<Loop> copy = FreshCopy(program_, ranges_, loop);
@@ -285,14 +299,18 @@ class LaneSums {
       before.push_back(DeclarationOf(partial.lanes));
       Combine(partial, behind);
     }
-    items.insert(items.end(), std::make_move_iterator(behind.begin()), std::make_move_iterator(behind.end()));
-    items.insert(items.begin(), std::make_move_iterator(before.begin()), std::make_move_iterator(before.end()));
+    items.insert(items.end(), std::make_move_iterator(behind.begin()),
+                 std::make_move_iterator(behind.end()));
+    items.insert(items.begin(), std::make_move_iterator(before.begin()),
+                 std::make_move_iterator(before.end()));
   }
 
   // Until one is left, which the accumulator takes.
   void Combine(const Partial& partial, Scope& scope) {
     const ReduceOp op = program_[partial.lanes].op;
-    const auto name = [&](int64_t width) { return absl::StrCat(program_[partial.accumulator].name, "_", width); };
+    const auto name = [&](int64_t width) {
+      return absl::StrCat(program_[partial.accumulator].name, "_", width);
+    };
     Access combined = CombineLanes(program_, partial.lanes, {}, op, name, scope);
     Statement last;
     last.target = {partial.accumulator};

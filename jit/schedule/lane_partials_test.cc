@@ -20,10 +20,12 @@ void Expect(const LanePartialsOptions& options, absl::Span<const PassCase> cases
 TEST(LanePartials, TextInTextOut) {
   LanePartialsOptions options;
   options.vectors = 1;
-  Expect(options, {
-      // Groups of lanes, what is left over, and halving.
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[i, k] }  y[i] = a }",
-       R"(
+  Expect(
+      options,
+      {
+          // Groups of lanes, what is left over, and halving.
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[i, k] }  y[i] = a }",
+           R"(
          for i in [0, N) {
            acc a: f32 = sum
            acc a_lanes: f32[8] = sum register
@@ -38,8 +40,8 @@ TEST(LanePartials, TextInTextOut) {
            a += a_1[0]
            y[i] = a
          })"},
-      {"for i in [0, N) { acc a: f32 = prod  for k in [1, K) { a *= x[i, k] }  y[i] = a }",
-       R"(
+          {"for i in [0, N) { acc a: f32 = prod  for k in [1, K) { a *= x[i, k] }  y[i] = a }",
+           R"(
          for i in [0, N) {
            acc a: f32 = prod
            acc a_lanes: f32[8] = prod register
@@ -54,8 +56,8 @@ TEST(LanePartials, TextInTextOut) {
            a *= a_1[0]
            y[i] = a
          })"},
-      {"for i in [0, N) { acc a: f32 = min  for k in [0, 64) { a min= s[i, k] }  y[i] = a }",
-       R"(
+          {"for i in [0, N) { acc a: f32 = min  for k in [0, 64) { a min= s[i, k] }  y[i] = a }",
+           R"(
          for i in [0, N) {
            acc a: f32 = min
            acc a_lanes: f32[8] = min register
@@ -69,8 +71,8 @@ TEST(LanePartials, TextInTextOut) {
            a min= a_1[0]
            y[i] = a
          })"},
-      {"block { acc a: f32 = sum  for k in [0, N) { a += v[k] }  y[0] = a }",
-       R"(
+          {"block { acc a: f32 = sum  for k in [0, N) { a += v[k] }  y[0] = a }",
+           R"(
          block {
            acc a: f32 = sum
            acc a_lanes: f32[8] = sum register
@@ -85,9 +87,9 @@ TEST(LanePartials, TextInTextOut) {
            a += a_1[0]
            y[0] = a
          })"},
-      // 64-bit lanes are half as many.
-      {"for i in [0, N) { acc a: i64 = sum  for k in [0, K) { a += w[i, k] }  c[i] = a }",
-       R"(
+          // 64-bit lanes are half as many.
+          {"for i in [0, N) { acc a: i64 = sum  for k in [0, K) { a += w[i, k] }  c[i] = a }",
+           R"(
          for i in [0, N) {
            acc a: i64 = sum
            acc a_lanes: i64[4] = sum register
@@ -100,8 +102,8 @@ TEST(LanePartials, TextInTextOut) {
            a += a_1[0]
            c[i] = a
          })"},
-      {"for i in [0, N) { acc a: f64 = sum  for k in [0, K) { a += f64(x[i, k]) }  d[i] = a }",
-       R"(
+          {"for i in [0, N) { acc a: f64 = sum  for k in [0, K) { a += f64(x[i, k]) }  d[i] = a }",
+           R"(
          for i in [0, N) {
            acc a: f64 = sum
            acc a_lanes: f64[4] = sum register
@@ -114,10 +116,10 @@ TEST(LanePartials, TextInTextOut) {
            a += a_1[0]
            d[i] = a
          })"},
-      // Several accumulators, and what else the loop does.
-      {"for i in [0, N) { acc a: f32 = sum  acc m: f32 = max  for k in [0, K) { temp t: f32  t = x[i, k] * 2.0  "
-       "o[i, k] = t  a += t  m max= x[i, k] }  y[i] = a + m }",
-       R"(
+          // Several accumulators, and what else the loop does.
+          {"for i in [0, N) { acc a: f32 = sum  acc m: f32 = max  for k in [0, K) { temp t: f32  t = x[i, k] * 2.0  "
+           "o[i, k] = t  a += t  m max= x[i, k] }  y[i] = a + m }",
+           R"(
          for i in [0, N) {
            acc a: f32 = sum
            acc m: f32 = max
@@ -155,9 +157,9 @@ TEST(LanePartials, TextInTextOut) {
            m max= m_1[0]
            y[i] = a + m
          })"},
-      // The partial results live as far out as nothing else uses the accumulator.
-      {"for i in [0, N) { acc a: f32 = sum  for j in [0, A) { for k in [0, B) { a += z[i, j, k] } }  y[i] = a }",
-       R"(
+          // The partial results live as far out as nothing else uses the accumulator.
+          {"for i in [0, N) { acc a: f32 = sum  for j in [0, A) { for k in [0, B) { a += z[i, j, k] } }  y[i] = a }",
+           R"(
          for i in [0, N) {
            acc a: f32 = sum
            acc a_lanes: f32[8] = sum register
@@ -174,9 +176,9 @@ TEST(LanePartials, TextInTextOut) {
            a += a_1[0]
            y[i] = a
          })"},
-      {"for i in [0, N) { acc a: f32 = sum  for j in [0, A) { a += 1.0  for k in [0, B) { a += z[i, j, k] } }  "
-       "y[i] = a }",
-       R"(
+          {"for i in [0, N) { acc a: f32 = sum  for j in [0, A) { a += 1.0  for k in [0, B) { a += z[i, j, k] } }  "
+           "y[i] = a }",
+           R"(
          for i in [0, N) {
            acc a: f32 = sum
            for j in [0, A) {
@@ -194,9 +196,9 @@ TEST(LanePartials, TextInTextOut) {
            }
            y[i] = a
          })"},
-      // Masks that all lanes share are kept.
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[i - 1, k | 0.0 if i < 5] }  y[i] = a }",
-       R"(
+          // Masks that all lanes share are kept.
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[i - 1, k | 0.0 if i < 5] }  y[i] = a }",
+           R"(
          for i in [0, N) {
            acc a: f32 = sum
            acc a_lanes: f32[8] = sum register
@@ -211,9 +213,10 @@ TEST(LanePartials, TextInTextOut) {
            a += a_1[0]
            y[i] = a
          })"},
-      // As many lanes as the widest value leaves room for.
-      {"for i in [0, N) { acc a: f32 = sum  acc b: f64 = sum  for k in [0, K) { a += x[i, k]  "
-       "b += f64(x[i, k]) }  y[i] = a  d[i] = b }", R"(
+          // As many lanes as the widest value leaves room for.
+          {"for i in [0, N) { acc a: f32 = sum  acc b: f64 = sum  for k in [0, K) { a += x[i, k]  "
+           "b += f64(x[i, k]) }  y[i] = a  d[i] = b }",
+           R"(
          for i in [0, N) {
            acc a: f32 = sum
            acc b: f64 = sum
@@ -242,7 +245,8 @@ TEST(LanePartials, TextInTextOut) {
            y[i] = a
            d[i] = b
          })"},
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += pow(x[i, k], 1.5) }  y[i] = a }", R"(
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += pow(x[i, k], 1.5) }  y[i] = a }",
+           R"(
          for i in [0, N) {
            acc a: f32 = sum
            acc a_lanes: f32[4] = sum register
@@ -255,40 +259,55 @@ TEST(LanePartials, TextInTextOut) {
            a += a_1[0]
            y[i] = a
          })"},
-      // Not of fewer elements than lanes.
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, 7) { a += s[i, k] }  y[i] = a }", ""},
-      // Not for places, nor for bools.
-      {"for i in [0, N) { acc a: f32 = argmax  for k in [0, K) { a argmax= (x[i, k], index(k)) }  "
-       "c[i] = index(a[]) }", ""},
-      {"for i in [0, N) { acc a: bool = any  for k in [0, K) { a any= x[i, k] > 0.0 }  y[i] = f32(a) }", ""},
-      // Not where the accumulator is used in between, or twice, or is none.
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[i, k]  o[i, k] = a }  y[i] = a }", ""},
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[i, k]  a += 1.0 }  y[i] = a }", ""},
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { drop a[] if i < 5 += x[i, k] }  y[i] = a }", ""},
-      {"for i in [0, N) { temp t: f32  t = 0.0  for k in [0, K) { t = t + x[i, k] }  y[i] = t }", ""},
-      {"for i in [0, N) { temp t: f32  t = 1.0  for k in [0, K) { t += x[i, k] }  y[i] = t }", ""},
-      {"for i in [0, N) { for k in [0, K) { y[i] += x[i, k] } }", ""},
-      // Not with another dependence.
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[i, k]  y[0] = x[i, k] }  y[i] = a }", ""},
-      // Not where lanes have masks or places of their own.
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[i, k + 1 | 0.0] }  y[i] = a }", ""},
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[i, k | 0.0 if k < 5] }  y[i] = a }", ""},
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[i, ids[k] | 0.0] }  y[i] = a }", ""},
-      // Not across rows, around other loops, or with larger steps.
-      {"for i in [0, K) { acc a: f32 = sum  for k in [0, N) { a += x[k, i] }  yk[i] = a }", ""},
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { acc b: f32 = sum  "
-       "for l in [0, A) { b += z[i, l, 0] }  a += b * x[i, k] }  y[i] = a }", ""},
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) step 2 { a += x[i, k] }  y[i] = a }", ""},
-  });
+          // Not of fewer elements than lanes.
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, 7) { a += s[i, k] }  y[i] = a }", ""},
+          // Not for places, nor for bools.
+          {"for i in [0, N) { acc a: f32 = argmax  for k in [0, K) { a argmax= (x[i, k], index(k)) }  "
+           "c[i] = index(a[]) }",
+           ""},
+          {"for i in [0, N) { acc a: bool = any  for k in [0, K) { a any= x[i, k] > 0.0 }  y[i] = f32(a) }",
+           ""},
+          // Not where the accumulator is used in between, or twice, or is none.
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[i, k]  o[i, k] = a }  y[i] = a }",
+           ""},
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[i, k]  a += 1.0 }  y[i] = a }",
+           ""},
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { drop a[] if i < 5 += x[i, k] }  y[i] = a }",
+           ""},
+          {"for i in [0, N) { temp t: f32  t = 0.0  for k in [0, K) { t = t + x[i, k] }  y[i] = t }",
+           ""},
+          {"for i in [0, N) { temp t: f32  t = 1.0  for k in [0, K) { t += x[i, k] }  y[i] = t }",
+           ""},
+          {"for i in [0, N) { for k in [0, K) { y[i] += x[i, k] } }", ""},
+          // Not with another dependence.
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[i, k]  y[0] = x[i, k] }  y[i] = a }",
+           ""},
+          // Not where lanes have masks or places of their own.
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[i, k + 1 | 0.0] }  y[i] = a }",
+           ""},
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[i, k | 0.0 if k < 5] }  y[i] = a }",
+           ""},
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[i, ids[k] | 0.0] }  y[i] = a }",
+           ""},
+          // Not across rows, around other loops, or with larger steps.
+          {"for i in [0, K) { acc a: f32 = sum  for k in [0, N) { a += x[k, i] }  yk[i] = a }", ""},
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { acc b: f32 = sum  "
+           "for l in [0, A) { b += z[i, l, 0] }  a += b * x[i, k] }  y[i] = a }",
+           ""},
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) step 2 { a += x[i, k] }  y[i] = a }",
+           ""},
+      });
 }
 
 // Beside loops over windows, which are too short for lanes.
 TEST(LanePartials, BesideShortLoops) {
   LanePartialsOptions options;
   options.vectors = 1;
-  Expect(options, {
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, K - 2) { temp m: f32  m = 0.0  for n in [0, 3) { m = max(m, x[i, k + n]) }  a += m }  y[i] = a }",
-       R"(
+  Expect(
+      options,
+      {
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, K - 2) { temp m: f32  m = 0.0  for n in [0, 3) { m = max(m, x[i, k + n]) }  a += m }  y[i] = a }",
+           R"(
          for i in [0, N) {
            acc a: f32 = sum
            acc a_lanes: f32[8] = sum register
@@ -315,26 +334,32 @@ TEST(LanePartials, BesideShortLoops) {
            a += a_1[0]
            y[i] = a
          })"},
-      // Not if these accumulate, too.
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, K - 2) { for n in [0, 3) { a += x[i, k + n] } }  y[i] = a }", ""},
-      {"for i in [0, N) { acc a: f32 = sum  acc b: f32 = sum  for k in [0, K - 2) { for n in [0, 3) { b += x[i, k + n] }  a += x[i, k] }  y[i] = a + b }",
-       ""},
-  });
+          // Not if these accumulate, too.
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, K - 2) { for n in [0, 3) { a += x[i, k + n] } }  y[i] = a }",
+           ""},
+          {"for i in [0, N) { acc a: f32 = sum  acc b: f32 = sum  for k in [0, K - 2) { for n in [0, 3) { b += x[i, k + n] }  a += x[i, k] }  y[i] = a + b }",
+           ""},
+      });
 }
 
 TEST(LanePartials, ExactOnes) {
   LanePartialsOptions options;
   options.vectors = 1;
   options.reorders_rounding = false;
-  Expect(options, {
-      // Sums and products of floats round; what else accumulates does not.
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, 64) { a += s[i, k] }  y[i] = a }", ""},
-      {"for i in [0, N) { acc a: f32 = prod  for k in [0, 64) { a *= s[i, k] }  y[i] = a }", ""},
-      {"for i in [0, N) { acc a: f64 = sum  for k in [0, 64) { a += f64(s[i, k]) }  d[i] = a }", ""},
-      {"for i in [0, N) { acc a: f32 = max  acc b: f32 = sum  for k in [0, 64) { a max= s[i, k]  "
-       "b += s[i, k] }  y[i] = a + b }", ""},
-      {"for i in [0, N) { acc a: f32 = max  for k in [0, 64) { a max= s[i, k] }  y[i] = a }",
-       R"(
+  Expect(
+      options,
+      {
+          // Sums and products of floats round; what else accumulates does not.
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, 64) { a += s[i, k] }  y[i] = a }", ""},
+          {"for i in [0, N) { acc a: f32 = prod  for k in [0, 64) { a *= s[i, k] }  y[i] = a }",
+           ""},
+          {"for i in [0, N) { acc a: f64 = sum  for k in [0, 64) { a += f64(s[i, k]) }  d[i] = a }",
+           ""},
+          {"for i in [0, N) { acc a: f32 = max  acc b: f32 = sum  for k in [0, 64) { a max= s[i, k]  "
+           "b += s[i, k] }  y[i] = a + b }",
+           ""},
+          {"for i in [0, N) { acc a: f32 = max  for k in [0, 64) { a max= s[i, k] }  y[i] = a }",
+           R"(
          for i in [0, N) {
            acc a: f32 = max
            acc a_lanes: f32[8] = max register
@@ -348,8 +373,8 @@ TEST(LanePartials, ExactOnes) {
            a max= a_1[0]
            y[i] = a
          })"},
-      {"for i in [0, N) { acc a: i64 = prod  for k in [0, K) { a *= w[i, k] }  c[i] = a }",
-       R"(
+          {"for i in [0, N) { acc a: i64 = prod  for k in [0, K) { a *= w[i, k] }  c[i] = a }",
+           R"(
          for i in [0, N) {
            acc a: i64 = prod
            acc a_lanes: i64[4] = prod register
@@ -362,16 +387,17 @@ TEST(LanePartials, ExactOnes) {
            a *= a_1[0]
            c[i] = a
          })"},
-  });
+      });
 }
 
 TEST(LanePartials, SeveralVectors) {
   LanePartialsOptions options;
   options.vectors = 2;
-  Expect(options, {
-      // Two vectors of partial results are as many lanes.
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, 64) { a += s[i, k] }  y[i] = a }",
-       R"(
+  Expect(options,
+         {
+             // Two vectors of partial results are as many lanes.
+             {"for i in [0, N) { acc a: f32 = sum  for k in [0, 64) { a += s[i, k] }  y[i] = a }",
+              R"(
          for i in [0, N) {
            acc a: f32 = sum
            acc a_lanes: f32[16] = sum register
@@ -387,16 +413,18 @@ TEST(LanePartials, SeveralVectors) {
            a += a_1[0]
            y[i] = a
          })"},
-  });
+         });
 }
 
 TEST(LanePartials, LongBodies) {
   LanePartialsOptions options;
   options.vectors = 4;
-  Expect(options, {
-      // With a function, or a maximum, of many steps two vectors are enough.
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, 64) { a += exp(s[i, k]) }  y[i] = a }",
-       R"(
+  Expect(
+      options,
+      {
+          // With a function, or a maximum, of many steps two vectors are enough.
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, 64) { a += exp(s[i, k]) }  y[i] = a }",
+           R"(
          for i in [0, N) {
            acc a: f32 = sum
            acc a_lanes: f32[16] = sum register
@@ -412,8 +440,8 @@ TEST(LanePartials, LongBodies) {
            a += a_1[0]
            y[i] = a
          })"},
-      {"for i in [0, N) { acc a: f32 = max  for k in [0, 64) { a max= s[i, k] }  y[i] = a }",
-       R"(
+          {"for i in [0, N) { acc a: f32 = max  for k in [0, 64) { a max= s[i, k] }  y[i] = a }",
+           R"(
          for i in [0, N) {
            acc a: f32 = max
            acc a_lanes: f32[16] = max register
@@ -429,16 +457,18 @@ TEST(LanePartials, LongBodies) {
            a max= a_1[0]
            y[i] = a
          })"},
-  });
+      });
 }
 
 TEST(LanePartials, Avx512) {
   LanePartialsOptions options;
   options.vectors = 1;
   options.isa = jit::Isa::kAvx512;
-  Expect(options, {
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, 64) { a += s[i, k] }  y[i] = a }",
-       R"(
+  Expect(
+      options,
+      {
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, 64) { a += s[i, k] }  y[i] = a }",
+           R"(
          for i in [0, N) {
            acc a: f32 = sum
            acc a_lanes: f32[16] = sum register
@@ -454,8 +484,8 @@ TEST(LanePartials, Avx512) {
            a += a_1[0]
            y[i] = a
          })"},
-      {"for i in [0, N) { acc a: f32 = sum  for k in [0, 15) { a += s[i, k] }  y[i] = a }", ""},
-  });
+          {"for i in [0, N) { acc a: f32 = sum  for k in [0, 15) { a += s[i, k] }  y[i] = a }", ""},
+      });
 }
 
 }  // namespace

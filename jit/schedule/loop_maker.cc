@@ -12,11 +12,13 @@
 
 namespace nestor::loop {
 
-Scope LoopMaker::Counted(absl::string_view name, IndexId end, LoopAttributes attributes, Body body) {
+Scope LoopMaker::Counted(absl::string_view name, IndexId end, LoopAttributes attributes,
+                         Body body) {
   return Between(name, program_.pool.Const(0), end, attributes, body);
 }
 
-Scope LoopMaker::Between(absl::string_view name, IndexId begin, IndexId end, LoopAttributes attributes, Body body) {
+Scope LoopMaker::Between(absl::string_view name, IndexId begin, IndexId end,
+                         LoopAttributes attributes, Body body) {
   IndexPool& pool = program_.pool;
   if (const auto count = pool.ConstValue(pool.Sub(end, begin)); count && *count <= 0) return {};
   Loop loop{program_.AddVar(name), begin, end, 1, attributes, {}};
@@ -75,11 +77,12 @@ Scope Assignment(TensorId tensor, IndexList place, ValueId value) {
 }
 
 void Append(Scope& scope, Scope more) {
-  scope.insert(scope.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  scope.insert(scope.end(), std::make_move_iterator(more.begin()),
+               std::make_move_iterator(more.end()));
 }
 
 Access CombineLanes(Program& program, TensorId vector, const IndexList& around, ReduceOp op,
-                          absl::FunctionRef<std::string(int64_t width)> name, Scope& scope) {
+                    absl::FunctionRef<std::string(int64_t width)> name, Scope& scope) {
   IndexPool& pool = program.pool;
   const DType type = program[vector].type;
   IndexList before = around;  // of the vector that is halved next
@@ -89,13 +92,15 @@ Access CombineLanes(Program& program, TensorId vector, const IndexList& around, 
     return access;
   };
   const int64_t least = NESTOR_MUTANT("lane_partial_dropped") ? 2 : 1;
-  for (int64_t width = *pool.ConstValue(program[vector].shape.back()) / 2; width >= least; width /= 2) {
+  for (int64_t width = *pool.ConstValue(program[vector].shape.back()) / 2; width >= least;
+       width /= 2) {
     const IndexId lanes = pool.Const(width);
     const TensorId half =
         program.AddTensor({name(width), type, {lanes}, Storage::kTemp, op, /*is_register=*/true});
     scope.push_back(DeclarationOf(half));
     Append(scope, LoopMaker(program).Counted("l", lanes, kVector, [&](IndexId l) {
-      const ValueId both = program.AddApply(StepOp(op), {program.AddLoad(at(l)), program.AddLoad(at(pool.Add(l, lanes)))}, type);
+      const ValueId both = program.AddApply(
+          StepOp(op), {program.AddLoad(at(l)), program.AddLoad(at(pool.Add(l, lanes)))}, type);
       return Assignment(half, {l}, both);
     }));
     vector = half;

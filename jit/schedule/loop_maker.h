@@ -12,7 +12,8 @@
 
 namespace nestor::loop {
 
-inline constexpr LoopAttributes kPlain = {}, kUnrolled = {false, false, true}, kVector = {false, true, false};
+inline constexpr LoopAttributes kPlain = {}, kUnrolled = {false, false, true},
+                                kVector = {false, true, false};
 
 class LoopMaker {
  public:
@@ -22,7 +23,8 @@ class LoopMaker {
   // A loop named after `name` around the body at its index. Nothing where it never runs, or
   // has no body.
   Scope Counted(absl::string_view name, IndexId end, LoopAttributes attributes, Body body);
-  Scope Between(absl::string_view name, IndexId begin, IndexId end, LoopAttributes attributes, Body body);
+  Scope Between(absl::string_view name, IndexId begin, IndexId end, LoopAttributes attributes,
+                Body body);
 
  private:
   Program& program_;
@@ -44,10 +46,11 @@ void Append(Scope& scope, Scope more);
 // Unless the loop prefetches it already; whether it did not.
 bool AddPrefetch(Loop& loop, Access access, Prefetch::Cache cache = Prefetch::Cache::kFirst);
 
-// Combines the lanes of a vector in registers by halves, which `scope` gets, until one is left: its element. `around`: the
-// place of the vector but for its last axis, along which lanes are. `name`: of a half of so many lanes.
+// Combines the lanes of a vector in registers by halves, which `scope` gets, until one is left: its
+// element. `around`: the place of the vector but for its last axis, along which lanes are. `name`:
+// of a half of so many lanes.
 Access CombineLanes(Program& program, TensorId vector, const IndexList& around, ReduceOp op,
-                          absl::FunctionRef<std::string(int64_t width)> name, Scope& scope);
+                    absl::FunctionRef<std::string(int64_t width)> name, Scope& scope);
 
 // `count` where `flag`, 0 or 1, is 1; else 0. For bounds of loops: a choice between nests at
 // run time.

@@ -105,7 +105,8 @@ class MemoryOrder {
   // Whether the loop, or the chain of loops that it is, holds only statements that walk
   // from element to element as `column` goes on, or stay, and jumps itself.
   bool Reduces(const Loop& loop, int32_t column) {
-    if (loop.body.size() == 1 && loop.body[0].As<Loop>() != nullptr) return Reduces(*loop.body[0].As<Loop>(), column);
+    if (loop.body.size() == 1 && loop.body[0].As<Loop>() != nullptr)
+      return Reduces(*loop.body[0].As<Loop>(), column);
     bool walks = false, good = true;
     for (const Item& item : loop.body) {
       good = good && item.As<Loop>() == nullptr;
@@ -137,13 +138,15 @@ class MemoryOrder {
     for (const Item& item : columns.body) {
       const Loop* loop = item.As<Loop>();
       if (loop == nullptr) continue;
-      while (loop->body.size() == 1 && loop->body[0].As<Loop>() != nullptr) loop = loop->body[0].As<Loop>();
+      while (loop->body.size() == 1 && loop->body[0].As<Loop>() != nullptr)
+        loop = loop->body[0].As<Loop>();
       for (const Item& inner : loop->body) {
-        VisitAccesses(program_, inner, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
-          if (program_[tensor].shape.empty()) return;
-          const int outer = AxisOf(place, loop->var), inside = AxisOf(place, row);
-          jumps = jumps && outer >= 0 && outer < inside;
-        });
+        VisitAccesses(program_, inner,
+                      [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
+                        if (program_[tensor].shape.empty()) return;
+                        const int outer = AxisOf(place, loop->var), inside = AxisOf(place, row);
+                        jumps = jumps && outer >= 0 && outer < inside;
+                      });
       }
     }
     return jumps;
@@ -163,7 +166,8 @@ class MemoryOrder {
     for (size_t i = strips.size(); i-- > 0;) {
       const Strips& s = strips[i];
       const IndexId length = ranges_.LengthOf(*s.loop);
-      const IndexId count = pool_.Div(pool_.Add(length, pool_.Const(s.width - 1)), pool_.Const(s.width));
+      const IndexId count =
+          pool_.Div(pool_.Add(length, pool_.Const(s.width - 1)), pool_.Const(s.width));
       Loop over{s.strip, pool_.Const(0), count, 1, s.loop->attributes, std::move(changed)};
       changed.clear();
       changed.push_back({std::move(over)});
@@ -196,7 +200,8 @@ class MemoryOrder {
         identities.push_back({std::move(identity)});
       }
     }
-    body.insert(body.begin(), std::make_move_iterator(identities.begin()), std::make_move_iterator(identities.end()));
+    body.insert(body.begin(), std::make_move_iterator(identities.begin()),
+                std::make_move_iterator(identities.end()));
     body.erase(std::remove_if(body.begin(), body.end(),
                               [](const Item& item) { return item.As<Declaration>() != nullptr; }),
                body.end());

@@ -173,27 +173,38 @@ TEST(MemoryOrder, TextInTextOut) {
            for c_4 in [0, min(-3*j_2 + N, 3)) { y[3*j_2 + c_4] = a[c_4] }
          })"},
       // Not where columns have masks, places or bounds of their own.
-      {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, j + 1 | 0.0] }  y[j] = a }", ""},
-      {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, j | 0.0 if j < 5] }  y[j] = a }", ""},
-      {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, ids[j] | 0.0] }  y[j] = a }", ""},
-      {"for j in [0, N) { acc a: f32 = sum  for k in [0, j) { a += x[k, j | 0.0] }  y[j] = a }", ""},
+      {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, j + 1 | 0.0] }  y[j] = a }",
+       ""},
+      {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, j | 0.0 if j < 5] }  y[j] = a }",
+       ""},
+      {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, ids[j] | 0.0] }  y[j] = a }",
+       ""},
+      {"for j in [0, N) { acc a: f32 = sum  for k in [0, j) { a += x[k, j | 0.0] }  y[j] = a }",
+       ""},
       // Nor where they depend on each other.
       {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, j] }  y[0] = a }", ""},
-      {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, j] + y[0] }  y[j] = a }", ""},
+      {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, j] + y[0] }  y[j] = a }",
+       ""},
       // Nor where something does not walk along rows, or no loop goes across them.
       {"for k in [0, K) { acc a: f32 = sum  for j in [0, N) { a += x[k, j] }  h[k] = a }", ""},
-      {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, 2*j | 0.0] }  y[j] = a }", ""},
+      {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, 2*j | 0.0] }  y[j] = a }",
+       ""},
       {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, j] }  for l in [0, K) { a += g[l] }  "
-       "y[j] = a }", ""},
+       "y[j] = a }",
+       ""},
       {"for j in [0, N) { y[j] = x[0, j | 0.0] }", ""},
       // Nor what has no row of memory to go to: places of an arg reduction, tiles.
       {"for j in [0, N) { acc a: f32 = argmax  for k in [0, K) { a argmax= (x[k, j], index(k)) }  "
-       "p[j] = index(a[]) }", ""},
+       "p[j] = index(a[]) }",
+       ""},
       {"for j in [0, N) { temp r: f32[4] register  for l in [0, 4) { r[l] = 0.0 }  acc a: f32 = sum  "
-       "for k in [0, K) { a += x[k, j] }  y[j] = a + r[0] }", ""},
+       "for k in [0, K) { a += x[k, j] }  y[j] = a + r[0] }",
+       ""},
       // Nor loops that are scheduled already, or make larger steps.
-      {"for j in [0, N) vector { acc a: f32 = sum  for k in [0, K) { a += x[k, j] }  y[j] = a }", ""},
-      {"for j in [0, N) step 2 { acc a: f32 = sum  for k in [0, K) { a += x[k, j] }  y[j] = a }", ""},
+      {"for j in [0, N) vector { acc a: f32 = sum  for k in [0, K) { a += x[k, j] }  y[j] = a }",
+       ""},
+      {"for j in [0, N) step 2 { acc a: f32 = sum  for k in [0, K) { a += x[k, j] }  y[j] = a }",
+       ""},
   };
   ExpectPass(pass, kFrame, kCases);
 }

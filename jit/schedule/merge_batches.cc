@@ -26,13 +26,16 @@ using Touches = absl::flat_hash_map<TensorId, Touch>;
 Touches TouchesOf(const Program& program, const Loop& loop) {
   Touches touches;
   VisitItems(loop.body, [&](const Item& item) {
-    VisitAccesses(program, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
-      Touch& touch = touches.try_emplace(tensor, Touch{absl::InlinedVector<bool, 4>(place.size(), true)}).first->second;
-      touch.changed = touch.changed || kind != AccessKind::kRead;
-      for (size_t axis = 0; axis < place.size(); ++axis) {
-        if (program.pool.VarValue(place[axis]) != loop.var) touch.by_index[axis] = false;
-      }
-    });
+    VisitAccesses(
+        program, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+          Touch& touch =
+              touches.try_emplace(tensor, Touch{absl::InlinedVector<bool, 4>(place.size(), true)})
+                  .first->second;
+          touch.changed = touch.changed || kind != AccessKind::kRead;
+          for (size_t axis = 0; axis < place.size(); ++axis) {
+            if (program.pool.VarValue(place[axis]) != loop.var) touch.by_index[axis] = false;
+          }
+        });
   });
   VisitItems(loop.body, [&](const Item& item) {
     if (const auto* declaration = item.As<Declaration>()) touches.erase(declaration->tensor);
@@ -44,7 +47,9 @@ bool IsOwn(const Touch& touch) { return absl::c_linear_search(touch.by_index, tr
 
 // Whether every matrix in the loop is the iteration's own.
 bool SharesNoMatrix(const Touches& touches) {
-  return absl::c_all_of(touches, [](const auto& entry) { return entry.second.by_index.size() < 2 || IsOwn(entry.second); });
+  return absl::c_all_of(touches, [](const auto& entry) {
+    return entry.second.by_index.size() < 2 || IsOwn(entry.second);
+  });
 }
 
 // Whether what one of them changes and the other touches is the iteration's own in both.
@@ -66,12 +71,14 @@ class Merger {
   explicit Merger(Program& program) : program_(program) {}
 
   bool Run() {
-    if (absl::c_none_of(program_.temps, [&](TensorId temp) { return IsMatrices(temp); })) return false;
+    if (absl::c_none_of(program_.temps, [&](TensorId temp) { return IsMatrices(temp); }))
+      return false;
     for (const Block& block : program_.blocks) {
       Footprint footprint = FootprintOf(program_, block.body);
       footprint.reads.merge(footprint.writes);
       footprint.reads.merge(footprint.accumulates);
-      for (TensorId tensor : footprint.reads) users_[tensor] += program_[tensor].storage == Storage::kTemp && IsMatrices(tensor);
+      for (TensorId tensor : footprint.reads)
+        users_[tensor] += program_[tensor].storage == Storage::kTemp && IsMatrices(tensor);
     }
     std::vector<Block> merged;
     bool changed = false;
@@ -100,12 +107,15 @@ class Merger {
 
   // Whether the loop may go on where the last one ends.
   bool MayMerge(const Loop& loop, const Touches& touches) {
-    if (!may_join_ || last_ == nullptr || last_->begin != loop.begin || last_->end != loop.end) return false;
+    if (!may_join_ || last_ == nullptr || last_->begin != loop.begin || last_->end != loop.end)
+      return false;
     const bool passes = absl::c_any_of(touches, [&](const auto& entry) {
       const auto users = users_.find(entry.first);
       return users != users_.end() && users->second == 2 && last_touches_.contains(entry.first);
     });
-    if (!passes || !SharesNoMatrix(touches) || !SharesNoMatrix(last_touches_) || !AreIndependent(last_touches_, touches)) return false;
+    if (!passes || !SharesNoMatrix(touches) || !SharesNoMatrix(last_touches_) ||
+        !AreIndependent(last_touches_, touches))
+      return false;
     is_independent_ = is_independent_ || !CarriedTensor(program_, *last_);
     return is_independent_ && !CarriedTensor(program_, loop);
   }
@@ -114,7 +124,8 @@ class Merger {
     VarReplacement replace(program_);
     replace.Set(second.var, program_.pool.Var(first.var));
     RewriteIndices(program_, second.body, [&](IndexId e) { return replace(e); });
-    first.body.insert(first.body.end(), std::make_move_iterator(second.body.begin()), std::make_move_iterator(second.body.end()));
+    first.body.insert(first.body.end(), std::make_move_iterator(second.body.begin()),
+                      std::make_move_iterator(second.body.end()));
   }
 
   // Into what the last loop touches.

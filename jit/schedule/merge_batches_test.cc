@@ -6,8 +6,9 @@
 namespace nestor::loop {
 namespace {
 
-constexpr Frame kFrame = {"program p(x: f32[B, M, N], w: f32[M, N], s: f32[B]) -> (y: f32[B, M, N], z: f32[B, M, N]) {\n",
-                                  "\n  block { drop y[0, 0, 0] = 0.0 drop z[0, 0, 0] = 0.0 }\n}\n"};
+constexpr Frame kFrame = {
+    "program p(x: f32[B, M, N], w: f32[M, N], s: f32[B]) -> (y: f32[B, M, N], z: f32[B, M, N]) {\n",
+    "\n  block { drop y[0, 0, 0] = 0.0 drop z[0, 0, 0] = 0.0 }\n}\n"};
 
 TEST(MergeBatches, MatricesThatPass) {
   ExpectPass(
@@ -40,20 +41,26 @@ TEST(MergeBatches, LeavesTheOthers) {
       {
           // A matrix that all batches read; none that passes; one that others read, too.
           {"temp t: f32[B, M, N] for b in [0, B) { for i in [0, M) { for j in [0, N) { t[b, i, j] = x[b, i, j] * w[i, j] } } } "
-           "for c in [0, B) { for k in [0, N) { for l in [0, M) { y[c, l, k] = t[c, l, k] } } }", ""},
+           "for c in [0, B) { for k in [0, N) { for l in [0, M) { y[c, l, k] = t[c, l, k] } } }",
+           ""},
           {"for b in [0, B) { for i in [0, M) { for j in [0, N) { z[b, i, j] = x[b, i, j] } } } "
-           "for c in [0, B) { for k in [0, N) { for l in [0, M) { y[c, l, k] = x[c, l, k] } } }", ""},
+           "for c in [0, B) { for k in [0, N) { for l in [0, M) { y[c, l, k] = x[c, l, k] } } }",
+           ""},
           {"temp t: f32[B, M, N] for b in [0, B) { for i in [0, M) { for j in [0, N) { t[b, i, j] = x[b, i, j] } } } "
            "for c in [0, B) { for k in [0, N) { for l in [0, M) { y[c, l, k] = t[c, l, k] } } } "
-           "for d in [0, M) { for e in [0, N) { drop z[0, d, e] = t[0, d, e | 0.0] } }", ""},
+           "for d in [0, M) { for e in [0, N) { drop z[0, d, e] = t[0, d, e | 0.0] } }",
+           ""},
           // What another batch has written.
           {"temp t: f32[B, M, N] for b in [0, B) { for i in [0, M) { for j in [0, N) { t[b, i, j] = x[b, i, j] } } } "
-           "for c in [0, B) { for k in [0, N) { for l in [0, M) { y[c, l, k] = t[B - 1 - c, l, k] } } }", ""},
+           "for c in [0, B) { for k in [0, N) { for l in [0, M) { y[c, l, k] = t[B - 1 - c, l, k] } } }",
+           ""},
           {"temp t: f32[B, M, N] temp u: f32[B] for b in [0, B) { u[b] = s[b] for i in [0, M) { for j in [0, N) { t[b, i, j] = x[b, i, j] } } } "
-           "for c in [0, B) { for k in [0, N) { for l in [0, M) { y[c, l, k] = t[c, l, k] * u[B - 1 - c] } } }", ""},
+           "for c in [0, B) { for k in [0, N) { for l in [0, M) { y[c, l, k] = t[c, l, k] * u[B - 1 - c] } } }",
+           ""},
           // Other bounds.
           {"temp t: f32[B, M, N] for b in [0, B) { for i in [0, M) { for j in [0, N) { t[b, i, j] = x[b, i, j] } } } "
-           "for c in [1, B) { for k in [0, N) { for l in [0, M) { y[c, l, k] = t[c, l, k] } } }", ""},
+           "for c in [1, B) { for k in [0, N) { for l in [0, M) { y[c, l, k] = t[c, l, k] } } }",
+           ""},
       });
 }
 

@@ -12,8 +12,9 @@
 namespace nestor::loop {
 namespace {
 
-// Of 16-bit floats an fma rounds to f32 first. Where that makes a tie, the product rounded by itself makes the same
-// one, so that the sum is the one of the two roundings that it stands for, or that of the exact sum.
+// Of 16-bit floats an fma rounds to f32 first. Where that makes a tie, the product rounded by
+// itself makes the same one, so that the sum is the one of the two roundings that it stands for, or
+// that of the exact sum.
 absl::optional<ValueId> Fused(Program& program, ValueId id) {
   const DType type = program[id].type;
   const ApplyValue* sum = jit::AsApply(program, id, ScalarOp::kAdd);
@@ -31,12 +32,15 @@ absl::optional<ValueId> Fused(Program& program, ValueId id) {
 absl::optional<ValueId> FusedGatedStep(Program& program, const Statement& statement) {
   const DType type = program[statement.value].type;
   const ApplyValue* sum = jit::AsApply(program, statement.value, ScalarOp::kAdd);
-  if (sum == nullptr || statement.op || !program[statement.target.tensor].is_register) return absl::nullopt;
+  if (sum == nullptr || statement.op || !program[statement.target.tensor].is_register)
+    return absl::nullopt;
   if (type != DType::kF32 && type != DType::kF64) return absl::nullopt;
   for (int product : {1, 0}) {
     const ApplyValue* mulz = jit::AsApply(program, sum->args[product], ScalarOp::kMulz);
-    if (mulz == nullptr || !jit::IsElement(program, sum->args[1 - product], statement.target)) continue;
-    const ValueId a = mulz->args[0], b = mulz->args[1], t = sum->args[1 - product];  // adding values moves the others
+    if (mulz == nullptr || !jit::IsElement(program, sum->args[1 - product], statement.target))
+      continue;
+    // Adding values moves the others.
+    const ValueId a = mulz->args[0], b = mulz->args[1], t = sum->args[1 - product];
     return jit::AddGatedStep(program, a, b, t);
   }
   return absl::nullopt;
@@ -65,7 +69,8 @@ ValueId Widened(Program& program, ValueId id, DType type) {
   auto args = apply.args;
   for (size_t i = FirstPassedOn(apply).value_or(0); i < args.size(); ++i) {
     const bool is_factor = apply.op == ScalarOp::kMul;
-    args[i] = is_factor ? program.AddApply(ScalarOp::kCast, {args[i]}, type) : Widened(program, args[i], type);
+    args[i] = is_factor ? program.AddApply(ScalarOp::kCast, {args[i]}, type)
+                        : Widened(program, args[i], type);
   }
   return program.AddApply(apply.op, args, type);
 }
@@ -81,7 +86,8 @@ absl::optional<ValueId> WideProduct(Program& program, ValueId id) {
 
 absl::optional<ValueId> WithWideProducts(Program& program, ValueId id) {
   const auto* sum = absl::get_if<ApplyValue>(&program[id].node);
-  if (sum == nullptr || (sum->op != ScalarOp::kAdd && sum->op != ScalarOp::kSub)) return absl::nullopt;
+  if (sum == nullptr || (sum->op != ScalarOp::kAdd && sum->op != ScalarOp::kSub))
+    return absl::nullopt;
   const ScalarOp op = sum->op;
   const DType type = program[id].type;
   const ValueId args[] = {sum->args[0], sum->args[1]};

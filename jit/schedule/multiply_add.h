@@ -14,8 +14,8 @@ namespace nestor::loop {
 // Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> WidenProducts(Program& program);
 
-// dot_halves(a, b, 0) + c becomes dot_halves(a, b, c). Returns whether it changed anything; a second run changes
-// nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
+// dot_halves(a, b, 0) + c becomes dot_halves(a, b, c). Returns whether it changed anything; a
+// second run changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> AddOntoDotProducts(Program& program);
 
 // a * b + c becomes fma(a, b, c), which rounds once, for f32 and f64; of two products

@@ -57,10 +57,13 @@ TEST(MultiplyAdd, TextInTextOut) {
 }
 
 TEST(AddOntoDotProducts, TextInTextOut) {
-  constexpr Frame kWords = {"program p(a: i32[N], b: i32[N]) -> (y: i32[N]) {\n", "\n  block { drop y[0] = i32(0) }\n}\n"};
+  constexpr Frame kWords = {"program p(a: i32[N], b: i32[N]) -> (y: i32[N]) {\n",
+                            "\n  block { drop y[0] = i32(0) }\n}\n"};
   constexpr PassCase kCases[] = {
-      {"for i in [0, N) { y[i] = a[i] + dot_halves(a[i], b[i], i32(0)) }", "for i in [0, N) { y[i] = dot_halves(a[i], b[i], a[i]) }"},
-      {"for i in [0, N) { y[i] = dot_halves(a[i], b[i], i32(0)) + b[i] }", "for i in [0, N) { y[i] = dot_halves(a[i], b[i], b[i]) }"},
+      {"for i in [0, N) { y[i] = a[i] + dot_halves(a[i], b[i], i32(0)) }",
+       "for i in [0, N) { y[i] = dot_halves(a[i], b[i], a[i]) }"},
+      {"for i in [0, N) { y[i] = dot_halves(a[i], b[i], i32(0)) + b[i] }",
+       "for i in [0, N) { y[i] = dot_halves(a[i], b[i], b[i]) }"},
       // Not where something is added already, or nothing is.
       {"for i in [0, N) { y[i] = a[i] + dot_halves(a[i], b[i], i32(1)) }", ""},
       {"for i in [0, N) { y[i] = a[i] - dot_halves(a[i], b[i], i32(0)) }", ""},

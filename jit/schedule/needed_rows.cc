@@ -1,5 +1,5 @@
-// Conditions are affine in the row: where the margin of one rises with it, the first tile says whether it holds in all,
-// and else the last tile does.
+// Conditions are affine in the row: where the margin of one rises with it, the first tile says
+// whether it holds in all, and else the last tile does.
 #include "jit/schedule/needed_rows.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@ namespace nestor::loop {
 
 NeededRows::NeededRows(Program& program, Ranges& ranges, const Contraction& nest, IndexId rows,
                        absl::FunctionRef<bool(size_t)> is_written_out)
-    : program_(program), pool_(program.pool), ranges_(ranges), nest_(nest), rows_(rows), first_sum_(nest.sums.size()) {
+    : program_(program), pool_(program.pool), ranges_(ranges), nest_(nest), rows_(rows),
+      first_sum_(nest.sums.size()) {
   if (nest_.row == nullptr || nest_.is_ragged) return;
   for (const IndexId condition : nest_.step->needed_if) {
     if (!CanBeUsed(condition, is_written_out)) continue;
@@ -26,7 +27,8 @@ NeededRows::NeededRows(Program& program, Ranges& ranges, const Contraction& nest
   }
 }
 
-// Whether it follows from the row and from steps that are written out. Notes the first sum of these.
+// Whether it follows from the row and from steps that are written out. Notes the
+// first sum of these.
 bool NeededRows::CanBeUsed(IndexId condition, absl::FunctionRef<bool(size_t)> is_written_out) {
   const IndexNode& node = pool_[condition];
   if (node.kind != IndexKind::kLe && node.kind != IndexKind::kLt) return false;
@@ -36,7 +38,8 @@ bool NeededRows::CanBeUsed(IndexId condition, absl::FunctionRef<bool(size_t)> is
   size_t first = nest_.sums.size();
   const bool good = absl::c_all_of(vars, [&](int64_t var) {
     if (var == nest_.row->var) return true;
-    const auto sum = absl::c_find_if(nest_.sums, [&](const Loop* loop) { return loop->var == var; });
+    const auto sum =
+        absl::c_find_if(nest_.sums, [&](const Loop* loop) { return loop->var == var; });
     const auto number = static_cast<size_t>(sum - nest_.sums.begin());
     first = std::min(first, number);
     return sum != nest_.sums.end() && is_written_out(number);
@@ -54,7 +57,8 @@ IndexId NeededRows::MarginAt(IndexId margin, IndexId row, const std::vector<Inde
   return replace(margin);
 }
 
-IndexId NeededRows::At(IndexId row, int64_t r, int64_t tile_rows, const std::vector<IndexId>& sums) {
+IndexId NeededRows::At(IndexId row, int64_t r, int64_t tile_rows,
+                       const std::vector<IndexId>& sums) {
   const IndexId none = pool_.Const(0), in_first = pool_.Const(r);
   const IndexId in_last = pool_.Sub(rows_, pool_.Const(tile_rows - r));
   IndexId needed = pool_.Const(1);

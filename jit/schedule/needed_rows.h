@@ -17,20 +17,22 @@ namespace nestor::loop {
 //
 //   s += w[p] * x[i + p - 1 | 0.0] needed if 1 <= i + p, i + p - 1 < W      of row 0 not where p = 0
 //
-// Where steps of the window are written out, conditions of rows 1 and up are known to hold in all tiles from the first
-// on, and of no row but the last do they depend on whether the tile is the last one: so only these are tested.
+// Where steps of the window are written out, conditions of rows 1 and up are known to hold in all
+// tiles from the first on, and of no row but the last do they depend on whether the tile is the
+// last one: so only these are tested.
 class NeededRows {
  public:
-  // `rows`: how many the nest has. `is_written_out`: whether the steps of sum number so and so are known where they are
-  // written. REQUIRES: the arguments outlive this; `ranges` is at the place of the nest.
+  // `rows`: how many the nest has. `is_written_out`: whether the steps of sum number so and so
+  // are known where they are written. REQUIRES: the arguments outlive this; `ranges` is at the
+  // place of the nest.
   NeededRows(Program& program, Ranges& ranges, const Contraction& nest, IndexId rows,
              absl::FunctionRef<bool(size_t)> is_written_out);
 
   // The first sum whose steps say whether a row is needed; the number of sums where none do.
   size_t first_sum() const { return first_sum_; }
 
-  // 1 where row `r` of a tile of so many rows that begins at `row` takes part in the step, else 0; the constant 1 where
-  // it does in all tiles. `sums`: the step, counted from the begin of hulls.
+  // 1 where row `r` of a tile of so many rows that begins at `row` takes part in the step, else 0;
+  // the constant 1 where it does in all tiles. `sums`: the step, counted from the begin of hulls.
   IndexId At(IndexId row, int64_t r, int64_t tile_rows, const std::vector<IndexId>& sums);
 
  private:

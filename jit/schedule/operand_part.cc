@@ -17,13 +17,14 @@ class PartFinder {
 
   ValueId Find(ValueId value) {
     Visit(value);
-    const bool is_one = !parts_.empty() && absl::c_all_of(parts_, [&](ValueId part) { return part == parts_[0]; });
+    const bool is_one =
+        !parts_.empty() && absl::c_all_of(parts_, [&](ValueId part) { return part == parts_[0]; });
     return is_one && ByteSize(program_[parts_[0]].type) >= kLeastLaneBytes ? parts_[0] : load_;
   }
 
  private:
-  // Of a part of the value: whether it reads the element, or one beside it, and whether it has anything else that
-  // differs from step to step.
+  // Of a part of the value: whether it reads the element, or one beside it, and whether it has
+  // anything else that differs from step to step.
   struct Reads {
     bool it = false, more = false;
   };
@@ -34,7 +35,8 @@ class PartFinder {
       const bool is_it = id == load_ || IsBeside(load->access);
       return {is_it, !is_it};
     }
-    if (const auto* index = absl::get_if<IndexValue>(&node)) return {false, !MovesWithIt(index->index)};
+    if (const auto* index = absl::get_if<IndexValue>(&node))
+      return {false, !MovesWithIt(index->index)};
     const auto* apply = absl::get_if<ApplyValue>(&node);
     if (apply == nullptr) return {};
     Reads all;
@@ -50,7 +52,8 @@ class PartFinder {
 
   // Whether the places are at a fixed distance from each other.
   bool IsBeside(const Access& other) const {
-    if (access_.tensor != other.tensor || !access_.conditions.empty() || !other.conditions.empty()) return false;
+    if (access_.tensor != other.tensor || !access_.conditions.empty() || !other.conditions.empty())
+      return false;
     IndexPool& pool = program_.pool;
     for (size_t axis = 0; axis < access_.place.size(); ++axis) {
       if (!pool.ConstValue(pool.Sub(access_.place[axis], other.place[axis]))) return false;
@@ -62,7 +65,9 @@ class PartFinder {
   bool MovesWithIt(IndexId index) const {
     bool does = true;
     VisitIndex(program_.pool, index, [&](IndexId, const IndexNode& node) {
-      const auto holds = [&](IndexId e) { return HoldsVar(program_.pool, e, static_cast<int32_t>(node.value)); };
+      const auto holds = [&](IndexId e) {
+        return HoldsVar(program_.pool, e, static_cast<int32_t>(node.value));
+      };
       if (node.kind == IndexKind::kVar) does = does && absl::c_any_of(access_.place, holds);
     });
     return does;
@@ -76,7 +81,9 @@ class PartFinder {
 
 }  // namespace
 
-ValueId PartReading(Program& program, ValueId value, ValueId load) { return PartFinder(program, load).Find(value); }
+ValueId PartReading(Program& program, ValueId value, ValueId load) {
+  return PartFinder(program, load).Find(value);
+}
 
 bool ComputesOfMasked(const Program& program, ValueId part) {
   bool masked = false;

@@ -6,8 +6,9 @@
 
 namespace nestor::loop {
 
-// The largest part of `value` that reads the element of `load` alone, but for elements at a fixed distance from it, if
-// there is one such part, and it fills a lane: f32(x[i, k]) of f32(x[i, k]) * w[k, j]. Else `load`.
+// The largest part of `value` that reads the element of `load` alone, but for elements at a fixed
+// distance from it, if there is one such part, and it fills a lane: f32(x[i, k]) of f32(x[i, k]) *
+// w[k, j]. Else `load`.
 ValueId PartReading(Program& program, ValueId value, ValueId load);
 
 // Whether the part is computed of masked elements, rather than being one.

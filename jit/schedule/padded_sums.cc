@@ -31,7 +31,7 @@ bool IsStatement(const Item& item) { return item.As<Statement>() != nullptr; }
 struct Nest {
   LoopsAround band;  // outermost first
   LoopsAround sums;
-  std::vector<Loop> hulls;  // of the sums, with all their steps
+  std::vector<Loop> hulls;      // of the sums, with all their steps
   const Scope* core = nullptr;  // what the innermost loop of the band holds
   const Statement* step = nullptr;
   const Loop* loop = nullptr;
@@ -39,7 +39,8 @@ struct Nest {
 
 class SumPadder {
  public:
-  SumPadder(Program& program, Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+  SumPadder(Program& program, Ranges& ranges)
+      : program_(program), pool_(program.pool), ranges_(ranges) {}
 
   absl::optional<Scope> Padded(const Loop& outermost) {
     absl::optional<Nest> nest = NestOf(outermost);
@@ -58,7 +59,8 @@ class SumPadder {
 
   absl::optional<Nest> NestOf(const Loop& outermost) const {
     Nest nest;
-    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) nest.band.push_back(loop);
+    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body))
+      nest.band.push_back(loop);
     nest.core = &nest.band.back()->body;
     const Loop* sum = nullptr;
     for (const Item& item : *nest.core) {
@@ -69,7 +71,8 @@ class SumPadder {
     for (; sum != nullptr; sum = OnlyLoopIn(sum->body)) nest.sums.push_back(sum);
     if (nest.sums.empty() || nest.sums.back()->body.size() != 1) return absl::nullopt;
     nest.step = nest.sums.back()->body[0].As<Statement>();
-    const bool is_sum = nest.step != nullptr && nest.step->op == ReduceOp::kSum && !nest.step->target.masked;
+    const bool is_sum =
+        nest.step != nullptr && nest.step->op == ReduceOp::kSum && !nest.step->target.masked;
     if (!is_sum || !DeclaresTheSumAlone(nest)) return absl::nullopt;
     for (const Loop* one : nest.sums) {
       const absl::optional<Hull> hull = HullOf(program_, *one);
@@ -87,7 +90,8 @@ class SumPadder {
   }
 
   bool Moves(const Nest& nest) const {
-    return absl::c_any_of(nest.sums, [&](const Loop* sum) { return BoundsMoveWith(pool_, *sum, nest.loop->var); });
+    return absl::c_any_of(
+        nest.sums, [&](const Loop* sum) { return BoundsMoveWith(pool_, *sum, nest.loop->var); });
   }
 
   // The bound without what moves with the loop: of a maximum or minimum of two, the other one.
@@ -96,7 +100,8 @@ class SumPadder {
     if (!HoldsVar(pool_, bound, loop.var)) return bound;
     const IndexNode& node = pool_[bound];
     if (node.kind != kind) return {};
-    const auto fixed = absl::c_find_if(node.args, [&](IndexId arg) { return !HoldsVar(pool_, arg, loop.var); });
+    const auto fixed =
+        absl::c_find_if(node.args, [&](IndexId arg) { return !HoldsVar(pool_, arg, loop.var); });
     return fixed == node.args.end() ? IndexId() : *fixed;
   }
 
@@ -104,11 +109,14 @@ class SumPadder {
     const absl::optional<ZeroFactor> zero = ZeroOf(nest);
     if (!zero) return absl::nullopt;
     // A loop around goes over what lies in a cache already.
-    const size_t depth = zero->others.empty() || !IsOutermost(program_, *nest.band[0]) ? 0 : LoopsOverImages(nest, *zero);
+    const size_t depth = zero->others.empty() || !IsOutermost(program_, *nest.band[0])
+                             ? 0
+                             : LoopsOverImages(nest, *zero);
     Loop whole = *nest.band[depth];
     Pad(nest, *zero, whole);
     const absl::optional<Contraction> found = ContractionOf(program_, whole);
-    if (!found || (found->column->var != nest.loop->var && found->row->var != nest.loop->var)) return absl::nullopt;
+    if (!found || (found->column->var != nest.loop->var && found->row->var != nest.loop->var))
+      return absl::nullopt;
     if (zero->others.empty()) return ScopeOf(std::move(whole));
     for (size_t i = 0; i < depth; ++i) ranges_.Enter(*nest.band[i]);
     Scope scope = WithSecondRun(nest, *zero, depth, std::move(whole));
@@ -132,9 +140,9 @@ class SumPadder {
   bool CanBePadded(const Nest& nest, const ZeroFactor& zero) {
     const Access& access = absl::get<LoadValue>(program_[zero.load].node).access;
     const bool is_zero_outside = !access.masked || jit::IsPlusZero(program_, access.fill);
-    return is_zero_outside && OthersAreInRange(nest, zero) && absl::c_all_of(nest.sums, [&](const Loop* sum) {
-             return LiesOutsideBeside(nest, access, *sum);
-           });
+    return is_zero_outside && OthersAreInRange(nest, zero) &&
+           absl::c_all_of(nest.sums,
+                          [&](const Loop* sum) { return LiesOutsideBeside(nest, access, *sum); });
   }
 
   // All loads but the zero are read at the added steps, too.
@@ -151,8 +159,8 @@ class SumPadder {
     return good;
   }
 
-  // Whether each bound of the sum that moves is where the access leaves its tensor, so that it stays
-  // outside at all steps beyond.
+  // Whether each bound of the sum that moves is where the access leaves its tensor, so that it
+  // stays outside at all steps beyond.
   bool LiesOutsideBeside(const Nest& nest, const Access& access, const Loop& sum) {
     const IndexId begin = FixedOf(sum.begin, IndexKind::kMax, *nest.loop);
     const IndexId end = FixedOf(sum.end, IndexKind::kMin, *nest.loop);
@@ -171,7 +179,8 @@ class SumPadder {
 
   // Whether an axis of the access is outside at the step, and goes away from its tensor with the
   // steps from there on, `direction` by each.
-  bool IsOutside(const Nest& nest, const Access& access, const Loop& sum, IndexId step, int64_t direction) {
+  bool IsOutside(const Nest& nest, const Access& access, const Loop& sum, IndexId step,
+                 int64_t direction) {
     const Shape& shape = program_[access.tensor].shape;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       const auto coefficient = CoefficientOf(program_, access.place[axis], sum.var);
@@ -181,8 +190,8 @@ class SumPadder {
       replace.Set(sum.var, step);
       const IndexId place = replace(access.place[axis]);
       for (const Loop* loop : nest.band) ranges_.Enter(*loop);
-      const bool outside =
-          *by * direction > 0 ? ranges_.LessEqual(shape[axis], place) : ranges_.Less(place, pool_.Const(0));
+      const bool outside = *by * direction > 0 ? ranges_.LessEqual(shape[axis], place)
+                                               : ranges_.Less(place, pool_.Const(0));
       for (size_t i = 0; i < nest.band.size(); ++i) ranges_.Leave();
       if (outside) return true;
     }
@@ -209,13 +218,14 @@ class SumPadder {
     VisitStatements(whole.body, [&](Statement& statement) {
       const bool is_step = statement.target.tensor == nest.step->target.tensor;
       if (is_step) absl::c_copy(needed_if, std::back_inserter(statement.needed_if));
-      statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
-        if (id != zero.load) return absl::nullopt;
-        Access access = absl::get<LoadValue>(program_[id].node).access;
-        if (!access.masked) access.fill = fill;
-        access.masked = true;
-        return program_.AddLoad(std::move(access));
-      });
+      statement.value =
+          RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
+            if (id != zero.load) return absl::nullopt;
+            Access access = absl::get<LoadValue>(program_[id].node).access;
+            if (!access.masked) access.fill = fill;
+            access.masked = true;
+            return program_.AddLoad(std::move(access));
+          });
     });
   }
 
@@ -226,8 +236,10 @@ class SumPadder {
       const IndexId begin = FixedOf(sum->begin, IndexKind::kMax, *nest.loop);
       const IndexId end = FixedOf(sum->end, IndexKind::kMin, *nest.loop);
       const IndexId step = pool_.Var(sum->var);
-      if (begin != sum->begin) conditions.push_back(pool_.Condition(IndexKind::kLe, Other(sum->begin, begin), step));
-      if (end != sum->end) conditions.push_back(pool_.Condition(IndexKind::kLt, step, Other(sum->end, end)));
+      if (begin != sum->begin)
+        conditions.push_back(pool_.Condition(IndexKind::kLe, Other(sum->begin, begin), step));
+      if (end != sum->end)
+        conditions.push_back(pool_.Condition(IndexKind::kLt, step, Other(sum->end, end)));
     }
     return conditions;
   }
@@ -236,19 +248,20 @@ class SumPadder {
   size_t LoopsOverImages(const Nest& nest, const ZeroFactor& zero) const {
     const Access& access = absl::get<LoadValue>(program_[zero.load].node).access;
     const auto is_over_images = [&](const Loop* loop) {
-      const bool moves = absl::c_any_of(zero.others, [&](ValueId other) { return DependsOn(program_, other, *loop); });
+      const bool moves = absl::c_any_of(
+          zero.others, [&](ValueId other) { return DependsOn(program_, other, *loop); });
       return loop != nest.loop && !moves && !SlidesAlong(program_, access, nest.sums, *loop);
     };
     return absl::c_find_if_not(nest.band, is_over_images) - nest.band.begin();
   }
 
-  // What the nest is made into: `whole`, with all steps, the sums as they were, and what is done with
-  // them afterwards.
+  // What the nest is made into: `whole`, with all steps, the sums as they were, and what is done
+  // with them afterwards.
   struct Runs {
     Scope before;  // declarations
     Loop whole;
     Scope sums, ends;
-    Access kept;   // where a sum lies in between
+    Access kept;  // where a sum lies in between
   };
 
   Runs RunsOf(const Nest& nest, const LoopsAround& inside, Loop whole) {
@@ -284,8 +297,10 @@ class SumPadder {
     const IndexId is_doubtful = again.Flag("not_a_number", scope);
     const ValueId sum = program_.AddLoad({runs.kept.tensor, runs.kept.place});
     LoopsAround along = inside;
-    absl::c_stable_partition(along, [&](const Loop* loop) { return !IsAlong(program_, runs.kept, *loop); });
-    Append(scope, again.FlagIf(program_.AddApply(ScalarOp::kNe, {sum, sum}), is_doubtful, {}, along));
+    absl::c_stable_partition(
+        along, [&](const Loop* loop) { return !IsAlong(program_, runs.kept, *loop); });
+    Append(scope,
+           again.FlagIf(program_.AddApply(ScalarOp::kNe, {sum, sum}), is_doubtful, {}, along));
     const IndexId is_wrong = again.Flag("not_finite", scope);
     LoopsAround loops = inside;
     for (const Loop& sum : nest.hulls) loops.push_back(&sum);
@@ -296,12 +311,14 @@ class SumPadder {
     return scope;
   }
 
-  // Whether all that is done with the sum is that it is stored, element by element, where it is read
-  // again as quickly as from a temporary.
+  // Whether all that is done with the sum is that it is stored, element by element, where it is
+  // read again as quickly as from a temporary.
   bool IsStoreAlone(const Nest& nest, const LoopsAround& inside) {
     const auto* store = nest.core->back().As<Statement>();
-    return store != nullptr && !store->op && !store->target.masked && absl::c_count_if(*nest.core, IsStatement) == 1 &&
-           absl::c_any_of(inside, [&](const Loop* loop) { return IsAlong(program_, store->target, *loop); });
+    return store != nullptr && !store->op && !store->target.masked &&
+           absl::c_count_if(*nest.core, IsStatement) == 1 &&
+           absl::c_any_of(
+               inside, [&](const Loop* loop) { return IsAlong(program_, store->target, *loop); });
   }
 
   Program& program_;

@@ -33,8 +33,8 @@ namespace nestor::loop {
 // are added lie outside of x, and add a product with 0 to a sum that started at +0, and so never is
 // -0: no bit changes but where w holds inf or NaN. Then some sum is NaN; all are computed once
 // more, as they were. Code tests a condition that holds all of a loop before the loop.
-// Loops over images, on which w does not depend, stay around all this, if no other loop does: inside of a strip there
-// is little to look through.
+// Loops over images, on which w does not depend, stay around all this, if no other loop does:
+// inside of a strip there is little to look through.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

@@ -19,7 +19,8 @@ constexpr Frame kFrame = {
 #define INSIDE(j) "max(-j" j " + R - 1, 0), min(R, -j" j " + M)"
 #define W "w[i, -r + R - 1]"
 #define X(b, outside) "x[" b ", j + r - R + 1" outside "]"
-// A nest in which each product ends at the borders of x, that which runs on, and the second run of it.
+// A nest in which each product ends at the borders of x, that which runs on, and the
+// second run of it.
 #define ENDS_AT(product, ends) OVER("", "", SUM("", "", "f32", INSIDE(""), "s += " product) ends)
 #define NEEDED " needed if -j + R - 1 <= r, r < -j + M"
 #define RUNS_ON(product, ends) OVER("", "", SUM("", "", "f32", "0, R", "s += " product NEEDED) ends)
@@ -62,8 +63,8 @@ TEST(PadSums, TextInTextOut) {
        OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, -r + R - 1] * c[j + r - R + 1 | 0]" NEEDED) " z[i, j] = s")},
       {ENDS_AT("mulz(" W ", " X("0", "") ")", " y[0, i, j] = s"),
        RUNS_ON("mulz(" W ", " X("0", " | 0.0") ")", " y[0, i, j] = s")},
-      // Not where some of the steps that would be added lie inside of each operand; nor other values, nor
-      // what is read outside of its tensor then.
+      // Not where some of the steps that would be added lie inside of each operand; nor other
+      // values, nor what is read outside of its tensor then.
       {OVER("", "", SUM("", "", "f32", "0, min(R, -j + M - R)", "s += w[i, r] * x[0, j + r]") " y[0, i, j] = s"), ""},
       {ENDS_AT(W " + " X("0", ""), " y[0, i, j] = s"), ""},
       {ENDS_AT("w[i, r] * " X("0", " | 1.0"), " y[0, i, j] = s"), ""},

@@ -27,7 +27,8 @@ void Rotate(View& view, size_t begin, size_t middle, size_t end) {
 
 }  // namespace
 
-absl::optional<View> ViewMaker::ViewOf(const Contraction::Operand& operand, const LoopsAround& inside, int64_t slack) {
+absl::optional<View> ViewMaker::ViewOf(const Contraction::Operand& operand,
+                                       const LoopsAround& inside, int64_t slack) {
   const Access access = AccessOf(program_, operand);
   for (const Loop* loop : inside) {
     for (IndexId condition : access.conditions) {
@@ -41,12 +42,14 @@ absl::optional<View> ViewMaker::ViewOf(const Contraction::Operand& operand, cons
     const bool has_vectors = is_last && HoldsVar(pool_, access.place[axis], inside.back()->var);
     if (!has_vectors) continue;
     // Columns that do not move along their axis have no iterations: nothing is read.
-    if (view.axes.empty() || view.axes.back().of_operand != static_cast<int>(axis)) return absl::nullopt;
+    if (view.axes.empty() || view.axes.back().of_operand != static_cast<int>(axis))
+      return absl::nullopt;
     view.shape.back() = pool_.Add(view.shape.back(), pool_.Const(slack));
   }
   if (!KnowsIndices(view, inside)) return absl::nullopt;
   // What moves with a loop around has no place in a plan of memory.
-  if (absl::c_any_of(view.shape, [&](IndexId extent) { return pool_.HasVar(extent); })) return absl::nullopt;
+  if (absl::c_any_of(view.shape, [&](IndexId extent) { return pool_.HasVar(extent); }))
+    return absl::nullopt;
   return view;
 }
 
@@ -58,7 +61,8 @@ bool ViewMaker::KnowsIndices(const View& view, const LoopsAround& inside) const 
     if (index == nullptr) return;
     for (const Loop* loop : inside) {
       const auto is_alone = [&](const View::Axis& axis) { return axis.alone == loop->var; };
-      knows = knows && (!HoldsVar(pool_, index->index, loop->var) || absl::c_any_of(view.axes, is_alone));
+      knows = knows &&
+              (!HoldsVar(pool_, index->index, loop->var) || absl::c_any_of(view.axes, is_alone));
     }
   });
   return knows;
@@ -87,8 +91,9 @@ bool ViewMaker::AddAxis(int axis, IndexId e, const LoopsAround& inside, View& vi
   view.first.push_back(pool_.Add(at_begin(e), back));
   const IndexId reach = pool_.Sub(forth, back);
   if (pool_.IsConst(reach, 0)) return true;
-  const auto step =
-      movers.size() == 1 ? pool_.ConstValue(*CoefficientOf(program_, e, movers[0]->var)) : absl::nullopt;
+  const auto step = movers.size() == 1
+                        ? pool_.ConstValue(*CoefficientOf(program_, e, movers[0]->var))
+                        : absl::nullopt;
   if (step && *step > 0) {
     view.axes.push_back({axis, *step, movers[0]->var, movers[0]->begin});
     view.shape.push_back(ranges_.LengthOf(*movers[0]));
@@ -106,12 +111,12 @@ Scope ViewMaker::Copy(const View& view, TensorId tensor) {
   Shape begin(view.shape.size(), pool_.Const(0)), end = view.shape;
   if (view.unused.value >= 0) end.back() = pool_.Sub(end.back(), view.unused);
   if (view.slack > 0) end.back() = pool_.Sub(end.back(), pool_.Const(view.slack));
-  Scope scope = Fill(tensor, begin, end, [&](const IndexList& place) { return ElementOf(view, place); });
+  Scope scope =
+      Fill(tensor, begin, end, [&](const IndexList& place) { return ElementOf(view, place); });
   if (view.slack == 0) return scope;
   begin.back() = end.back();
-  Append(scope, Fill(tensor, begin, view.shape, [&](const IndexList&) {
-    return program_.AddConstant(Scalar::Zero(type));
-  }));
+  Append(scope, Fill(tensor, begin, view.shape,
+                     [&](const IndexList&) { return program_.AddConstant(Scalar::Zero(type)); }));
   return scope;
 }
 
@@ -133,7 +138,8 @@ ValueId ViewMaker::ElementOf(const View& view, const IndexList& place) {
     if (load == nullptr) return absl::nullopt;
     Access access = load->access;
     for (size_t axis = 0; axis < first.size(); ++axis) {
-      access.place[axis] = pool_.Add(first[axis], pool_.Sub(access.place[axis], operand.place[axis]));
+      access.place[axis] =
+          pool_.Add(first[axis], pool_.Sub(access.place[axis], operand.place[axis]));
     }
     if (!access.masked) access.fill = program_.AddConstant(Scalar::Zero(program_[id].type));
     access.masked = true;
@@ -143,7 +149,7 @@ ValueId ViewMaker::ElementOf(const View& view, const IndexList& place) {
 
 // The part of a view from `begin` to `end` of each axis; of one without axes, its element.
 Scope ViewMaker::Fill(TensorId tensor, const Shape& begin, const Shape& end,
-           absl::FunctionRef<ValueId(const IndexList& place)> value) {
+                      absl::FunctionRef<ValueId(const IndexList& place)> value) {
   IndexList place;
   std::vector<Loop> loops;
   for (size_t axis = 0; axis < end.size(); ++axis) {
@@ -171,7 +177,8 @@ void ViewMaker::PutLast(const Loop& side, int64_t slack, View& view) const {
 void ViewMaker::MoveRowsApart(View& view) const {
   constexpr int64_t kLongRow = 256, kLine = 16;
   IndexId& length = view.shape.back();
-  view.unused = pool_.Mul(pool_.Const(kLine), pool_.Min(pool_.Const(1), pool_.Div(length, pool_.Const(kLongRow))));
+  view.unused = pool_.Mul(pool_.Const(kLine),
+                          pool_.Min(pool_.Const(1), pool_.Div(length, pool_.Const(kLongRow))));
   length = pool_.Add(length, view.unused);
 }
 
@@ -180,14 +187,16 @@ bool ViewMaker::HaveSameElements(const View& a, const View& b) const {
   const auto same_axes = [](const View::Axis& i, const View::Axis& j) {
     return i.of_operand == j.of_operand && i.step == j.step;
   };
-  return !a.operand.is_computed() && !b.operand.is_computed() && a.slack == b.slack && x.tensor == y.tensor &&
-         x.conditions == y.conditions && HaveSameOutside(x, y) && a.first == b.first &&
-         absl::c_equal(a.axes, b.axes, same_axes);
+  return !a.operand.is_computed() && !b.operand.is_computed() && a.slack == b.slack &&
+         x.tensor == y.tensor && x.conditions == y.conditions && HaveSameOutside(x, y) &&
+         a.first == b.first && absl::c_equal(a.axes, b.axes, same_axes);
 }
 
 // Views have zeros outside of tensors that are not masked.
 bool ViewMaker::HaveSameOutside(const Access& x, const Access& y) const {
-  const auto is_zero = [&](const Access& access) { return !access.masked || jit::IsPlusZero(program_, access.fill); };
+  const auto is_zero = [&](const Access& access) {
+    return !access.masked || jit::IsPlusZero(program_, access.fill);
+  };
   if (is_zero(x) || is_zero(y)) return is_zero(x) && is_zero(y);
   const auto constant = [&](const Access& access) {
     return absl::get_if<ConstantValue>(&program_[access.fill].node);

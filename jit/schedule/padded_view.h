@@ -1,4 +1,5 @@
-// A copy of the elements that an operand of a contraction reads, with what stands outside of its tensor.
+// A copy of the elements that an operand of a contraction reads, with what stands outside
+// of its tensor.
 #ifndef NESTOR_JIT_SCHEDULE_PADDED_VIEW_H_
 #define NESTOR_JIT_SCHEDULE_PADDED_VIEW_H_
 
@@ -22,35 +23,39 @@ struct View {
     IndexId begin = {};
   };
   Contraction::Operand operand;
-  Shape shape;           // of the axes along which the loops move
+  Shape shape;  // of the axes along which the loops move
   std::vector<Axis> axes;
-  IndexList first;       // by axis of the operand: the place of the least element
-  IndexList place;       // in the view, by the loops' indices
-  int64_t slack = 0;     // of the last axis: elements without any of the operand, copied by themselves
-  IndexId unused = {};   // of the last axis: elements that are not copied, if any
+  IndexList first;  // by axis of the operand: the place of the least element
+  IndexList place;  // in the view, by the loops' indices
+  // Of the last axis: elements without any of the operand, copied by themselves.
+  int64_t slack = 0;
+  IndexId unused = {};  // of the last axis: elements that are not copied, if any
 };
 
 class ViewMaker {
  public:
-  ViewMaker(Program& program, Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+  ViewMaker(Program& program, Ranges& ranges)
+      : program_(program), pool_(program.pool), ranges_(ranges) {}
 
-  // Of all that the operand reads in the loops `inside`, the last of which is that of its rows or columns; `slack`
-  // elements more along its last axis, if that loop moves it. nullopt where places are not linear in the indices.
-  // REQUIRES: `ranges` is at the place of the view.
-  absl::optional<View> ViewOf(const Contraction::Operand& operand, const LoopsAround& inside, int64_t slack);
+  // Of all that the operand reads in the loops `inside`, the last of which is that of its rows or
+  // columns; `slack` elements more along its last axis, if that loop moves it. nullopt where places
+  // are not linear in the indices. REQUIRES: `ranges` is at the place of the view.
+  absl::optional<View> ViewOf(const Contraction::Operand& operand, const LoopsAround& inside,
+                              int64_t slack);
 
   // The axis that the loop moves comes first, if it is not the last; comes last, with slack.
   void PutFirst(const Loop& side, View& view) const;
   void PutLast(const Loop& side, int64_t slack, View& view) const;
 
-  // Rows along the last axis do not begin at large powers of two, at which lines of a cache share few of its places.
+  // Rows along the last axis do not begin at large powers of two, at which lines of a cache share
+  // few of its places.
   void MoveRowsApart(View& view) const;
 
   // Whether the same elements lie at the same places of both, as far as both go: of loads alone.
   bool HaveSameElements(const View& a, const View& b) const;
 
-  // A temporary with these elements: its declaration, and what copies them, at the end of `scope`. It is assumed to
-  // be small (AssumeFewElements).
+  // A temporary with these elements: its declaration, and what copies them, at the end of `scope`.
+  // It is assumed to be small (AssumeFewElements).
   TensorId Declare(const View& view, Scope& scope);
 
  private:
@@ -60,7 +65,7 @@ class ViewMaker {
   Scope Copy(const View& view, TensorId tensor);
   ValueId ElementOf(const View& view, const IndexList& place);
   Scope Fill(TensorId tensor, const Shape& begin, const Shape& end,
-                   absl::FunctionRef<ValueId(const IndexList& place)> value);
+             absl::FunctionRef<ValueId(const IndexList& place)> value);
 
   Program& program_;
   IndexPool& pool_;

@@ -28,15 +28,15 @@ namespace {
 constexpr int64_t kSlack = 16;
 
 // Iterations of a loop around windows that share a copy: for windows of three, a half more
-// is copied than there is. Where a copy is read for a tile of rows alone, or for one of them, copying takes as long as
-// what reads it: strips are longer.
+// is copied than there is. Where a copy is read for a tile of rows alone, or for one of them,
+// copying takes as long as what reads it: strips are longer.
 constexpr int64_t kStripLength = 4, kStripOfFewKernels = 8, kStripOfOneChannel = 16;
 
 // Of a contraction, at most a tile of rows.
 constexpr int64_t kFewKernels = 8;
 
-// Loops around windows that are known to be no longer, as those over the window of which a gradient is made,
-// share a copy whole.
+// Loops around windows that are known to be no longer, as those over the window of which a gradient
+// is made, share a copy whole.
 constexpr int64_t kMostShared = 8;
 
 // With no more iterations around them, these share it, too: they are too few to be shared out.
@@ -75,7 +75,7 @@ class Materializer {
  private:
   // The innermost batch loops whose iterations all share views, and strips of the one around them.
   struct Sharing {
-    std::vector<Loop> whole;  // outermost first, with as many iterations as there may be
+    std::vector<Loop> whole;       // outermost first, with as many iterations as there may be
     absl::optional<Strips> strip;  // windows of one iteration overlap those of the next
   };
 
@@ -93,7 +93,8 @@ class Materializer {
       sharing.whole.front().end = pool_.Add(batch.begin, *most);
     }
     if (!sharing.whole.empty() && !sharing.strip && Iterations(nest, around) <= kFewOutside) {
-      for (; around > 0; --around) sharing.whole.insert(sharing.whole.begin(), *nest.batch[around - 1]);
+      for (; around > 0; --around)
+        sharing.whole.insert(sharing.whole.begin(), *nest.batch[around - 1]);
     }
     return sharing;
   }
@@ -124,7 +125,9 @@ class Materializer {
   }
 
   // A number of symbols that the loop's iterations do not exceed, at any iteration of those around.
-  absl::optional<IndexId> MostIterations(const Loop& loop) { return MostUpTo(loop.end, loop.begin); }
+  absl::optional<IndexId> MostIterations(const Loop& loop) {
+    return MostUpTo(loop.end, loop.begin);
+  }
   absl::optional<IndexId> MostUpTo(IndexId end, IndexId begin) {
     const IndexId length = pool_.Sub(end, begin);
     if (!pool_.HasVar(length)) return length;
@@ -140,7 +143,8 @@ class Materializer {
   int64_t Iterations(const Contraction& nest, size_t loops) const {
     int64_t iterations = 1;
     for (size_t i = 0; i < loops; ++i) {
-      iterations *= std::min(KnownLength(program_, *nest.batch[i]).value_or(kFewOutside + 1), kFewOutside + 1);
+      iterations *= std::min(KnownLength(program_, *nest.batch[i]).value_or(kFewOutside + 1),
+                             kFewOutside + 1);
     }
     return iterations;
   }
@@ -152,8 +156,8 @@ class Materializer {
     return absl::c_any_of(nest.rows, has_windows) || absl::c_any_of(nest.columns, has_windows);
   }
 
-  void AddViews(const std::vector<Contraction::Operand>& operands, const Loop& side, const Contraction& nest,
-                const Sharing& sharing, std::vector<View>& views) {
+  void AddViews(const std::vector<Contraction::Operand>& operands, const Loop& side,
+                const Contraction& nest, const Sharing& sharing, std::vector<View>& views) {
     for (const Contraction::Operand& operand : operands) {
       if (!NeedsView(operand, side, nest) || IsMaskedInLanes(operand, nest)) continue;
       absl::optional<View> view = ViewOf(operand, side, nest, sharing);
@@ -162,24 +166,27 @@ class Materializer {
   }
 
   bool NeedsView(const Contraction::Operand& operand, const Loop& side, const Contraction& nest) {
-    return AccessOf(program_, operand).masked || LeavesAtHulls(operand, nest) || IsWindow(operand, side, nest);
+    return AccessOf(program_, operand).masked || LeavesAtHulls(operand, nest) ||
+           IsWindow(operand, side, nest);
   }
 
-  // Whether columns in lanes can read it where it is, each with a mask of its own: windows of known size that each are
-  // read for one result take hardly longer than a copy would. Of narrow elements some machines have no such loads.
+  // Whether columns in lanes can read it where it is, each with a mask of its own: windows of known
+  // size that each are read for one result take hardly longer than a copy would. Of narrow elements
+  // some machines have no such loads.
   bool IsMaskedInLanes(const Contraction::Operand& operand, const Contraction& nest) {
     const Access access = AccessOf(program_, operand);
     const DType type = program_[access.tensor].type;
     const bool is_small = absl::c_all_of(nest.sums, [&](const Loop* sum) {
       return KnownLength(program_, *sum).value_or(kMostOfWindow + 1) <= kMostOfWindow;
     });
-    return nest.row == nullptr && is_small && !operand.is_computed() && type != DType::kBool && ByteSize(type) >= kLeastLaneBytes &&
+    return nest.row == nullptr && is_small && !operand.is_computed() && type != DType::kBool &&
+           ByteSize(type) >= kLeastLaneBytes &&
            OnlyAxisAlong(program_, access.place, *nest.column) == access.place.size() - 1 &&
            IsAlong(program_, access, *nest.column);
   }
 
-  absl::optional<View> ViewOf(const Contraction::Operand& operand, const Loop& side, const Contraction& nest,
-                              const Sharing& sharing) {
+  absl::optional<View> ViewOf(const Contraction::Operand& operand, const Loop& side,
+                              const Contraction& nest, const Sharing& sharing) {
     const std::vector<Loop> hulls = HullLoopsOf(nest);
     LoopsAround inside;
     for (const Loop& hull : hulls) inside.push_back(&hull);
@@ -189,48 +196,60 @@ class Materializer {
     const int64_t slack = nest.row != nullptr && &side == nest.column ? kSlack : 0;
     absl::optional<View> view = views_.ViewOf(operand, inside, slack);
     if (!view) return absl::nullopt;
-    // Rows that lie across what is summed lie one after the other in the copy: tiles read them there.
-    if (&side == nest.column && FillsLanes(AccessOf(program_, operand), nest, sharing)) views_.PutLast(side, kSlack, *view);
+    // Rows that lie across what is summed lie one after the other in the copy: tiles
+    // read them there.
+    if (&side == nest.column && FillsLanes(AccessOf(program_, operand), nest, sharing))
+      views_.PutLast(side, kSlack, *view);
     else if (&side == nest.row) views_.PutFirst(side, *view);
     if (&side == nest.row && RowsLieAlongLast(*view, nest)) views_.MoveRowsApart(*view);
     return view;
   }
 
-  // Whether what is summed of a row lies along the last axis, and rows, of this loop or of one around, lie next to each
-  // other.
+  // Whether what is summed of a row lies along the last axis, and rows, of this loop or of one
+  // around, lie next to each other.
   bool RowsLieAlongLast(const View& view, const Contraction& nest) const {
     if (view.place.size() < 2) return false;
     LoopsAround rows = nest.batch;
     rows.push_back(nest.row);
-    return !MovesWithAny(pool_, view.place.back(), rows) && MovesWithAny(pool_, view.place[view.place.size() - 2], rows);
+    return !MovesWithAny(pool_, view.place.back(), rows) &&
+           MovesWithAny(pool_, view.place[view.place.size() - 2], rows);
   }
 
-  // Whether the operand is read at each place of a window that is a loop around, and results are stored across
-  // either side: then its elements have the lanes, side by side in the copy, and nothing is packed for each place.
+  // Whether the operand is read at each place of a window that is a loop around, and results are
+  // stored across either side: then its elements have the lanes, side by side in the copy, and
+  // nothing is packed for each place.
   bool FillsLanes(const Access& access, const Contraction& nest, const Sharing& sharing) const {
-    const auto slides = [&](const Loop& batch) { return SlidesAlong(program_, access, nest.sums, batch); };
+    const auto slides = [&](const Loop& batch) {
+      return SlidesAlong(program_, access, nest.sums, batch);
+    };
     const auto is_stored_along = [&](const Item& item) {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) return false;
       const IndexList& place = statement->target.place;
-      const auto moves_with = [&](const Loop* side) { return HoldsVar(pool_, place.back(), side->var); };
+      const auto moves_with = [&](const Loop* side) {
+        return HoldsVar(pool_, place.back(), side->var);
+      };
       return !place.empty() && (moves_with(nest.row) || moves_with(nest.column));
     };
-    return nest.row != nullptr && absl::c_any_of(sharing.whole, slides) && absl::c_none_of(*nest.core, is_stored_along);
+    return nest.row != nullptr && absl::c_any_of(sharing.whole, slides) &&
+           absl::c_none_of(*nest.core, is_stored_along);
   }
 
   // Whether it leaves its tensor at steps that are not summed.
   bool LeavesAtHulls(const Contraction::Operand& operand, const Contraction& nest) {
-    return !IsInRange(program_, ranges_, nest, operand) && IsInRange(program_, ranges_, nest, operand, CheckedSteps::kOfSums);
+    return !IsInRange(program_, ranges_, nest, operand) &&
+           IsInRange(program_, ranges_, nest, operand, CheckedSteps::kOfSums);
   }
 
   // Of columns that overlap, so that a packed copy would hold each element often, and that are
   // not read to the end of a view yet.
   bool IsWindow(const Contraction::Operand& operand, const Loop& side, const Contraction& nest) {
     const Access access = AccessOf(program_, operand);
-    const auto slides = [&](const Loop* sum) { return HoldsVar(pool_, access.place.back(), sum->var); };
-    const bool overlaps =
-        &side == nest.column && IsAlong(program_, access, side) && absl::c_any_of(nest.sums, slides);
+    const auto slides = [&](const Loop* sum) {
+      return HoldsVar(pool_, access.place.back(), sum->var);
+    };
+    const bool overlaps = &side == nest.column && IsAlong(program_, access, side) &&
+                          absl::c_any_of(nest.sums, slides);
     return overlaps && program_[access.tensor].storage != Storage::kTemp &&
            IsInRange(program_, ranges_, nest, operand);
   }
@@ -257,7 +276,8 @@ class Materializer {
     std::vector<Candidate> candidates;
     for (size_t i = 0; i < scope.size(); ++i) {
       const Loop* loop = scope[i].As<Loop>();
-      absl::optional<Contraction> nest = loop == nullptr ? absl::nullopt : ContractionOf(program_, *loop);
+      absl::optional<Contraction> nest =
+          loop == nullptr ? absl::nullopt : ContractionOf(program_, *loop);
       absl::optional<Sharing> sharing = nest ? SharingOfAll(*nest) : absl::nullopt;
       if (sharing) candidates.push_back({i, *std::move(nest), *std::move(sharing)});
     }
@@ -275,19 +295,23 @@ class Materializer {
         AddUses(item, nest.columns, *nest.column, nest, sharing, needed, found);
       }
     }
-    const auto is_no_use = [&](const SharedView& shared) { return shared.uses.size() < 2 || Changes(scope, shared); };
+    const auto is_no_use = [&](const SharedView& shared) {
+      return shared.uses.size() < 2 || Changes(scope, shared);
+    };
     found.erase(std::remove_if(found.begin(), found.end(), is_no_use), found.end());
     return found;
   }
 
   void AddUses(size_t item, const std::vector<Contraction::Operand>& operands, const Loop& side,
-               const Contraction& nest, const Sharing& sharing, bool needed, std::vector<SharedView>& found) {
+               const Contraction& nest, const Sharing& sharing, bool needed,
+               std::vector<SharedView>& found) {
     for (const Contraction::Operand& operand : operands) {
       if (NeedsView(operand, side, nest) != needed || (found.empty() && !needed)) continue;
       absl::optional<View> view = ViewOf(operand, side, nest, sharing);
       if (!view) continue;
-      const auto same = absl::c_find_if(
-          found, [&](const SharedView& shared) { return views_.HaveSameElements(shared.view, *view); });
+      const auto same = absl::c_find_if(found, [&](const SharedView& shared) {
+        return views_.HaveSameElements(shared.view, *view);
+      });
       if (same != found.end()) {
         for (size_t axis = 0; axis < view->shape.size(); ++axis) {
           same->view.shape[axis] = Larger(same->view.shape[axis], view->shape[axis]);
@@ -307,12 +331,15 @@ class Materializer {
   // Whether elements may change after they are copied.
   bool Changes(const Scope& scope, const SharedView& shared) const {
     const TensorId tensor = AccessOf(program_, shared.view.operand).tensor;
-    return std::any_of(scope.begin() + static_cast<int64_t>(FirstUse(shared)), scope.end(),
-                       [&](const Item& item) { return FootprintOf(program_, item).Changes(tensor); });
+    return std::any_of(
+        scope.begin() + static_cast<int64_t>(FirstUse(shared)), scope.end(),
+        [&](const Item& item) { return FootprintOf(program_, item).Changes(tensor); });
   }
 
   static size_t FirstUse(const SharedView& shared) {
-    return absl::c_min_element(shared.uses, [](const auto& a, const auto& b) { return a.item < b.item; })->item;
+    return absl::c_min_element(shared.uses,
+                               [](const auto& a, const auto& b) { return a.item < b.item; })
+        ->item;
   }
 
   Scope WithShared(const Scope& scope, const std::vector<SharedView>& views) {
@@ -336,10 +363,11 @@ class Materializer {
   // What the view's operand read is read from the tensor.
   void ReadInstead(const View& view, TensorId tensor, Scope& scope) {
     VisitStatements(scope, [&](Statement& statement) {
-      statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
-        if (id != view.operand.read) return absl::nullopt;
-        return program_.AddLoad({tensor, view.place});
-      });
+      statement.value =
+          RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
+            if (id != view.operand.read) return absl::nullopt;
+            return program_.AddLoad({tensor, view.place});
+          });
     });
   }
 
@@ -353,15 +381,18 @@ class Materializer {
     std::vector<TensorId> tensors;
     for (const View& view : views) {
       const auto before = absl::MakeConstSpan(views).first(tensors.size());
-      const auto same = absl::c_find_if(before, [&](const View& other) { return AreSame(other, view); });
-      tensors.push_back(same != before.end() ? tensors[same - before.begin()] : views_.Declare(view, scope));
+      const auto same =
+          absl::c_find_if(before, [&](const View& other) { return AreSame(other, view); });
+      tensors.push_back(same != before.end() ? tensors[same - before.begin()]
+                                             : views_.Declare(view, scope));
     }
     Scope core = *nest.core;
     for (size_t i = 0; i < views.size(); ++i) ReadInstead(views[i], tensors[i], core);
     Scope tile = Around(*nest.column, std::move(core));
     if (nest.row != nullptr) tile = Around(*nest.row, std::move(tile));
     size_t outer = nest.batch.size();
-    for (size_t i = 0; i < sharing.whole.size(); ++i) tile = Around(*nest.batch[--outer], std::move(tile));
+    for (size_t i = 0; i < sharing.whole.size(); ++i)
+      tile = Around(*nest.batch[--outer], std::move(tile));
     if (sharing.strip) {
       --outer;
       tile = Around(sharing.strip->strip, std::move(tile));
@@ -383,8 +414,10 @@ class Materializer {
 absl::StatusOr<bool> MaterializePaddedViews(Program& program) {
   Ranges ranges(program);
   Materializer materializer(program, ranges);
-  bool changed = ReplaceLoops(program, ranges, [&](Loop& loop) { return materializer.ShareViews(loop); });
-  changed |= ReplaceLoops(program, ranges, [&](Loop& loop) { return materializer.Materialize(loop); });
+  bool changed =
+      ReplaceLoops(program, ranges, [&](Loop& loop) { return materializer.ShareViews(loop); });
+  changed |=
+      ReplaceLoops(program, ranges, [&](Loop& loop) { return materializer.Materialize(loop); });
   // The inside of a copy needs no mask.
   if (changed) NESTOR_RETURN_IF_ERROR(SplitLoops(program).status());
   return changed;

@@ -21,17 +21,18 @@ namespace nestor::loop {
 // for each masked operand of a nest that ContractionOf finds, for what leaves its tensor at
 // steps that the sums' hulls have and the sums do not, and for what windows go over column by
 // column (to be read in place: a packed copy would hold each element often); and for masked
-// windows of a nest that WindowsOf finds, which then runs in lanes; but not those of known size that lanes can read where
-// they lie, each with a mask (RunsInLanes). Places are linear
-// in the indices of its rows or columns and of the sums, and conditions hold none of these.
-// Where windows overlap along the innermost batch loop, too, strips of it share a view, longer ones of few kernels;
-// where it is known to be short, or is a strip itself, all of it does, and so on for the one around it. Nests
-// of one loop, as of a strip, that read the same elements share a view as large as the largest. That
-// the copy is small is an assumption of the program (AssumeFewElements). Each element is
-// masked once, not once for each place of a window, and the inside of the copy, cut from its
-// borders by SplitLoops, not at all. In the copy rows lie one after the other; of columns
-// that are read at each place of a window around, whose results lie across, they lie side by side. Rows of channels, which
-// lie along the sum, do not begin at large powers of two, so that those of a tile fit the first cache together.
+// windows of a nest that WindowsOf finds, which then runs in lanes; but not those of known size
+// that lanes can read where they lie, each with a mask (RunsInLanes). Places are linear in the
+// indices of its rows or columns and of the sums, and conditions hold none of these. Where windows
+// overlap along the innermost batch loop, too, strips of it share a view, longer ones of few
+// kernels; where it is known to be short, or is a strip itself, all of it does, and so on for the
+// one around it. Nests of one loop, as of a strip, that read the same elements share a view as
+// large as the largest. That the copy is small is an assumption of the program (AssumeFewElements).
+// Each element is masked once, not once for each place of a window, and the inside of the copy, cut
+// from its borders by SplitLoops, not at all. In the copy rows lie one after the other; of columns
+// that are read at each place of a window around, whose results lie across, they lie side by side.
+// Rows of channels, which lie along the sum, do not begin at large powers of two, so that those of
+// a tile fit the first cache together.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

@@ -13,30 +13,35 @@ namespace {
 constexpr Frame kFrame = {
     "program p(x: f32[B, N], w: f32[O, R], ids: i64[R]; $d: i64 = 1, $s: i64 = 1 in [1, inf]) -> (y: f32[B, O, N], one: f32[1]) {\n",
     "\n  block { drop one[0] = 0.0 }\n}\n"};
-#define WINDOWS(value) \
-  "for b in [0, B) { for o in [0, O) { for i in [0, N) { acc s: f32 = sum for r in [0, R) { s += " value " } y[b, o, i] = s } } }"
-#define VIEWED(assumed, shape, copy, value)                                       \
-  "assume : " assumed " for b in [0, B) { temp view: f32[" shape "] " copy " for o in [0, O) { for i in [0, N) {" \
+#define WINDOWS(value)                                                                                   \
+  "for b in [0, B) { for o in [0, O) { for i in [0, N) { acc s: f32 = sum for r in [0, R) { s += " value \
+  " } y[b, o, i] = s } } }"
+#define VIEWED(assumed, shape, copy, value)                                \
+  "assume : " assumed " for b in [0, B) { temp view: f32[" shape "] " copy \
+  " for o in [0, O) { for i in [0, N) {"                                   \
   " acc s: f32 = sum for r in [0, R) { s += " value " } y[b, o, i] = s } } }"
 
 TEST(PaddedViews, TextInTextOut) {
   constexpr PassCase kCases[] = {
       {WINDOWS("w[o, r] * x[b, i + r - 1 | 0.0]"),
-       VIEWED("549755813887*(N + R + 16)", "N + R + 16",
-              "for t in [0, 1) { view[t] = 0.0 } for t_2 in [1, N + 1) { view[t_2] = x[b, t_2 - 1] }"
-              " for t_3 in [N + 1, N + R + 16) { view[t_3] = 0.0 }",
-              "w[o, r] * view[i + r]")},
+       VIEWED(
+           "549755813887*(N + R + 16)", "N + R + 16",
+           "for t in [0, 1) { view[t] = 0.0 } for t_2 in [1, N + 1) { view[t_2] = x[b, t_2 - 1] }"
+           " for t_3 in [N + 1, N + R + 16) { view[t_3] = 0.0 }",
+           "w[o, r] * view[i + r]")},
       // Any fill and steps.
       {WINDOWS("w[o, r] * x[b, $s*i + 2*r | -inf]"),
-       VIEWED("549755813887*($s*N + 2*R + 16)", "$s*N + 2*R + 16",
-              "for t in [0, N) { view[t] = x[b, t] } for t_2 in [N, $s*N + 2*R + 16) { view[t_2] = -inf }",
-              "w[o, r] * view[i*$s + 2*r]")},
+       VIEWED(
+           "549755813887*($s*N + 2*R + 16)", "$s*N + 2*R + 16",
+           "for t in [0, N) { view[t] = x[b, t] } for t_2 in [N, $s*N + 2*R + 16) { view[t_2] = -inf }",
+           "w[o, r] * view[i*$s + 2*r]")},
       // Backwards.
       {WINDOWS("w[o, r] * x[b, i - r | 0.0]"),
-       VIEWED("549755813887*(N + R + 17)", "N + R + 17",
-              "for t in [0, R) { view[t] = 0.0 } for t_2 in [R, N + R) { view[t_2] = x[b, t_2 - R] }"
-              " for t_3 in [N + R, N + R + 17) { view[t_3] = 0.0 }",
-              "w[o, r] * view[i - r + R]")},
+       VIEWED(
+           "549755813887*(N + R + 17)", "N + R + 17",
+           "for t in [0, R) { view[t] = 0.0 } for t_2 in [R, N + R) { view[t_2] = x[b, t_2 - R] }"
+           " for t_3 in [N + R, N + R + 17) { view[t_3] = 0.0 }",
+           "w[o, r] * view[i - r + R]")},
       // What windows go over, that whole vectors may be read to the last place.
       {"for b in [0, B) { for o in [0, O) { for i in [0, N - R) { acc s: f32 = sum for r in [0, R) {"
        " s += w[o, r] * x[b, i + r] } y[b, o, i] = s } } } for b in [0, B) { for o in [0, O) { drop y[b, o, 0] = 0.0 } }",
@@ -51,22 +56,25 @@ TEST(PaddedViews, TextInTextOut) {
        "for b in [0, B) { temp view: f32 view = w[-1, 0 | 0.0] for o in [0, 0) { for i in [0, N) { acc s: f32 = sum"
        " for r in [0, R) { s += view * x[b, i] } drop y[b, o, i] = s } } }"
        " for b_2 in [0, B) { for o_2 in [0, O) { for i_2 in [0, N) { y[b_2, o_2, i_2] = 0.0 } } }"},
-      // What is computed of the operand alone is copied, of elements at a distance from it, too; one loop along an axis
-      // leaves nothing out.
+      // What is computed of the operand alone is copied, of elements at a distance from it, too;
+      // one loop along an axis leaves nothing out.
       {WINDOWS("w[o, r] * exp(x[b, i + r - 1 | 0.5])"),
-       VIEWED("549755813887*(N + R + 16)", "N + R + 16",
-              "for t in [0, 1) { view[t] = exp(0.5) } for t_2 in [1, N + 1) { view[t_2] = exp(x[b, t_2 - 1]) }"
-              " for t_3 in [N + 1, N + R + 16) { view[t_3] = exp(0.5) }",
-              "w[o, r] * view[i + r]")},
+       VIEWED(
+           "549755813887*(N + R + 16)", "N + R + 16",
+           "for t in [0, 1) { view[t] = exp(0.5) } for t_2 in [1, N + 1) { view[t_2] = exp(x[b, t_2 - 1]) }"
+           " for t_3 in [N + 1, N + R + 16) { view[t_3] = exp(0.5) }",
+           "w[o, r] * view[i + r]")},
       {WINDOWS("w[o, r] * (x[b, 2*i | 0.0] + x[b, 2*i + 1 | 0.0])"),
-       VIEWED("549755813887*(N + 16)", "N + 16", "for t in [0, N + 16) { view[t] = x[b, 2*t | 0.0] + x[b, 2*t + 1 | 0.0] }",
+       VIEWED("549755813887*(N + 16)", "N + 16",
+              "for t in [0, N + 16) { view[t] = x[b, 2*t | 0.0] + x[b, 2*t + 1 | 0.0] }",
               "w[o, r] * view[i]")},
       // What is read twice is copied once.
       {WINDOWS("x[b, i + r - 1 | -inf] * w[o, r] * x[b, i + r - 1 | -inf]"),
-       VIEWED("549755813887*(N + R + 16)", "N + R + 16",
-              "for t in [0, 1) { view[t] = -inf } for t_2 in [1, N + 1) { view[t_2] = x[b, t_2 - 1] }"
-              " for t_3 in [N + 1, N + R + 16) { view[t_3] = -inf }",
-              "view[i + r] * w[o, r] * view[i + r]")},
+       VIEWED(
+           "549755813887*(N + R + 16)", "N + R + 16",
+           "for t in [0, 1) { view[t] = -inf } for t_2 in [1, N + 1) { view[t_2] = x[b, t_2 - 1] }"
+           " for t_3 in [N + 1, N + R + 16) { view[t_3] = -inf }",
+           "view[i + r] * w[o, r] * view[i + r]")},
       // Not what is in range, of steps of no known sign, looked up, or with conditions of its own.
       {WINDOWS("w[o, r] * x[b, i]"), ""},
       {WINDOWS("w[o, r] * x[b, i + $d*r | 0.0]"), ""},
@@ -82,7 +90,8 @@ TEST(PaddedViews, TextInTextOut) {
        " for b in [0, B) { for o in [0, O) { temp view: f32[N + R] for t in [0, N) { view[t] = x[b, t] }"
        " for t_2 in [N, N + R) { view[t_2] = 0.0 }"
        " for i in [0, N) { acc s: f32 = sum for r in [0, R) { s += view[i + r] } y[b, o, i] = s } } }"},
-      // Not of known size, which lanes read where they lie, with masks; but what is computed of them.
+      // Not of known size, which lanes read where they lie, with masks; but what is
+      // computed of them.
       {"for b in [0, B) { for i in [0, N) { acc s: f32 = sum for r in [0, 3) { s += w[0, r] * x[b, i + r - 1 | 0.0] }"
        " drop y[b, 0, i] = s } }",
        ""},
@@ -115,12 +124,14 @@ TEST(PaddedViews, TextInTextOut) {
   ExpectPass(MaterializePaddedViews, kFrame, kCases);
 }
 
-// The gradient of a window's elements: all of them share a view, in which rows lie one after the other.
-constexpr Frame kGradient = {
-    "program p(g: f32[B, O, N], x: f32[B, C, N]) -> (y: f32[9, C, O]) {\n", "\n}\n"};
+// The gradient of a window's elements: all of them share a view, in which rows lie one
+// after the other.
+constexpr Frame kGradient = {"program p(g: f32[B, O, N], x: f32[B, C, N]) -> (y: f32[9, C, O]) {\n",
+                             "\n}\n"};
 
-#define OVER_WINDOW(places, value) \
-  "for q in [0, " places ") { for o in [0, O) { for c in [0, C) { acc s: f32 = sum for b in [0, B) { for i in [0, N) {" \
+#define OVER_WINDOW(places, value)                                                               \
+  "for q in [0, " places                                                                         \
+  ") { for o in [0, O) { for c in [0, C) { acc s: f32 = sum for b in [0, B) { for i in [0, N) {" \
   " s += g[b, o, i] * " value " } } y[q, c, o] = s } } }"
 
 TEST(PaddedViews, ShortLoopsShareThemWhole) {
@@ -146,7 +157,8 @@ TEST(PaddedViews, ShortLoopsShareThemWhole) {
 
 // Rows that lie next to each other do not begin at powers of two.
 TEST(PaddedViews, ChannelsLast) {
-  constexpr Frame kRows = {"program p(x: f32[N, C], w: f32[O, R, C]) -> (y: f32[N, O]) {\n", "\n}\n"};
+  constexpr Frame kRows = {"program p(x: f32[N, C], w: f32[O, R, C]) -> (y: f32[N, O]) {\n",
+                           "\n}\n"};
   constexpr PassCase kCases[] = {
       {"for i in [0, N) { for o in [0, O) { acc s: f32 = sum for r in [0, R) { for c in [0, C) {"
        " s += w[o, r, c] * x[i + r - 1, c | 0.0] } } y[i, o] = s } }",
@@ -161,52 +173,57 @@ TEST(PaddedViews, ChannelsLast) {
   ExpectPass(MaterializePaddedViews, kRows, kCases);
 }
 
-// Where results lie across channels and kernels, what is read at each place of a window has the lanes of a short sum: its
-// channels lie side by side in the view, and whole vectors of them can be read. In a long sum its rows are read where
-// they lie, one after the other.
+// Where results lie across channels and kernels, what is read at each place of a window has the
+// lanes of a short sum: its channels lie side by side in the view, and whole vectors of them can be
+// read. In a long sum its rows are read where they lie, one after the other.
 constexpr Frame kAcross = {
-    "program p(g: f32[B, O, N], x: f32[B, C, N], g2: f32[2, O, 20], x2: f32[2, C, 20]) -> (y: f32[O, C, 3]) {\n", "\n}\n"};
+    "program p(g: f32[B, O, N], x: f32[B, C, N], g2: f32[2, O, 20], x2: f32[2, C, 20]) -> (y: f32[O, C, 3]) {\n",
+    "\n}\n"};
 
-#define AT_EACH_PLACE(b, n, value)                                                                             \
-  " { acc s: f32 = sum for b in [0, " b ") { for i in [0, " n ") { s += " value " } } y[o, c, q] = s }"
+#define AT_EACH_PLACE(b, n, value)                                              \
+  " { acc s: f32 = sum for b in [0, " b ") { for i in [0, " n ") { s += " value \
+  " } } y[o, c, q] = s }"
 
 TEST(PaddedViews, WhatIsReadAtEachPlaceOfAWindow) {
   constexpr PassCase kCases[] = {
-      {"for o in [0, O) { for c in [0, C) { for q in [0, 3)"
-       AT_EACH_PLACE("2", "20", "g2[b, o, i] * x2[b, c, i + q - 1 | 0.0]") " } }",
+      {"for o in [0, O) { for c in [0, C) { for q in [0, 3)" AT_EACH_PLACE(
+           "2", "20", "g2[b, o, i] * x2[b, c, i + q - 1 | 0.0]") " } }",
        "assume : 25288767438802*C + 404620279020832"
        " block { temp view: f32[2, 23, C + 16]"
        " for t in [0, 2) { for t_2 in [0, 1) { for t_3 in [0, C) { view[t, t_2, t_3] = 0.0 } }"
        " for t_2_2 in [1, 21) { for t_3_2 in [0, C) { view[t, t_2_2, t_3_2] = x2[t, t_3_2, t_2_2 - 1] } }"
        " for t_2_3 in [21, 23) { for t_3_3 in [0, C) { view[t, t_2_3, t_3_3] = 0.0 } } }"
        " for t_4 in [0, 2) { for t_5 in [0, 23) { for t_6 in [C, C + 16) { view[t_4, t_5, t_6] = 0.0 } } }"
-       " for q in [0, 3) { for o in [0, O) { for c in [0, C)"
-       AT_EACH_PLACE("2", "20", "g2[b, o, i] * view[b, q + i, c]") " } } }"},
-      {"for o in [0, O) { for c in [0, C) { for q in [0, 3)"
-       AT_EACH_PLACE("B", "N", "g[b, o, i] * x[b, c, i + q - 1 | 0.0]") " } }",
+       " for q in [0, 3) { for o in [0, O) { for c in [0, C)" AT_EACH_PLACE(
+           "2", "20", "g2[b, o, i] * view[b, q + i, c]") " } } }"},
+      {"for o in [0, O) { for c in [0, C) { for q in [0, 3)" AT_EACH_PLACE(
+           "B", "N", "g[b, o, i] * x[b, c, i + q - 1 | 0.0]") " } }",
        "assume : 549755813887*B*C*N + 1649267441661*B*C"
        " block { temp view: f32[C, B, N + 3]"
        " for t in [0, C) { for t_2 in [0, B) { for t_3 in [0, 1) { view[t, t_2, t_3] = 0.0 }"
        " for t_3_2 in [1, N + 1) { view[t, t_2, t_3_2] = x[t_2, t, t_3_2 - 1] }"
        " for t_3_3 in [N + 1, N + 3) { view[t, t_2, t_3_3] = 0.0 } } }"
-       " for q in [0, 3) { for c in [0, C) { for o in [0, O)"
-       AT_EACH_PLACE("B", "N", "g[b, o, i] * view[c, b, q + i]") " } } }"},
+       " for q in [0, 3) { for c in [0, C) { for o in [0, O)" AT_EACH_PLACE(
+           "B", "N", "g[b, o, i] * view[c, b, q + i]") " } } }"},
   };
   ExpectPass(MaterializePaddedViews, kAcross, kCases);
 }
 
-// Rows of an image by strips of some others, as of results that are turned: the rows of a strip share a view.
+// Rows of an image by strips of some others, as of results that are turned: the rows of a
+// strip share a view.
 constexpr Frame kImage = {
     "program p(w: f32[O, C, 3], x: f32[C, H, W]) -> (y: f32[O, H, W], one: f32[1]) {\n",
     "\n  block { drop one[0] = 0.0 }\n}\n"};
 
-#define OVER_STRIP(end, value)                                                                                     \
-  "for k in [4*p, " end ") { for l in [0, W) { for o in [0, O) { acc s: f32 = sum for c in [0, C) {"                \
+#define OVER_STRIP(end, value)                                                 \
+  "for k in [4*p, " end                                                        \
+  ") { for l in [0, W) { for o in [0, O) { acc s: f32 = sum for c in [0, C) {" \
   " for q in [0, 3) { s += w[o, c, q] * " value " } } y[o, k, l] = s } } }"
 
 TEST(PaddedViews, RowsOfAStripShareThem) {
   constexpr PassCase kCases[] = {
-      {"for p in [0, (H + 3)/4) { " OVER_STRIP("min(H, 4*p + 4)", "x[c, k + q - 1, l + q | 0.0]") " }",
+      {"for p in [0, (H + 3)/4) { " OVER_STRIP("min(H, 4*p + 4)",
+                                               "x[c, k + q - 1, l + q | 0.0]") " }",
        "assume : 3848290697209*C*W + 73117523246971*C for p in [0, (H + 3)/4) { temp view: f32[C, 7, W + 19]"
        " for t in [0, C) { for t_2 in [0, -4*p + 1) { for t_3 in [0, W + 19) { view[t, t_2, t_3] = 0.0 } }"
        " for t_2_2 in [max(-4*p + 1, 0), min(-4*p + H + 1, 7)) {"
@@ -225,7 +242,8 @@ TEST(PaddedViews, StripsOfFewKernelsAreLonger) {
     Program program = ParseVerified(absl::Substitute(
         "program p(w: f32[$0, C, 3], x: f32[C, H, W]) -> (y: f32[$0, H, W]) { for o in [0, $0) { for k in [0, H) { "
         "for l in [0, W) { acc s: f32 = sum for c in [0, C) { for q in [0, 3) { "
-        "s += w[o, c, q] * x[c, k + q - 1, l + q | 0.0] } } y[o, k, l] = s } } } }", kernels));
+        "s += w[o, c, q] * x[c, k + q - 1, l + q | 0.0] } } y[o, k, l] = s } } } }",
+        kernels));
     EXPECT_TRUE(MaterializePaddedViews(program).value());
     return ToText(program);
   };
@@ -238,8 +256,8 @@ TEST(PaddedViews, StripsOfFewKernelsAreLonger) {
 TEST(PaddedViews, NestsOfAStripShareThem) {
   constexpr PassCase kCases[] = {
       {"for p in [0, (H + 3)/4) { for k in [4*p, min(H, 4*p + 4)) { for l in [0, W) { for o in [0, O) {"
-       " acc s: f32 = sum for c in [0, C) { s += w[o, c, 0] * x[c, k, l] } y[o, k, l] = s } } } "
-       OVER_STRIP("min(H, 4*p + 4)", "x[c, k + q, l + q | 0.0]") " }",
+       " acc s: f32 = sum for c in [0, C) { s += w[o, c, 0] * x[c, k, l] } y[o, k, l] = s } } } " OVER_STRIP(
+           "min(H, 4*p + 4)", "x[c, k + q, l + q | 0.0]") " }",
        "assume : 3848290697209*C*W + 73117523246971*C for p in [0, (H + 3)/4) { temp view: f32[C, 7, W + 19]"
        " for t in [0, C) { for t_2 in [0, min(-4*p + H, 7)) { for t_3 in [0, W) { view[t, t_2, t_3] = x[t, 4*p + t_2, t_3] }"
        " for t_3_3 in [W, W + 19) { view[t, t_2, t_3_3] = 0.0 } }"

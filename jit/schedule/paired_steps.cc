@@ -1,6 +1,7 @@
-// Of several sums the one is halved that no window slides over, and that may be long. The halves behind its last step
-// multiply to 0 where one of them is: an element beyond its tensor is, if its operand is but a cast of it; else a
-// choice by the index says so, which is gone when copies of words are cut at their last one.
+// Of several sums the one is halved that no window slides over, and that may be long. The halves
+// behind its last step multiply to 0 where one of them is: an element beyond its tensor is, if its
+// operand is but a cast of it; else a choice by the index says so, which is gone when copies of
+// words are cut at their last one.
 #include "jit/schedule/paired_steps.h"
 
 #include <limits>
@@ -25,7 +26,8 @@ constexpr int64_t kStepsInWord = 2;
 
 class Pairer {
  public:
-  Pairer(Program& program, Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+  Pairer(Program& program, Ranges& ranges)
+      : program_(program), pool_(program.pool), ranges_(ranges) {}
 
   absl::optional<Scope> Paired(Loop& loop) {
     const absl::optional<Contraction> nest = ContractionOf(program_, loop);
@@ -45,7 +47,8 @@ class Pairer {
   // ---- What is found
 
   bool IsSumOfNarrowProducts(const Contraction& nest) {
-    if (nest.step->op != ReduceOp::kSum || nest.rows.size() != 1 || nest.columns.size() != 1) return false;
+    if (nest.step->op != ReduceOp::kSum || nest.rows.size() != 1 || nest.columns.size() != 1)
+      return false;
     const auto* product = jit::AsApply(program_, nest.step->value, ScalarOp::kMul);
     if (product == nullptr || program_[nest.step->value].type != DType::kI32) return false;
     const auto args = product->args;
@@ -67,7 +70,8 @@ class Pairer {
       const Loop& sum = *nest.sums[i];
       if (sum.begin != nest.hulls[i].begin || sum.end != nest.hulls[i].end) continue;
       if (!MovesAlone(nest.rows[0], sum, nest) || !MovesAlone(nest.columns[0], sum, nest)) continue;
-      const int64_t length = KnownLength(program_, sum).value_or(std::numeric_limits<int64_t>::max());
+      const int64_t length =
+          KnownLength(program_, sum).value_or(std::numeric_limits<int64_t>::max());
       if (length < kStepsInWord || length < best_length) continue;
       best = &sum;
       best_length = length;
@@ -75,17 +79,20 @@ class Pairer {
     return best;
   }
 
-  // Whether the sum moves the operand along one axis, element by element, and no other loop of a window does.
+  // Whether the sum moves the operand along one axis, element by element, and no other loop of
+  // a window does.
   bool MovesAlone(const Contraction::Operand& operand, const Loop& sum, const Contraction& nest) {
     const Access access = AccessOf(program_, operand);
     if (!access.conditions.empty()) return false;
     const auto axis = OnlyAxisAlong(program_, access.place, sum);
     if (!axis) return false;
     const IndexId e = access.place[*axis];
-    const auto moves = [&](const Loop* loop) { return loop->var != sum.var && HoldsVar(pool_, e, loop->var); };
+    const auto moves = [&](const Loop* loop) {
+      return loop->var != sum.var && HoldsVar(pool_, e, loop->var);
+    };
     const auto step = CoefficientOf(program_, e, sum.var);
-    return step && pool_.IsConst(*step, 1) && absl::c_none_of(nest.sums, moves) && !moves(nest.row) &&
-           !moves(nest.column);
+    return step && pool_.IsConst(*step, 1) && absl::c_none_of(nest.sums, moves) &&
+           !moves(nest.row) && !moves(nest.column);
   }
 
   // Whether the operand is 0 behind the last step: a cast of what is read beyond a tensor.
@@ -107,25 +114,31 @@ class Pairer {
   ValueId DotProduct(const Contraction& nest, const Loop& sum) {
     const auto known = KnownLength(program_, sum);
     const bool is_even = known && *known % kStepsInWord == 0;
-    const bool is_zero = is_even || IsZeroBehind(nest.rows[0], sum) || IsZeroBehind(nest.columns[0], sum);
+    const bool is_zero =
+        is_even || IsZeroBehind(nest.rows[0], sum) || IsZeroBehind(nest.columns[0], sum);
     const ValueId row = Word(nest.rows[0].read, sum, is_even, !is_zero);
     const ValueId column = Word(nest.columns[0].read, sum, is_even, false);
     return program_.AddApply(ScalarOp::kDotHalves, {row, column, Constant(0)}, DType::kI32);
   }
 
-  ValueId Constant(int64_t value) { return program_.AddConstant(Scalar::Integer(DType::kI32, value)); }
+  ValueId Constant(int64_t value) {
+    return program_.AddConstant(Scalar::Integer(DType::kI32, value));
+  }
 
-  // The operand at two steps. `is_even`: each first has a second; `chosen`: where there is none, it is 0.
+  // The operand at two steps. `is_even`: each first has a second; `chosen`: where there is
+  // none, it is 0.
   ValueId Word(ValueId operand, const Loop& sum, bool is_even, bool chosen) {
     ValueId second = AtStep(operand, sum, 1);
     if (!is_even) second = Masked(second);
     if (chosen) {
       const IndexId at = StepOf(sum, 1);
       const ValueId is_there = program_.AddApply(
-          ScalarOp::kLt, {program_.AddIndexValue(at), program_.AddIndexValue(sum.end)}, DType::kBool);
+          ScalarOp::kLt, {program_.AddIndexValue(at), program_.AddIndexValue(sum.end)},
+          DType::kBool);
       second = program_.AddApply(ScalarOp::kSelect, {is_there, second, Constant(0)}, DType::kI32);
     }
-    const ValueId low = program_.AddApply(ScalarOp::kAnd, {AtStep(operand, sum, 0), Constant(0xffff)}, DType::kI32);
+    const ValueId low =
+        program_.AddApply(ScalarOp::kAnd, {AtStep(operand, sum, 0), Constant(0xffff)}, DType::kI32);
     const ValueId high = program_.AddApply(ScalarOp::kShl, {second, Constant(16)}, DType::kI32);
     return program_.AddApply(ScalarOp::kOr, {low, high}, DType::kI32);
   }

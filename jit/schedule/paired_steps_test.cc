@@ -42,7 +42,8 @@ TEST(PairedSteps, TextInTextOut) {
        " s += dot_halves(" WORD("i32(w[i, 2*c, r])", "i32(w[i, 2*c + 1, r | i8(0)])") ", "
        WORD("i32(x[2*c, j + r])", "i32(x[2*c + 1, j + r | i8(0)])") ", i32(0)) } } drop y[i, j] = s } }"
        " for i_2 in [0, M) { for j_2 in [0, N) { drop y[i_2, j_2] = i32(0) } }"},
-      // Not what needs more than 16 bits, is summed otherwise, has one step, or is no product of two.
+      // Not what needs more than 16 bits, is summed otherwise, has one step, or is no
+      // product of two.
       {PRODUCTS("K", "i32(a[i, k]) * i32(u[k, j])"), ""},
       {PRODUCTS("K", "i32(a[i, k]) * l[k, j]"), ""},
       {PRODUCTS("K", "(i32(a[i, k]) - i32(index($any))) * i32(b[k, j])"), ""},

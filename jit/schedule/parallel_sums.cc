@@ -1,5 +1,5 @@
-// The nest is copied twice: a copy in which the sum takes the steps of a piece, and one in which it combines the pieces.
-// Lengths of loops decide at run time which of the nests have iterations.
+// The nest is copied twice: a copy in which the sum takes the steps of a piece, and one in which it
+// combines the pieces. Lengths of loops decide at run time which of the nests have iterations.
 #include "jit/schedule/parallel_sums.h"
 
 #include <algorithm>
@@ -34,8 +34,9 @@ constexpr int64_t kMostPieces = 64;
 constexpr int64_t kLeastColumns = 512;
 // Steps of a piece for each result: what is stored and combined is little beside them.
 constexpr int64_t kLeastStepsOfResult = 64;
-// Where lengths of more loops over results are not known, there are mostly many, and code for few is not worth its time
-// of compiling. (Sizes of one row, or of a few, are numbers in variants, jit/size_classes.h.)
+// Where lengths of more loops over results are not known, there are mostly many, and code for few
+// is not worth its time of compiling. (Sizes of one row, or of a few, are numbers in variants,
+// jit/size_classes.h.)
 constexpr int64_t kMostUnknownLengths = 1;
 // Pieces of a sum along memory begin at multiples of so many elements: whole vectors.
 constexpr int64_t kUnit = 64;
@@ -100,9 +101,12 @@ class ParallelSums {
     Nest nest{{}, &top, {carried.begin(), carried.end()}};
     if (carried.empty() && !FindSum(top, nest)) return absl::nullopt;
     const auto is_fixed = [&](const Loop* loop) { return IsFixed(*loop); };
-    const auto is_unknown = [&](const Loop* loop) { return !KnownLength(program_, *loop).has_value(); };
+    const auto is_unknown = [&](const Loop* loop) {
+      return !KnownLength(program_, *loop).has_value();
+    };
     if (absl::c_count_if(nest.results, is_unknown) > kMostUnknownLengths) return absl::nullopt;
-    if (!absl::c_all_of(nest.results, is_fixed) || !is_fixed(nest.sum) || !OnlyAccumulates(nest)) return absl::nullopt;
+    if (!absl::c_all_of(nest.results, is_fixed) || !is_fixed(nest.sum) || !OnlyAccumulates(nest))
+      return absl::nullopt;
     return nest;
   }
 
@@ -132,7 +136,8 @@ class ParallelSums {
     const auto may_reorder = [&](TensorId tensor) {
       const TensorInfo& info = program_[tensor];
       return info.storage == Storage::kAccumulator && info.shape.empty() && !IsArg(info.op) &&
-             MayReorder(StepOp(info.op), info.type, options_.reorders_rounding) && !footprint.reads.contains(tensor);
+             MayReorder(StepOp(info.op), info.type, options_.reorders_rounding) &&
+             !footprint.reads.contains(tensor);
     };
     return footprint.writes.empty() && footprint.accumulates.size() == nest.accumulators.size() &&
            absl::c_all_of(nest.accumulators, may_reorder);
@@ -144,11 +149,13 @@ class ParallelSums {
     const IndexId all = ranges_.LengthOf(*nest.sum);
     IndexId inside = pool_.Const(1), results = pool_.Const(1), tasks = pool_.Const(1);
     double gain = LaneGain(program_, *nest.sum);
-    for (const Loop* inner = nest.sum; (inner = OnlyLoopIn(inner->body)) != nullptr && IsFixed(*inner);) {
+    for (const Loop* inner = nest.sum;
+         (inner = OnlyLoopIn(inner->body)) != nullptr && IsFixed(*inner);) {
       inside = pool_.Mul(inside, ranges_.LengthOf(*inner));
       gain = std::max(gain, LaneGain(program_, *inner));
     }
-    const bool holds_loops = absl::c_any_of(nest.sum->body, [](const Item& item) { return item.As<Loop>() != nullptr; });
+    const bool holds_loops =
+        absl::c_any_of(nest.sum->body, [](const Item& item) { return item.As<Loop>() != nullptr; });
     for (const Loop* loop : nest.results) {
       const IndexId count = ranges_.LengthOf(*loop);
       const bool in_lanes = loop == nest.results.back() && LaneGain(program_, *loop) > gain;
@@ -158,13 +165,17 @@ class ParallelSums {
     // Nor is it worth it for those over pieces.
     if (!holds_loops && ranges_.LessEqual(all, pool_.Const(kMostPieces))) return absl::nullopt;
     const bool along = !holds_loops && gain > 0;
-    const IndexId steps = Over(pool_.Const(options_.least_steps), AtLeastOne(pool_.Mul(results, inside)));
+    const IndexId steps =
+        Over(pool_.Const(options_.least_steps), AtLeastOne(pool_.Mul(results, inside)));
     const IndexId least = pool_.Max(steps, Over(StepsOfResult(), AtLeastOne(inside)));
-    const IndexId length = pool_.Max(least, OverUp(pool_.Mul(all, tasks), pool_.Const(kMostPieces)));
+    const IndexId length =
+        pool_.Max(least, OverUp(pool_.Mul(all, tasks), pool_.Const(kMostPieces)));
     return CutInto(all, along ? InUnits(length) : AtLeastOne(length), nest.results.empty());
   }
 
-  IndexId StepsOfResult() { return pool_.Const(std::min(kLeastStepsOfResult, options_.least_steps)); }
+  IndexId StepsOfResult() {
+    return pool_.Const(std::min(kLeastStepsOfResult, options_.least_steps));
+  }
   IndexId InUnits(IndexId length) {
     const IndexId unit = pool_.Const(kUnit);
     return pool_.Mul(unit, OverUp(length, unit));
@@ -186,7 +197,8 @@ class ParallelSums {
 
   // ---- What stands for it
 
-  absl::optional<Scope> SumPieces(const Nest& nest, const Pieces& pieces, absl::Span<const TensorId> parts) {
+  absl::optional<Scope> SumPieces(const Nest& nest, const Pieces& pieces,
+                                  absl::Span<const TensorId> parts) {
     const int32_t piece = program_.AddVar("p");
     const IndexId first = pool_.Mul(pool_.Var(piece), pieces.length);
     // In the nest itself, so that a copy has indices and accumulators of its own.
@@ -207,7 +219,8 @@ class ParallelSums {
     shape.insert(shape.begin(), pieces.count);
     AssumeFewElements(program_, shape);
     const TensorInfo& info = program_[sum];
-    const TensorId parts = program_.AddTensor({absl::StrCat(info.name, "_parts"), info.type, shape, Storage::kTemp});
+    const TensorId parts =
+        program_.AddTensor({absl::StrCat(info.name, "_parts"), info.type, shape, Storage::kTemp});
     scope.push_back(DeclarationOf(parts));
     return parts;
   }
@@ -226,7 +239,8 @@ class ParallelSums {
   }
 
   // The nest with a loop over the pieces in the place of the sum.
-  absl::optional<Scope> Combine(const Loop& top, const Nest& nest, const Pieces& pieces, absl::Span<const TensorId> parts) {
+  absl::optional<Scope> Combine(const Loop& top, const Nest& nest, const Pieces& pieces,
+                                absl::Span<const TensorId> parts) {
     const int32_t piece = program_.AddVar("p");
     Loop combine{piece, pool_.Const(0), pieces.count, 1, {}, {}};
     const IndexList place = With(pool_.Var(piece), IterationsOf(pool_, nest.results));
@@ -258,7 +272,8 @@ class ParallelSums {
   // The nest as it was, which runs where there are no pieces.
   Loop Whole(const Loop& top, const Pieces& pieces) {
     Loop whole = top;
-    whole.end = pool_.Add(top.begin, OnlyIf(pool_, pool_.Sub(pool_.Const(1), pieces.are_any), ranges_.LengthOf(top)));
+    whole.end = pool_.Add(
+        top.begin, OnlyIf(pool_, pool_.Sub(pool_.Const(1), pieces.are_any), ranges_.LengthOf(top)));
     whole.attributes.parallel = true;
     return whole;
   }
@@ -271,7 +286,8 @@ class ParallelSums {
     TensorId parts;  // once there are pieces
   };
 
-  // A loop that accumulates into rows of memory, each element once in an iteration, and is independent but for that.
+  // A loop that accumulates into rows of memory, each element once in an iteration, and is
+  // independent but for that.
   absl::optional<Scope> SplitRows(Loop& top, absl::Span<const TensorId> carried) {
     std::vector<RowSum> sums = RowSumsOf(top, carried);
     if (sums.empty() || !IsFixed(top)) return absl::nullopt;
@@ -281,7 +297,8 @@ class ParallelSums {
     for (IndexId extent : program_[sums[0].sum].shape) elements = pool_.Mul(elements, extent);
     const IndexId steps = Over(pool_.Const(options_.least_steps), AtLeastOne(elements));
     const IndexId least = pool_.Max(steps, StepsOfResult());
-    const auto pieces = CutInto(all, pool_.Max(least, OverUp(all, pool_.Const(kMostPieces))), /*always=*/true);
+    const auto pieces =
+        CutInto(all, pool_.Max(least, OverUp(all, pool_.Const(kMostPieces))), /*always=*/true);
     if (!pieces) return absl::nullopt;
     Scope scope;
     for (RowSum& sum : sums) sum.parts = AddParts(sum.sum, *pieces, program_[sum.sum].shape, scope);
@@ -321,7 +338,8 @@ class ParallelSums {
       const auto loop = absl::c_find_if(loops, [&](const Loop* l) { return l->var == var; });
       if (loop == loops.end() || !walking.insert(var).second) return false;
       const IndexId extent = program_[access.tensor].shape[axis];
-      if ((*loop)->step != 1 || !pool_.IsConst((*loop)->begin, 0) || (*loop)->end != extent) return false;
+      if ((*loop)->step != 1 || !pool_.IsConst((*loop)->begin, 0) || (*loop)->end != extent)
+        return false;
     }
     return !access.masked;
   }
@@ -333,13 +351,15 @@ class ParallelSums {
       Loop steps = StepsOfPiece(top, pieces, pool_.Mul(piece, pieces.length));
       for (const std::vector<RowSum>& alike : ByShape(sums)) {
         Append(body, ForAll(alike, [&](const RowSum& sum, const IndexList& place) {
-          const ValueId identity = program_.AddConstant(Identity(sum.op, program_[sum.sum].type));
-          return Assignment(sum.parts, With(piece, place), identity);
-        }));
+                 const ValueId identity =
+                     program_.AddConstant(Identity(sum.op, program_[sum.sum].type));
+                 return Assignment(sum.parts, With(piece, place), identity);
+               }));
       }
       VisitStatements(steps.body, [&](Statement& statement) {
         Access& target = statement.target;
-        const auto sum = absl::c_find_if(sums, [&](const RowSum& s) { return s.sum == target.tensor; });
+        const auto sum =
+            absl::c_find_if(sums, [&](const RowSum& s) { return s.sum == target.tensor; });
         if (sum != sums.end()) target = {sum->parts, With(piece, target.place)};
       });
       Append(body, ScopeOf(std::move(steps)));
@@ -372,7 +392,8 @@ class ParallelSums {
     return place;
   }
 
-  // Loops over all places of sums of one shape, around what is done with each; the first indices are in `begun`.
+  // Loops over all places of sums of one shape, around what is done with each; the first indices
+  // are in `begun`.
   using Each = absl::FunctionRef<Scope(const RowSum& sum, const IndexList& place)>;
   Scope ForAll(absl::Span<const RowSum> alike, Each each, const IndexList& begun = {}) {
     const Shape shape = program_[alike[0].sum].shape;

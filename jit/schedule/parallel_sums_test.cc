@@ -36,7 +36,8 @@ TEST(ParallelSums, TextInTextOut) {
                                                                              block { r = a })"},
       // Of columns, two sums beside each other.
       {"for j in [0, N) { acc a: f32 = sum  acc m: f32 = max  for k in [0, K) { a += x[k, j]  m max= x[k, j] }  "
-       "y[j] = a * 2.0  z[j] = m }", R"(
+       "y[j] = a * 2.0  z[j] = m }",
+       R"(
                                        assume : 549755813887*N*min(562949953421312*min(K/(2*max((K*((N + 511)/512) + 63)/64, max(65536/max(N, 1), 64))), 1), min((K + max((K*((N + 511)/512) + 63)/64, max(65536/max(N, 1), 64)) - 1)/max((K*((N + 511)/512) + 63)/64, max(65536/max(N, 1), 64)), 64))
                                        block {
                                          temp a_parts: f32[min(562949953421312*min(K/(2*max((K*((N + 511)/512) + 63)/64, max(65536/max(N, 1), 64))), 1), min((K + max((K*((N + 511)/512) + 63)/64, max(65536/max(N, 1), 64)) - 1)/max((K*((N + 511)/512) + 63)/64, max(65536/max(N, 1), 64)), 64)), N]
@@ -75,7 +76,8 @@ TEST(ParallelSums, TextInTextOut) {
                                          }
                                        })"},
       // Over several loops, with known lengths.
-      {"for j in [0, 16) { acc a: f32 = sum  for n_2 in [0, 8) { for k in [0, 12544) { a += b[n_2, j, k] } }  c[j] = a }", R"(
+      {"for j in [0, 16) { acc a: f32 = sum  for n_2 in [0, 8) { for k in [0, 12544) { a += b[n_2, j, k] } }  c[j] = a }",
+       R"(
                                                                                                                              block {
                                                                                                                                temp a_parts: f32[4, 16]
                                                                                                                                for p_2 in [0, 4) {
@@ -159,16 +161,21 @@ TEST(ParallelSums, TextInTextOut) {
              }
            }
          })"},
-      {"block { for j in [0, N) { y[j] = 0.0 }  for k in [0, K) { for j_2 in [0, N) { y[j_2] += x[k, j_2] * y[0] } } }", ""},
-      {"block { for j in [0, N) { y[j] = 0.0 }  for k in [0, K) { for j_2 in [1, N) { y[j_2] += x[k, j_2] } } }", ""},
-      {"block { for j in [0, 16) { c[j] = 0.0 }  for n_2 in [0, 8) { for j_2 in [0, 16) { for k in [0, 12544) { c[j_2] += b[n_2, j_2, k] } } } }", ""},
+      {"block { for j in [0, N) { y[j] = 0.0 }  for k in [0, K) { for j_2 in [0, N) { y[j_2] += x[k, j_2] * y[0] } } }",
+       ""},
+      {"block { for j in [0, N) { y[j] = 0.0 }  for k in [0, K) { for j_2 in [1, N) { y[j_2] += x[k, j_2] } } }",
+       ""},
+      {"block { for j in [0, 16) { c[j] = 0.0 }  for n_2 in [0, 8) { for j_2 in [0, 16) { for k in [0, 12544) { c[j_2] += b[n_2, j_2, k] } } } }",
+       ""},
       // Too short; of results for all threads.
       {"acc a: f32 = sum  for k in [0, 100) { a += s[k] }  block { r = a }", ""},
-      {"for a_2 in [0, A) { for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += w[a_2, k, j] }  h[a_2, j] = a } }", ""},
+      {"for a_2 in [0, A) { for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += w[a_2, k, j] }  h[a_2, j] = a } }",
+       ""},
       // What goes from step to step, and what is written beside the sum.
       {"acc a: f32 = sum  for k in [0, K) { q[k] = v[k] + v[k]  a += v[k] }  block { r = a }", ""},
       {"acc a: f32 = sum  for k in [0, K) { a += v[k]  q[k] = a }  block { r = a }", ""},
-      {"acc a: f32 = sum  for k in [1, K) { q[k] = q[k - 1] + v[k]  a += v[k] }  block { r = a }", ""},
+      {"acc a: f32 = sum  for k in [1, K) { q[k] = q[k - 1] + v[k]  a += v[k] }  block { r = a }",
+       ""},
       // Steps that are as many as the result says.
       {"for j in [0, N) { acc a: f32 = sum  for k in [0, j) { a += x[k, j] }  y[j] = a }", ""},
   };
@@ -176,7 +183,9 @@ TEST(ParallelSums, TextInTextOut) {
 }
 
 TEST(ParallelSums, OrderIsKeptWhereItMatters) {
-  const auto pass = [](Program& program) { return SumInParallel(program, {1 << 16, /*reorders_rounding=*/false}); };
+  const auto pass = [](Program& program) {
+    return SumInParallel(program, {1 << 16, /*reorders_rounding=*/false});
+  };
   constexpr PassCase kCases[] = {
       {"acc a: f32 = sum  for k in [0, K) { a += v[k] }  block { r = a }", ""},
       {"acc a: i32 = sum  for k in [0, K) { a += i[k] }  block { n = a }", R"(

@@ -43,11 +43,14 @@ class Promoter {
   absl::optional<Sum> SumFrom(const Scope& scope, size_t number, const Statement& begin) const {
     const TensorInfo& info = program_[begin.target.tensor];
     const auto* constant = absl::get_if<ConstantValue>(&program_[begin.value].node);
-    const bool is_kept = info.storage == Storage::kOutput || (info.storage == Storage::kTemp && !info.is_register);
-    if (begin.op || begin.target.masked || constant == nullptr || !is_kept || info.shape.empty() || !HoldsSums(info.type)) {
+    const bool is_kept =
+        info.storage == Storage::kOutput || (info.storage == Storage::kTemp && !info.is_register);
+    if (begin.op || begin.target.masked || constant == nullptr || !is_kept || info.shape.empty() ||
+        !HoldsSums(info.type)) {
       return absl::nullopt;
     }
-    if (absl::c_any_of(begin.target.place, [&](IndexId e) { return program_.pool.HasLoad(e); })) return absl::nullopt;
+    if (absl::c_any_of(begin.target.place, [&](IndexId e) { return program_.pool.HasLoad(e); }))
+      return absl::nullopt;
     absl::optional<Sum> sum;
     for (size_t i = number + 1; i < scope.size(); ++i) {
       if (!FootprintOf(program_, scope[i]).Touches(begin.target.tensor)) continue;
@@ -66,7 +69,8 @@ class Promoter {
   // That of the accumulations into the element in the loop, which does nothing else with the
   // tensor; nullopt: it does, or it is no loop.
   absl::optional<ReduceOp> OpOf(const Item& item, const Access& element) const {
-    if (item.As<Loop>() == nullptr || FootprintOf(program_, item).reads.contains(element.tensor)) return absl::nullopt;
+    if (item.As<Loop>() == nullptr || FootprintOf(program_, item).reads.contains(element.tensor))
+      return absl::nullopt;
     absl::optional<ReduceOp> op;
     bool good = true;
     VisitItems(item, [&](const Item& inner) {
@@ -92,7 +96,8 @@ class Promoter {
         if (statement.target.tensor == begin.target.tensor) statement.target = {accumulator};
       });
     }
-    Scope store = Assignment(begin.target.tensor, begin.target.place, program_.AddLoad({accumulator}));
+    Scope store =
+        Assignment(begin.target.tensor, begin.target.place, program_.AddLoad({accumulator}));
     scope.insert(scope.begin() + static_cast<int64_t>(sum.last) + 1, std::move(store[0]));
     changed_ = true;
   }

@@ -14,9 +14,9 @@ namespace nestor::loop {
 //                                                      }
 //
 // where an element begins at what the reduction begins with, and nothing but the reduction touches
-// its tensor until it is done. Fusion leaves such sums where they stood in a walk with others, which
-// are apart from them by now. Not for arguments of extremes, nor for types that a scalar of the
-// reduction is wider than.
+// its tensor until it is done. Fusion leaves such sums where they stood in a walk with others,
+// which are apart from them by now. Not for arguments of extremes, nor for types that a scalar of
+// the reduction is wider than.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does

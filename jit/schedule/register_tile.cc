@@ -1,5 +1,5 @@
-// A tile begins at the identity, or at what the blocks of its sum before have come to; takes the steps of
-// the sum; and is kept for the next block, or finished.
+// A tile begins at the identity, or at what the blocks of its sum before have come to; takes the
+// steps of the sum; and is kept for the next block, or finished.
 #include "jit/schedule/register_tile.h"
 
 #include <algorithm>
@@ -29,7 +29,9 @@ Scope FinishSum(Program& program, Ranges& ranges, const Contraction& nest, const
   ends.body.clear();
   for (const Item& item : *nest.core) {
     const auto* declaration = item.As<Declaration>();
-    if (item.As<Loop>() != nullptr || (declaration != nullptr && declaration->tensor == nest.accumulator)) continue;
+    if (item.As<Loop>() != nullptr ||
+        (declaration != nullptr && declaration->tensor == nest.accumulator))
+      continue;
     ends.body.push_back(item);
   }
   VisitStatements(ends.body, [&](Statement& statement) {
@@ -45,17 +47,10 @@ Scope FinishSum(Program& program, Ranges& ranges, const Contraction& nest, const
   return std::move(copy->body);
 }
 
-RegisterTile::RegisterTile(Program& program, Ranges& ranges, const Contraction& nest, Packing& packing,
-                           int64_t lanes, IndexId rows, IndexId columns)
-    : program_(program),
-      pool_(program.pool),
-      ranges_(ranges),
-      make_(program),
-      nest_(nest),
-      packing_(packing),
-      type_(program[nest.accumulator].type),
-      lanes_(lanes),
-      rows_(rows),
+RegisterTile::RegisterTile(Program& program, Ranges& ranges, const Contraction& nest,
+                           Packing& packing, int64_t lanes, IndexId rows, IndexId columns)
+    : program_(program), pool_(program.pool), ranges_(ranges), make_(program), nest_(nest),
+      packing_(packing), type_(program[nest.accumulator].type), lanes_(lanes), rows_(rows),
       columns_(columns) {
   for (const Item& item : *nest_.core) {
     const auto* statement = item.As<Statement>();
@@ -63,15 +58,23 @@ RegisterTile::RegisterTile(Program& program, Ranges& ranges, const Contraction& 
   }
 }
 
-Scope RegisterTile::At(const Patch& patch, const absl::optional<SumBlock>& part, const absl::optional<Below>& below) {
+Scope RegisterTile::At(const Patch& patch, const absl::optional<SumBlock>& part,
+                       const absl::optional<Below>& below) {
   const Extent extent = patch.extent;
-  const TensorId tile = program_.AddTensor({"tile", type_, {Const(extent.rows), Const(extent.vectors), Const(lanes_)},
-                                            Storage::kTemp, ReduceOp::kSum, true});
+  const TensorId tile =
+      program_.AddTensor({"tile",
+                          type_,
+                          {Const(extent.rows), Const(extent.vectors), Const(lanes_)},
+                          Storage::kTemp,
+                          ReduceOp::kSum,
+                          true});
   Scope scope;
   scope.push_back(DeclarationOf(tile));
   Append(scope, Begin(tile, extent, part));
   Append(scope, Sums(tile, patch, part, below));
-  const auto finish = [&] { return patch.waiting ? Stored(tile, patch.extent, *patch.waiting) : Ends(tile, patch); };
+  const auto finish = [&] {
+    return patch.waiting ? Stored(tile, patch.extent, *patch.waiting) : Ends(tile, patch);
+  };
   if (!part) {
     Append(scope, finish());
     return scope;
@@ -112,8 +115,8 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
       Scope scope = some_are ? OverNeededRows(patch, needed, sums, at) : OverRows(patch, at);
       if (panel == nullptr || columns == Packing::Columns::kInPanel) return scope;
       Append(scope, OverRow(Const(0), patch.extent.vectors, [&](IndexId r, IndexId v, IndexId l) {
-        return packing_.ToPanel(*panel, place(sums, r, v, l));
-      }));
+               return packing_.ToPanel(*panel, place(sums, r, v, l));
+             }));
       return scope;
     });
   };
@@ -130,7 +133,8 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
     PrefetchNextRows(sums, patch, part);
     return sums;
   };
-  Scope scope = If(pool_.Sub(Const(1), is_below), [&] { return panel_sums(Packing::Columns::kInOperands); });
+  Scope scope =
+      If(pool_.Sub(Const(1), is_below), [&] { return panel_sums(Packing::Columns::kInOperands); });
   Scope fetching = over(Packing::Columns::kInPanel);
   if (!PrefetchNextPanel(*fetching[0].As<Loop>(), patch, part, *below)) {
     Append(scope, If(is_below, [&] { return fetching; }));
@@ -139,7 +143,8 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
   PrefetchNextRows(fetching, patch, part);
   const IndexId fetches = FetchesNextPanel(patch.extent, part, *below);
   Append(scope, If(fetches, [&] { return fetching; }));
-  Append(scope, If(pool_.Sub(is_below, fetches), [&] { return panel_sums(Packing::Columns::kInPanel); }));
+  Append(scope,
+         If(pool_.Sub(is_below, fetches), [&] { return panel_sums(Packing::Columns::kInPanel); }));
   return scope;
 }
 
@@ -151,8 +156,8 @@ IndexId RegisterTile::ColumnsFrom(IndexId vector) {
 
 // Loops over the sums; of the first over those steps that `part` has, if it is given. Those of a
 // window are written out: here, where they say which rows are needed, else by code.
-Scope RegisterTile::OverSums(const Patch& patch, const absl::optional<SumBlock>& part, const NeededRows& needed,
-                             OverSteps body, std::vector<IndexId> known) {
+Scope RegisterTile::OverSums(const Patch& patch, const absl::optional<SumBlock>& part,
+                             const NeededRows& needed, OverSteps body, std::vector<IndexId> known) {
   const size_t i = known.size();
   if (i == nest_.sums.size()) return body(known);
   const Loop& sum = *nest_.sums[i];
@@ -169,7 +174,8 @@ Scope RegisterTile::OverSums(const Patch& patch, const absl::optional<SumBlock>&
   const bool is_part = i == 0 && part.has_value();
   const IndexId from = is_part ? part->begin : pool_.Sub(sum.begin, nest_.hulls[i].begin);
   const IndexId to = is_part ? part->end : pool_.Sub(sum.end, nest_.hulls[i].begin);
-  return make_.Between(program_.vars[sum.var], from, to, IsWrittenOut(i, patch, part) ? kUnrolled : kPlain, at);
+  return make_.Between(program_.vars[sum.var], from, to,
+                       IsWrittenOut(i, patch, part) ? kUnrolled : kPlain, at);
 }
 
 NeededRows RegisterTile::NeededRowsOf(const Patch& patch, const absl::optional<SumBlock>& part) {
@@ -181,7 +187,8 @@ NeededRows RegisterTile::NeededRowsOf(const Patch& patch, const absl::optional<S
 
 // Whether the sum and those inside it have so few steps that they are written out: a window
 // of known size, of which code for the last vector has the innermost.
-bool RegisterTile::IsWrittenOut(size_t sum, const Patch& patch, const absl::optional<SumBlock>& part) {
+bool RegisterTile::IsWrittenOut(size_t sum, const Patch& patch,
+                                const absl::optional<SumBlock>& part) {
   if (sum == 0 && part) return false;
   if (!patch.is_whole && sum + 1 < nest_.sums.size()) return false;
   int64_t steps = 1;
@@ -199,8 +206,9 @@ Scope RegisterTile::RaggedSums(const Patch& patch, StepAt step) {
   const Hull common = CommonBounds(program_, nest_, patch.row, last);
   Scope before = RaggedEnds(patch, common, true, step);
   Append(before, RaggedSteps(common, [&](const std::vector<IndexId>& sums) {
-    return OverRows(patch, [&](IndexId r, IndexId v, IndexId l) { return step(sums, r, v, l); });
-  }));
+           return OverRows(patch,
+                           [&](IndexId r, IndexId v, IndexId l) { return step(sums, r, v, l); });
+         }));
   Append(before, RaggedEnds(patch, common, false, step));
   return before;
 }
@@ -214,17 +222,18 @@ Scope RegisterTile::RaggedEnds(const Patch& patch, const Hull& common, bool befo
     const Hull part = before ? Hull{own.begin, pool_.Min(common.begin, own.end)}
                              : Hull{pool_.Max(common.begin, common.end), own.end};
     Append(scope, RaggedSteps(part, [&](const std::vector<IndexId>& sums) {
-      return OverRow(Const(r), patch.extent.vectors,
-                     [&](IndexId, IndexId v, IndexId l) { return step(sums, Const(r), v, l); });
-    }));
+             return OverRow(Const(r), patch.extent.vectors, [&](IndexId, IndexId v, IndexId l) {
+               return step(sums, Const(r), v, l);
+             });
+           }));
   }
   return scope;
 }
 
 Scope RegisterTile::RaggedSteps(const Hull& bounds, OverSteps body) {
   const auto from_hull = [&](IndexId e) { return pool_.Sub(e, nest_.hulls[0].begin); };
-  return make_.Between(program_.vars[nest_.sums[0]->var], from_hull(bounds.begin), from_hull(bounds.end), kPlain,
-                       [&](IndexId k) { return body({k}); });
+  return make_.Between(program_.vars[nest_.sums[0]->var], from_hull(bounds.begin),
+                       from_hull(bounds.end), kPlain, [&](IndexId k) { return body({k}); });
 }
 
 // Once where `condition`, 0 or 1, is 1.
@@ -244,7 +253,8 @@ Access RegisterTile::ElementOf(const SumPlace& sums, IndexId r, IndexId v, Index
 
 Scope RegisterTile::Stored(TensorId tile, Extent extent, const SumPlace& sums) {
   return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
-    return Assignment(sums.tensor, ElementOf(sums, r, v, l).place, program_.AddLoad({tile, {r, v, l}}));
+    return Assignment(sums.tensor, ElementOf(sums, r, v, l).place,
+                      program_.AddLoad({tile, {r, v, l}}));
   });
 }
 
@@ -256,13 +266,15 @@ Scope RegisterTile::Begin(TensorId tile, Extent extent, const absl::optional<Sum
     });
   };
   if (!part) return identity();
-  const IndexId continues = NESTOR_MUTANT("sum_block_starts_anew") ? Const(0) : pool_.Min(Const(1), part->number);
+  const IndexId continues =
+      NESTOR_MUTANT("sum_block_starts_anew") ? Const(0) : pool_.Min(Const(1), part->number);
   Scope scope = If(pool_.Sub(Const(1), continues), identity);
   Append(scope, If(continues, [&] {
-    return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
-      return Assignment(tile, {r, v, l}, program_.AddLoad(ElementOf(PartialOf(*part), r, v, l)));
-    });
-  }));
+           return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
+             return Assignment(tile, {r, v, l},
+                               program_.AddLoad(ElementOf(PartialOf(*part), r, v, l)));
+           });
+         }));
   return scope;
 }
 
@@ -283,7 +295,8 @@ Scope RegisterTile::IfKept(const Patch& patch, IndexId r, absl::FunctionRef<Scop
 }
 
 Scope RegisterTile::OverTile(Extent extent, AtPlace at) {
-  return make_.Counted("r", Const(extent.rows), kUnrolled, [&](IndexId r) { return OverRow(r, extent.vectors, at); });
+  return make_.Counted("r", Const(extent.rows), kUnrolled,
+                       [&](IndexId r) { return OverRow(r, extent.vectors, at); });
 }
 Scope RegisterTile::OverRow(IndexId r, int64_t vectors, AtPlace at) {
   return make_.Counted("v", Const(vectors), kUnrolled, [&](IndexId v) {
@@ -296,13 +309,15 @@ Scope RegisterTile::OverRow(IndexId r, int64_t vectors, AtPlace at) {
 Scope RegisterTile::OverRows(const Patch& patch, AtPlace at) {
   if (!patch.rows_left) return OverTile(patch.extent, at);
   Scope scope;
-  for (int64_t r = 0; r < patch.extent.rows; ++r) Append(scope, OverRow(Const(r), patch.extent.vectors, at));
+  for (int64_t r = 0; r < patch.extent.rows; ++r)
+    Append(scope, OverRow(Const(r), patch.extent.vectors, at));
   return scope;
 }
 
-// Only those that are needed at the step; others after all those that always are, with which they share columns.
-Scope RegisterTile::OverNeededRows(const Patch& patch, NeededRows& needed, const std::vector<IndexId>& sums,
-                                   AtPlace at) {
+// Only those that are needed at the step; others after all those that always are, with which they
+// share columns.
+Scope RegisterTile::OverNeededRows(const Patch& patch, NeededRows& needed,
+                                   const std::vector<IndexId>& sums, AtPlace at) {
   const auto [count, vectors] = patch.extent;
   Scope always, sometimes;
   for (int64_t r = 0, first = 0; r <= count; ++r) {
@@ -318,11 +333,11 @@ Scope RegisterTile::OverNeededRows(const Patch& patch, NeededRows& needed, const
 }
 
 // tile = tile op value
-Scope RegisterTile::Step(TensorId tile, const IndexList& in_tile, const Packing::Place& at, Packing::Columns columns,
-                         const Packing::Panel* panel) {
+Scope RegisterTile::Step(TensorId tile, const IndexList& in_tile, const Packing::Place& at,
+                         Packing::Columns columns, const Packing::Panel* panel) {
   const ValueId old = program_.AddLoad({tile, in_tile});
-  const ValueId next =
-      program_.AddApply(StepOp(*nest_.step->op), {old, packing_.ValueAt(at, columns, panel)}, type_);
+  const ValueId next = program_.AddApply(StepOp(*nest_.step->op),
+                                         {old, packing_.ValueAt(at, columns, panel)}, type_);
   return Assignment(tile, in_tile, next);
 }
 
@@ -343,13 +358,14 @@ Scope RegisterTile::Ends(TensorId tile, const Patch& patch) {
   return scope;
 }
 
-Scope RegisterTile::EndsOfWaiting(const Patch& patch, const absl::optional<SumBlock>& part, Around around) {
+Scope RegisterTile::EndsOfWaiting(const Patch& patch, const absl::optional<SumBlock>& part,
+                                  Around around) {
   const auto ends = [&] { return EndsOf(*patch.waiting, patch, kPlain, kPlain, around); };
   return part ? AtEnd(*part, ends) : ends();
 }
 
-Scope RegisterTile::EndsOf(const SumPlace& sums, const Patch& patch, LoopAttributes attributes, LoopAttributes lanes,
-                           Around around) {
+Scope RegisterTile::EndsOf(const SumPlace& sums, const Patch& patch, LoopAttributes attributes,
+                           LoopAttributes lanes, Around around) {
   return make_.Counted("r", Const(patch.extent.rows), attributes, [&](IndexId r) {
     return IfKept(patch, r, [&] {
       return make_.Counted("v", Const(patch.extent.vectors), attributes, [&](IndexId v) {
@@ -358,7 +374,8 @@ Scope RegisterTile::EndsOf(const SumPlace& sums, const Patch& patch, LoopAttribu
           return around([&] {
             VarReplacement at(program_);
             packing_.Locate(at, pool_.Add(patch.row, r), vector, l);
-            return FinishSum(program_, ranges_, nest_, ElementOf(sums, r, v, l), at, packing_.ColumnAt(vector, l));
+            return FinishSum(program_, ranges_, nest_, ElementOf(sums, r, v, l), at,
+                             packing_.ColumnAt(vector, l));
           });
         });
       });

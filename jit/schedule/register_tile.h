@@ -18,9 +18,10 @@
 
 namespace nestor::loop {
 
-// What the nest does with its sum, which is that element, in the column `column`: `at` sets the nest's indices.
+// What the nest does with its sum, which is that element, in the column `column`: `at` sets the
+// nest's indices.
 Scope FinishSum(Program& program, Ranges& ranges, const Contraction& nest, const Access& sum,
-                      VarReplacement& at, IndexId column);
+                VarReplacement& at, IndexId column);
 
 class RegisterTile {
  public:
@@ -35,67 +36,77 @@ class RegisterTile {
   struct Patch {
     Extent extent;
     IndexId row, vector;
-    absl::optional<IndexId> rows_left = absl::nullopt;  // rows that are kept, where that may be fewer
-    bool is_whole = true;                               // not the last vector, which may have fewer lanes
+    // Rows that are kept, where that may be fewer.
+    absl::optional<IndexId> rows_left = absl::nullopt;
+    // Not the last vector, which may have fewer lanes.
+    bool is_whole = true;
     Packing::Columns columns = Packing::Columns::kInCopies;
-    // Where the sums wait for what is done with them (EndsOfWaiting). Not given: it is done at once.
+    // Where the sums wait for what is done with them (EndsOfWaiting). Not given: it
+    // is done at once.
     absl::optional<SumPlace> waiting = absl::nullopt;
   };
   // Which part of the sums a tile takes.
   struct SumBlock {
     IndexId number, count;
-    IndexId begin, end;      // steps of the outermost sum, counted from the begin of its hull
-    IndexId length;          // of all blocks but the last
-    TensorId partial;  // of the blocks before
-    IndexList around;        // where the tile is in `partial`: how far the loops within blocks have come, and its
-    IndexId row, vector;     // row and vector
+    IndexId begin, end;  // steps of the outermost sum, counted from the begin of its hull
+    IndexId length;      // of all blocks but the last
+    TensorId partial;    // of the blocks before
+    // Where the tile is in `partial`: how far the loops within blocks have come, and its.
+    IndexList around;
+    IndexId row, vector;  // row and vector
   };
-  // The panel of a block of tiles, and how many of them are above this one, in the blocks of rows `before` its own that
-  // share it and in its own: with none, it fills the panel. The next block has the columns from so many vectors on.
+  // The panel of a block of tiles, and how many of them are above this one, in the blocks of rows
+  // `before` its own that share it and in its own: with none, it fills the panel. The next block
+  // has the columns from so many vectors on.
   struct Below {
     Packing::Panel panel;
     IndexId before, in_block, block_vectors;
   };
 
-  // `rows`, `columns`: how many the nest has. REQUIRES: the arguments outlive this; `packing` has decided;
-  // `ranges` is at the place of the nest.
-  RegisterTile(Program& program, Ranges& ranges, const Contraction& nest, Packing& packing, int64_t lanes,
-               IndexId rows, IndexId columns);
+  // `rows`, `columns`: how many the nest has. REQUIRES: the arguments outlive this; `packing` has
+  // decided; `ranges` is at the place of the nest.
+  RegisterTile(Program& program, Ranges& ranges, const Contraction& nest, Packing& packing,
+               int64_t lanes, IndexId rows, IndexId columns);
 
   // Of all the sums' steps, unless `part` is given.
   Scope At(const Patch& patch, const absl::optional<SumBlock>& part = absl::nullopt,
-                 const absl::optional<Below>& below = absl::nullopt);
+           const absl::optional<Below>& below = absl::nullopt);
 
-  // What is done with the sums of `patch` that wait, once all steps are summed, in the innermost of the loops that
-  // `around` makes about it.
+  // What is done with the sums of `patch` that wait, once all steps are summed, in the innermost of
+  // the loops that `around` makes about it.
   using Around = absl::FunctionRef<Scope(absl::FunctionRef<Scope()> make)>;
   Scope EndsOfWaiting(const Patch& patch, const absl::optional<SumBlock>& part, Around around);
 
  private:
   using AtPlace = absl::FunctionRef<Scope(IndexId r, IndexId v, IndexId l)>;
   using OverSteps = absl::FunctionRef<Scope(const std::vector<IndexId>& sums)>;
-  using StepAt = absl::FunctionRef<Scope(const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l)>;
+  using StepAt =
+      absl::FunctionRef<Scope(const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l)>;
 
   IndexId Const(int64_t value) { return pool_.Const(value); }
   IndexId ColumnsFrom(IndexId vector);
-  Scope OverSums(const Patch& patch, const absl::optional<SumBlock>& part, const NeededRows& needed, OverSteps body,
-                       std::vector<IndexId> known = {});
+  Scope OverSums(const Patch& patch, const absl::optional<SumBlock>& part, const NeededRows& needed,
+                 OverSteps body, std::vector<IndexId> known = {});
   bool IsWrittenOut(size_t sum, const Patch& patch, const absl::optional<SumBlock>& part);
   NeededRows NeededRowsOf(const Patch& patch, const absl::optional<SumBlock>& part);
   Scope Sums(TensorId tile, const Patch& patch, const absl::optional<SumBlock>& part,
-                   const absl::optional<Below>& below);
+             const absl::optional<Below>& below);
   IndexId HasMore(const SumBlock& part);
-  void PrefetchNextBlock(Scope& sums, const Patch& patch, const SumBlock& part, size_t first_without_loop);
+  void PrefetchNextBlock(Scope& sums, const Patch& patch, const SumBlock& part,
+                         size_t first_without_loop);
   void PrefetchNextRows(Scope& sums, const Patch& patch, const absl::optional<SumBlock>& part);
-  // The innermost of the loops over the sums that is not written out, and the steps of an iteration of it.
+  // The innermost of the loops over the sums that is not written out, and the steps of an
+  // iteration of it.
   struct SumLoops {
     Loop* innermost;
     std::vector<std::vector<IndexId>> steps;
   };
   absl::optional<SumLoops> LoopsOf(Scope& sums, size_t first_without_loop);
-  std::vector<std::vector<IndexId>> StepsOf(const Loop& loop, const std::vector<std::vector<IndexId>>& around);
+  std::vector<std::vector<IndexId>> StepsOf(const Loop& loop,
+                                            const std::vector<std::vector<IndexId>>& around);
   static bool IsLargeEnoughToFetch(Extent extent);
-  bool PrefetchNextPanel(Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part, const Below& below);
+  bool PrefetchNextPanel(Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part,
+                         const Below& below);
   IndexId FetchesNextPanel(Extent extent, const absl::optional<SumBlock>& part, const Below& below);
   Scope RaggedSums(const Patch& patch, StepAt step);
   Scope RaggedEnds(const Patch& patch, const Hull& common, bool before, StepAt step);
@@ -112,12 +123,13 @@ class RegisterTile {
   Scope OverTile(Extent extent, AtPlace at);
   Scope OverRow(IndexId r, int64_t vectors, AtPlace at);
   Scope OverRows(const Patch& patch, AtPlace at);
-  Scope OverNeededRows(const Patch& patch, NeededRows& needed, const std::vector<IndexId>& sums, AtPlace at);
-  Scope Step(TensorId tile, const IndexList& in_tile, const Packing::Place& at, Packing::Columns columns,
-                   const Packing::Panel* panel);
+  Scope OverNeededRows(const Patch& patch, NeededRows& needed, const std::vector<IndexId>& sums,
+                       AtPlace at);
+  Scope Step(TensorId tile, const IndexList& in_tile, const Packing::Place& at,
+             Packing::Columns columns, const Packing::Panel* panel);
   Scope Ends(TensorId tile, const Patch& patch);
-  Scope EndsOf(const SumPlace& sums, const Patch& patch, LoopAttributes attributes, LoopAttributes lanes,
-                     Around around);
+  Scope EndsOf(const SumPlace& sums, const Patch& patch, LoopAttributes attributes,
+               LoopAttributes lanes, Around around);
 
   Program& program_;
   IndexPool& pool_;

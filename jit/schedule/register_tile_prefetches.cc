@@ -1,5 +1,5 @@
-// What a register tile fetches ahead of the tiles that come after it: columns of the next block of the sum, rows of the
-// tile below, and the next panel.
+// What a register tile fetches ahead of the tiles that come after it: columns of the next block of
+// the sum, rows of the tile below, and the next panel.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -14,8 +14,8 @@ namespace nestor::loop {
 
 namespace {
 
-// Vectors of a tile at whose steps one more load does not show. Those of 6x2 take six cycles: products of large matrices
-// would take 1.05 of the time.
+// Vectors of a tile at whose steps one more load does not show. Those of 6x2 take six cycles:
+// products of large matrices would take 1.05 of the time.
 constexpr int64_t kLeastToFetch = 16;
 
 // Steps of a loop that is short beside what it costs to begin it.
@@ -23,10 +23,11 @@ constexpr int64_t kLeastSteps = 16;
 
 }  // namespace
 
-// Columns of the next block of the sum. Hardware seldom guesses steps of windows, and memory, where copies of many
-// columns are, too, is slower than the tiles that read them first. At each step a tile fetches one vector; those below
-// each other take turns.
-void RegisterTile::PrefetchNextBlock(Scope& sums, const Patch& patch, const SumBlock& part, size_t first_without_loop) {
+// Columns of the next block of the sum. Hardware seldom guesses steps of windows, and memory, where
+// copies of many columns are, too, is slower than the tiles that read them first. At each step a
+// tile fetches one vector; those below each other take turns.
+void RegisterTile::PrefetchNextBlock(Scope& sums, const Patch& patch, const SumBlock& part,
+                                     size_t first_without_loop) {
   if (!IsLargeEnoughToFetch(patch.extent)) return;
   absl::optional<SumLoops> loops = LoopsOf(sums, first_without_loop);
   if (!loops) return;
@@ -41,12 +42,15 @@ void RegisterTile::PrefetchNextBlock(Scope& sums, const Patch& patch, const SumB
   }
 }
 
-// Rows of the tile below, where they lie along the sum: they are so far apart, and each so short, that hardware does not
-// guess them. The steps are as many pieces as there are rows, in each of which the tile fetches one, by as many elements at
-// a step: places stay linear.
-void RegisterTile::PrefetchNextRows(Scope& sums, const Patch& patch, const absl::optional<SumBlock>& part) {
+// Rows of the tile below, where they lie along the sum: they are so far apart, and each so short,
+// that hardware does not guess them. The steps are as many pieces as there are rows, in each of
+// which the tile fetches one, by as many elements at a step: places stay linear.
+void RegisterTile::PrefetchNextRows(Scope& sums, const Patch& patch,
+                                    const absl::optional<SumBlock>& part) {
   Loop* loop = nest_.sums.size() == 1 && sums.size() == 1 ? sums[0].As<Loop>() : nullptr;
-  if (loop == nullptr || IsWrittenOut(0, patch, part) || patch.rows_left || !IsLargeEnoughToFetch(patch.extent)) return;
+  if (loop == nullptr || IsWrittenOut(0, patch, part) || patch.rows_left ||
+      !IsLargeEnoughToFetch(patch.extent))
+    return;
   std::vector<const Contraction::Operand*> fetched;
   const IndexId below = pool_.Add(patch.row, Const(patch.extent.rows)), step = pool_.Var(loop->var);
   const auto at = [&](const Contraction::Operand& operand, IndexId row, IndexId k) {
@@ -56,7 +60,8 @@ void RegisterTile::PrefetchNextRows(Scope& sums, const Patch& patch, const absl:
     if (IsAlong(program_, at(operand, below, step), *loop)) fetched.push_back(&operand);
   }
   if (fetched.empty()) return;
-  const IndexId rows = Const(patch.extent.rows), steps = part ? part->length : packing_.LengthOfHull(0);
+  const IndexId rows = Const(patch.extent.rows),
+                steps = part ? part->length : packing_.LengthOfHull(0);
   const IndexId in_piece = pool_.Max(Const(kLeastSteps), OverUp(pool_, steps, rows));
   Loop piece = std::move(*loop);
   const IndexId begin = piece.begin;
@@ -72,7 +77,8 @@ void RegisterTile::PrefetchNextRows(Scope& sums, const Patch& patch, const absl:
 }
 
 // nullopt: all steps are written out.
-absl::optional<RegisterTile::SumLoops> RegisterTile::LoopsOf(Scope& sums, size_t first_without_loop) {
+absl::optional<RegisterTile::SumLoops> RegisterTile::LoopsOf(Scope& sums,
+                                                             size_t first_without_loop) {
   SumLoops loops{nullptr, {{}}};
   Scope* scope = &sums;
   for (size_t depth = 0; depth < first_without_loop; ++depth) {
@@ -90,8 +96,8 @@ absl::optional<RegisterTile::SumLoops> RegisterTile::LoopsOf(Scope& sums, size_t
 }
 
 // `around`, each with the steps of the loop, which is written out, or with its index.
-std::vector<std::vector<IndexId>> RegisterTile::StepsOf(const Loop& loop,
-                                                        const std::vector<std::vector<IndexId>>& around) {
+std::vector<std::vector<IndexId>> RegisterTile::StepsOf(
+    const Loop& loop, const std::vector<std::vector<IndexId>>& around) {
   const bool unrolls = loop.attributes.unroll;
   const int64_t count = unrolls ? *KnownLength(program_, loop) : 1;
   std::vector<std::vector<IndexId>> steps;
@@ -105,13 +111,16 @@ std::vector<std::vector<IndexId>> RegisterTile::StepsOf(const Loop& loop,
 }
 
 // So that the loads of a step leave time for one more.
-bool RegisterTile::IsLargeEnoughToFetch(Extent extent) { return extent.rows * extent.vectors >= kLeastToFetch; }
+bool RegisterTile::IsLargeEnoughToFetch(Extent extent) {
+  return extent.rows * extent.vectors >= kLeastToFetch;
+}
 
-// The topmost tile of the next block would wait for its columns: rows of memory are too far apart for hardware to guess.
-// At each step a tile fetches one of the vectors that the next block, of the sum or else of columns, has in its place;
-// those below each other take turns. Returns whether it does.
-bool RegisterTile::PrefetchNextPanel(Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part,
-                                     const Below& below) {
+// The topmost tile of the next block would wait for its columns: rows of memory are too far apart
+// for hardware to guess. At each step a tile fetches one of the vectors that the next block, of
+// the sum or else of columns, has in its place; those below each other take turns. Returns
+// whether it does.
+bool RegisterTile::PrefetchNextPanel(Loop& sum, const Patch& patch,
+                                     const absl::optional<SumBlock>& part, const Below& below) {
   if (sum.attributes.unroll || !IsLargeEnoughToFetch(patch.extent)) return false;
   const IndexId vectors = Const(patch.extent.vectors);
   const IndexId turn = pool_.Mod(pool_.Add(below.in_block, pool_.Sub(vectors, Const(1))), vectors);
@@ -131,9 +140,11 @@ bool RegisterTile::PrefetchNextPanel(Loop& sum, const Patch& patch, const absl::
   return true;
 }
 
-// 1 for as many tiles of a block, below its topmost one, as fetch each line once, else 0: what is fetched lies on a page
-// for each step, and to look for pages takes time. Nothing is fetched of a next block of the sum that is in the panel.
-IndexId RegisterTile::FetchesNextPanel(Extent extent, const absl::optional<SumBlock>& part, const Below& below) {
+// 1 for as many tiles of a block, below its topmost one, as fetch each line once, else 0: what is
+// fetched lies on a page for each step, and to look for pages takes time. Nothing is fetched of a
+// next block of the sum that is in the panel.
+IndexId RegisterTile::FetchesNextPanel(Extent extent, const absl::optional<SumBlock>& part,
+                                       const Below& below) {
   const auto is_from = [&](int64_t tile) {
     return pool_.Min(Const(1), pool_.Div(below.in_block, Const(tile)));
   };

@@ -7,8 +7,8 @@
 
 namespace nestor::loop {
 
-// Whether what such steps combine may be combined in another order: sums and products of floats, whose rounding depends
-// on it, only where that may change (`reorders_rounding`).
+// Whether what such steps combine may be combined in another order: sums and products of floats,
+// whose rounding depends on it, only where that may change (`reorders_rounding`).
 inline bool MayReorder(ScalarOp step, DType type, bool reorders_rounding) {
   const bool rounds = IsFloat(type) && (step == ScalarOp::kAdd || step == ScalarOp::kMul);
   return type != DType::kBool && (reorders_rounding || !rounds);

@@ -49,7 +49,9 @@ bool IsOutermost(const Program& program, const Loop& loop) {
   });
 }
 
-const Loop* OnlyLoopIn(const Scope& scope) { return scope.size() == 1 ? scope[0].As<Loop>() : nullptr; }
+const Loop* OnlyLoopIn(const Scope& scope) {
+  return scope.size() == 1 ? scope[0].As<Loop>() : nullptr;
+}
 
 const Statement* OnlyStatementIn(const Loop& outermost) {
   const Loop* innermost = &outermost;
@@ -70,7 +72,9 @@ absl::optional<int64_t> KnownLength(Program& program, const Loop& loop) {
   return program.pool.ConstValue(program.pool.Sub(loop.end, loop.begin));
 }
 
-bool BoundsMove(const IndexPool& pool, const Loop& loop) { return pool.HasVar(loop.begin) || pool.HasVar(loop.end); }
+bool BoundsMove(const IndexPool& pool, const Loop& loop) {
+  return pool.HasVar(loop.begin) || pool.HasVar(loop.end);
+}
 
 bool BoundsMoveWith(const IndexPool& pool, const Loop& loop, int32_t var) {
   return HoldsVar(pool, loop.begin, var) || HoldsVar(pool, loop.end, var);

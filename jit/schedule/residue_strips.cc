@@ -37,7 +37,8 @@ class Gatherer {
     const absl::optional<Nest> nest = NestOf(outermost);
     if (!nest || nest->band.size() < 3) return absl::nullopt;
     const Loop& column = *nest->band.back();
-    if (!DivisorOfBounds(program_, column) || !AreIndependent(program_, outermost, column)) return absl::nullopt;
+    if (!DivisorOfBounds(program_, column) || !AreIndependent(program_, outermost, column))
+      return absl::nullopt;
     for (size_t kernel = nest->band.size() - 1; kernel-- > 0;) {
       const absl::optional<size_t> row = RowBeside(*nest, kernel);
       if (row && FillsVectors(*nest, *nest->band[kernel])) return InStrips(*nest, *row, kernel);
@@ -66,22 +67,29 @@ class Gatherer {
       const auto* declaration = item.As<Declaration>();
       return declaration == nullptr || declaration->tensor == nest.accumulator;
     });
-    return declares_sum_alone && program_[nest.accumulator].shape.empty() ? absl::optional<Nest>(nest) : absl::nullopt;
+    return declares_sum_alone && program_[nest.accumulator].shape.empty()
+               ? absl::optional<Nest>(nest)
+               : absl::nullopt;
   }
 
-  // The innermost divided loop that moves all that the column moves, where all else moves with the kernel alone.
+  // The innermost divided loop that moves all that the column moves, where all else moves with
+  // the kernel alone.
   absl::optional<size_t> RowBeside(const Nest& nest, size_t kernel) const {
     const Loop &column = *nest.band.back(), &kernels = *nest.band[kernel];
     const std::vector<const Access*> loads = LoadsOf(nest);
-    const auto move_with_one = [&](const Access* load) { return Moves(*load, column) != Moves(*load, kernels); };
+    const auto move_with_one = [&](const Access* load) {
+      return Moves(*load, column) != Moves(*load, kernels);
+    };
     const auto move_with_kernel = [&](const Access* load) { return Moves(*load, kernels); };
-    if (!absl::c_all_of(loads, move_with_one) || !absl::c_any_of(loads, move_with_kernel)) return absl::nullopt;
+    if (!absl::c_all_of(loads, move_with_one) || !absl::c_any_of(loads, move_with_kernel))
+      return absl::nullopt;
     absl::optional<size_t> row;
     for (size_t i = 0; i + 1 < nest.band.size(); ++i) {
       const auto moves_as_column = [&](const Access* load) {
         return Moves(*load, *nest.band[i]) == Moves(*load, column);
       };
-      if (DivisorOfBounds(program_, *nest.band[i]) && absl::c_all_of(loads, moves_as_column)) row = i;
+      if (DivisorOfBounds(program_, *nest.band[i]) && absl::c_all_of(loads, moves_as_column))
+        row = i;
     }
     return row;
   }
@@ -113,11 +121,14 @@ class Gatherer {
 
   Scope InStrips(const Nest& nest, size_t row, size_t kernel) {
     const Loop &rows = *nest.band[row], &kernels = *nest.band[kernel], &column = *nest.band.back();
-    const Strips strips = StripsOf(program_, ranges_, rows, kMostRows * *DivisorOfBounds(program_, rows));
-    const KeptSum kept(program_, ranges_, "gathered", nest.accumulator, {&strips.whole, &column, &kernels});
+    const Strips strips =
+        StripsOf(program_, ranges_, rows, kMostRows * *DivisorOfBounds(program_, rows));
+    const KeptSum kept(program_, ranges_, "gathered", nest.accumulator,
+                       {&strips.whole, &column, &kernels});
     ranges_.Enter(strips.over);
-    Scope scope = Around(strips.over, kept.SumsAndEnds(ranges_, *nest.core, {&strips.strip, &column, &kernels},
-                                                       {&kernels, &strips.strip, &column}));
+    Scope scope = Around(strips.over,
+                         kept.SumsAndEnds(ranges_, *nest.core, {&strips.strip, &column, &kernels},
+                                          {&kernels, &strips.strip, &column}));
     ranges_.Leave();
     LoopsAround around;
     absl::c_copy_if(nest.band, std::back_inserter(around), [&](const Loop* loop) {

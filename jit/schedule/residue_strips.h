@@ -22,13 +22,15 @@ namespace nestor::loop {
 //     for o, h, i { y[n, o, h, i] = max(gathered[h - T*p, i, o], b[o]) }
 //   } }
 //
-// where the bounds of the sum move with i/2, so that split_residues makes a nest of each rest: the gradient of a
-// convolution with a stride. Without this, each of these stores every second element of a row, and reads all of an
-// image of x once more. `w` depends on neither h nor i, but on their rests, and o is not known to be less than two
-// vectors, as it gets the lanes. T is a multiple of what h is divided by.
+// where the bounds of the sum move with i/2, so that split_residues makes a nest of each rest: the
+// gradient of a convolution with a stride. Without this, each of these stores every second element
+// of a row, and reads all of an image of x once more. `w` depends on neither h nor i, but on their
+// rests, and o is not known to be less than two vectors, as it gets the lanes. T is a multiple of
+// what h is divided by.
 //
-// Returns whether it changed anything; if not, the program is untouched. A second run changes nothing. No result
-// changes in any bit. REQUIRES: Verify accepts the program; and so it does afterwards.
+// Returns whether it changed anything; if not, the program is untouched. A second run
+// changes nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and
+// so it does afterwards.
 absl::StatusOr<bool> GatherResidues(Program& program, jit::Isa isa);
 
 }  // namespace nestor::loop

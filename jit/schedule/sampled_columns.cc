@@ -1,6 +1,6 @@
 // The copy has an axis for each sum that the operand moves with, one for the innermost batch loop
-// and one for the columns (or rows, then these first), so that it is read where those loops are, whatever the operand's
-// places are made of.
+// and one for the columns (or rows, then these first), so that it is read where those loops are,
+// whatever the operand's places are made of.
 #include "jit/schedule/sampled_columns.h"
 
 #include <utility>
@@ -23,7 +23,8 @@ namespace {
 
 class Sampler {
  public:
-  Sampler(Program& program, Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges), make_(program) {}
+  Sampler(Program& program, Ranges& ranges)
+      : program_(program), pool_(program.pool), ranges_(ranges), make_(program) {}
 
   // The nest with a copy of its columns, or of its rows; nullopt where it needs none.
   absl::optional<Scope> Sampled(const Loop& loop) {
@@ -32,7 +33,8 @@ class Sampler {
     const Side columns{nest->column, nest->row, nest->columns, /*are_rows=*/false};
     const Side rows{nest->row, nest->column, nest->rows, /*are_rows=*/true};
     for (const Side& side : {columns, rows}) {
-      if (side.operands.size() == 1 && StoresPairs(*nest, side) && IsSampled(*nest, side)) return WithCopy(*nest, side);
+      if (side.operands.size() == 1 && StoresPairs(*nest, side) && IsSampled(*nest, side))
+        return WithCopy(*nest, side);
     }
     return absl::nullopt;
   }
@@ -45,24 +47,28 @@ class Sampler {
     bool are_rows;
   };
 
-  // Whether each element is stored at (.., i, j, ..) of a temporary, i and j being the loops that the
-  // copy has axes for.
+  // Whether each element is stored at (.., i, j, ..) of a temporary, i and j being the loops that
+  // the copy has axes for.
   bool StoresPairs(const Contraction& nest, const Side& side) const {
     return absl::c_all_of(*nest.core, [&](const Item& item) {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr || statement->target.place.empty()) return true;
       const IndexList& place = statement->target.place;
-      const auto i = absl::c_find_if(place, [&](IndexId e) { return pool_.VarValue(e) == nest.batch.back()->var; });
+      const auto i = absl::c_find_if(
+          place, [&](IndexId e) { return pool_.VarValue(e) == nest.batch.back()->var; });
       return program_[statement->target.tensor].storage == Storage::kTemp && i != place.end() &&
              i + 1 != place.end() && pool_.VarValue(*(i + 1)) == side.loop->var;
     });
   }
 
-  // Whether of columns that lie side by side, or of rows that lie along the sum, just some are read.
+  // Whether of columns that lie side by side, or of rows that lie along the sum, just
+  // some are read.
   bool IsSampled(const Contraction& nest, const Side& side) {
     const Access access = AccessOf(program_, side.operands[0]);
-    if (access.masked || access.place.empty() || !DependsOn(program_, access, *nest.batch.back())) return false;
-    const auto axis = side.are_rows ? OnlyAxisAlong(program_, access.place, *side.loop) : access.place.size() - 1;
+    if (access.masked || access.place.empty() || !DependsOn(program_, access, *nest.batch.back()))
+      return false;
+    const auto axis =
+        side.are_rows ? OnlyAxisAlong(program_, access.place, *side.loop) : access.place.size() - 1;
     if (!axis || (side.are_rows && !LieAlongSum(nest, side, access))) return false;
     const auto step = CoefficientOf(program_, access.place[*axis], side.loop->var);
     const auto number = step ? pool_.ConstValue(*step) : absl::nullopt;
@@ -71,7 +77,8 @@ class Sampler {
 
   // Not where windows slide over them: a copy would have elements often.
   bool LieAlongSum(const Contraction& nest, const Side& side, const Access& access) {
-    return IsAlong(program_, access, *nest.sums.back()) && !SlidesAlong(program_, access, nest.sums, *side.loop) &&
+    return IsAlong(program_, access, *nest.sums.back()) &&
+           !SlidesAlong(program_, access, nest.sums, *side.loop) &&
            !SlidesAlong(program_, access, nest.sums, *nest.batch.back());
   }
 
@@ -88,38 +95,47 @@ class Sampler {
     info.type = program_[side.operands[0].load].type;
     for (const Loop* loop : walked) info.shape.push_back(ranges_.LengthOf(*loop));
     // What moves with a loop around has no place in a plan of memory.
-    if (absl::c_any_of(info.shape, [&](IndexId extent) { return pool_.HasVar(extent); })) return absl::nullopt;
+    if (absl::c_any_of(info.shape, [&](IndexId extent) { return pool_.HasVar(extent); }))
+      return absl::nullopt;
     AssumeFewElements(program_, info.shape);
     const TensorId sample = program_.AddTensor(std::move(info));
     Scope scope = {DeclarationOf(sample)};
     Append(scope, Copy(side.operands[0].load, walked, sample));
     Scope core = CoreOf(nest, side.operands[0].load, walked, sample);
-    Append(scope, Around(*side.other, Around(*nest.batch.back(), Around(*side.loop, std::move(core)))));
+    Append(scope,
+           Around(*side.other, Around(*nest.batch.back(), Around(*side.loop, std::move(core)))));
     return Around(absl::MakeConstSpan(nest.batch).first(nest.batch.size() - 1), std::move(scope));
   }
 
-  Scope Copy(ValueId load, const std::vector<const Loop*>& walked, TensorId sample, IndexList place = {}) {
+  Scope Copy(ValueId load, const std::vector<const Loop*>& walked, TensorId sample,
+             IndexList place = {}) {
     if (place.size() < walked.size()) {
       const Loop& loop = *walked[place.size()];
-      return make_.Counted(program_.vars[loop.var], program_[sample].shape[place.size()], kPlain, [&](IndexId index) {
-        IndexList with = place;
-        with.push_back(index);
-        return Copy(load, walked, sample, std::move(with));
-      });
+      return make_.Counted(program_.vars[loop.var], program_[sample].shape[place.size()], kPlain,
+                           [&](IndexId index) {
+                             IndexList with = place;
+                             with.push_back(index);
+                             return Copy(load, walked, sample, std::move(with));
+                           });
     }
     VarReplacement replace(program_);
-    for (size_t i = 0; i < walked.size(); ++i) replace.Set(walked[i]->var, pool_.Add(walked[i]->begin, place[i]));
-    return Assignment(sample, place, RewriteIndices(program_, load, [&](IndexId e) { return replace(e); }));
+    for (size_t i = 0; i < walked.size(); ++i)
+      replace.Set(walked[i]->var, pool_.Add(walked[i]->begin, place[i]));
+    return Assignment(sample, place,
+                      RewriteIndices(program_, load, [&](IndexId e) { return replace(e); }));
   }
 
-  Scope CoreOf(const Contraction& nest, ValueId load, const std::vector<const Loop*>& walked, TensorId sample) {
+  Scope CoreOf(const Contraction& nest, ValueId load, const std::vector<const Loop*>& walked,
+               TensorId sample) {
     IndexList place;
     for (const Loop* loop : walked) place.push_back(pool_.Sub(pool_.Var(loop->var), loop->begin));
     Scope core = *nest.core;
     VisitStatements(core, [&](Statement& statement) {
-      statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
-        return id == load ? absl::make_optional(program_.AddLoad({sample, place})) : absl::nullopt;
-      });
+      statement.value =
+          RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
+            return id == load ? absl::make_optional(program_.AddLoad({sample, place}))
+                              : absl::nullopt;
+          });
     });
     return core;
   }

@@ -16,9 +16,10 @@ namespace nestor::loop {
 //   for o { for i { for j { acc s: f32 = sum  for c { s += w[o, c] * sample[c, i, j] }  t[o, i, j] = s } } }
 //
 // for a nest that ContractionOf finds whose results are rows of temporaries: then all that it
-// walks along i and j may be one axis (fusion/merge_axes.h), and its columns fill vectors. So are rows that lie along
-// the sum, x[2*i, 2*j, c] for results t[i, j, o], unless windows go over them, of which a copy would have elements often.
-// That the copy is small is an assumption of the program (AssumeFewElements).
+// walks along i and j may be one axis (fusion/merge_axes.h), and its columns fill vectors. So are
+// rows that lie along the sum, x[2*i, 2*j, c] for results t[i, j, o], unless windows go over them,
+// of which a copy would have elements often. That the copy is small is an assumption of the program
+// (AssumeFewElements).
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does

@@ -6,8 +6,9 @@
 namespace nestor::loop {
 namespace {
 
-constexpr Frame kFrame = {"program p(x: f32[C, 2*H, 2*W], w: f32[O, C]) -> (y: f32[O, H, W]) {\n temp t: f32[O, H, W]\n",
-                                  "\n  block { drop y[0, 0, 0] = 0.0 }\n}\n"};
+constexpr Frame kFrame = {
+    "program p(x: f32[C, 2*H, 2*W], w: f32[O, C]) -> (y: f32[O, H, W]) {\n temp t: f32[O, H, W]\n",
+    "\n  block { drop y[0, 0, 0] = 0.0 }\n}\n"};
 
 #define NEST(read, stored)                                                  \
   "for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum " \
@@ -54,11 +55,13 @@ TEST(SampledColumns, RowsThatLieAlongTheSum) {
                t[i, j, o] = s
              } } }
            })"},
-          // All of them; a result that keeps its shape; windows, of which a copy would have elements often.
+          // All of them; a result that keeps its shape; windows, of which a copy would have
+          // elements often.
           {NEST("x[2*i, j, c]", "t[i, j, o]"), ""},
           {NEST("x[2*i, 2*j, c]", "y[i, j, o]"), ""},
           {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
-           "for r in [0, 3) { for c in [0, C) { s += v[o, c, r] * x[2*i, 2*j + r, c] } } t[i, j, o] = s } } }", ""},
+           "for r in [0, 3) { for c in [0, C) { s += v[o, c, r] * x[2*i, 2*j + r, c] } } t[i, j, o] = s } } }",
+           ""},
       });
 }
 

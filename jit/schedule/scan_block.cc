@@ -1,8 +1,9 @@
-// All that the terms need runs before the scan of a block, and the stores after it with all that they need. What both
-// need runs twice, since it depends on no other step. A scan by one operation has three phases (Blelloch, "Prefix sums
-// and their applications", 1990): a row's results are those from its beginning, combined with what came before it. A
-// linear one runs each row twice: for what it does to any start, h -> product * h + end, and then from its start. So its
-// results are those of the steps one after the other.
+// All that the terms need runs before the scan of a block, and the stores after it with all that
+// they need. What both need runs twice, since it depends on no other step. A scan by one operation
+// has three phases (Blelloch, "Prefix sums and their applications", 1990): a row's results are
+// those from its beginning, combined with what came before it. A linear one runs each row twice:
+// for what it does to any start, h -> product * h + end, and then from its start. So its results
+// are those of the steps one after the other.
 #include "jit/schedule/scan_block.h"
 
 #include <functional>
@@ -29,7 +30,8 @@ namespace {
 // Copies of some of a loop's statements for one place of its index.
 class StepCopy {
  public:
-  StepCopy(Program& program, const Loop& loop, IndexId at) : program_(program), loop_(loop), replace_(program) {
+  StepCopy(Program& program, const Loop& loop, IndexId at)
+      : program_(program), loop_(loop), replace_(program) {
     replace_.Set(loop.var, at);
   }
 
@@ -55,7 +57,8 @@ class StepCopy {
       scope.push_back(item);
       Statement& copy = *scope.back().As<Statement>();
       copy.value = value;
-      copy.target = RewriteAccess(program_, statement->target, [&](IndexId e) { return replace_(e); });
+      copy.target =
+          RewriteAccess(program_, statement->target, [&](IndexId e) { return replace_(e); });
     }
   }
 
@@ -66,7 +69,8 @@ class StepCopy {
     const auto want = [&](ValueId root) {
       VisitValues(program_, root, [&](ValueId, const loop::Value& v) {
         const auto* load = absl::get_if<LoadValue>(&v.node);
-        if (load != nullptr && !known_.contains(load->access.tensor)) wanted.insert(load->access.tensor);
+        if (load != nullptr && !known_.contains(load->access.tensor))
+          wanted.insert(load->access.tensor);
       });
     };
     want(value);
@@ -97,8 +101,9 @@ class StepCopy {
 class BlockMaker : public ScanBlocks {
  public:
   BlockMaker(Program& program, const Loop& loop, const Scan& scan, int64_t width, bool backward)
-      : program_(program), pool_(program.pool), loop_(loop), scan_(scan), width_(width), type_(program[scan.carried].type),
-        maker_(program), backward_(backward), wanted_(Wanted()) {}
+      : program_(program), pool_(program.pool), loop_(loop), scan_(scan), width_(width),
+        type_(program[scan.carried].type), maker_(program), backward_(backward), wanted_(Wanted()) {
+  }
 
   Scope Before() override { return {}; }
 
@@ -131,51 +136,59 @@ class BlockMaker : public ScanBlocks {
     return term.negated ? program_.AddApply(ScalarOp::kNeg, {value}, type_) : value;
   }
 
-  // tile[s, l] = first(l) where time begins, else next(what stands there for the step before, step, l).
-  TensorId StepByStep(absl::string_view name, Scope& scope, absl::FunctionRef<ValueId(IndexId lane)> first,
+  // tile[s, l] = first(l) where time begins, else next(what stands there for the step
+  // before, step, l).
+  TensorId StepByStep(absl::string_view name, Scope& scope,
+                      absl::FunctionRef<ValueId(IndexId lane)> first,
                       absl::FunctionRef<ValueId(ValueId last, IndexId step, IndexId lane)> next) {
     const TensorId tile = Tile(name, scope);
     const IndexId start = Step(pool_.Const(0));
-    Append(scope, Lanes([&](IndexId lane) { return Assignment(tile, {start, lane}, first(lane)); }));
+    Append(scope, Lanes([&](IndexId lane) {
+             return Assignment(tile, {start, lane}, first(lane));
+           }));
     Append(scope, Rows(1, [&](IndexId row) {
-      return Lanes([&](IndexId lane) {
-        const ValueId last = Load(tile, Step(pool_.Sub(row, pool_.Const(1))), lane);
-        return Assignment(tile, {Step(row), lane}, next(last, Step(row), lane));
-      });
-    }));
+             return Lanes([&](IndexId lane) {
+               const ValueId last = Load(tile, Step(pool_.Sub(row, pool_.Const(1))), lane);
+               return Assignment(tile, {Step(row), lane}, next(last, Step(row), lane));
+             });
+           }));
     return tile;
   }
 
   // The tile's values one step later.
   TensorId Earlier(TensorId tile, Scope& scope, absl::FunctionRef<ValueId(IndexId lane)> first) {
     const TensorId earlier = Tile("earlier", scope);
-    Append(scope, Lanes([&](IndexId lane) { return Assignment(earlier, {Step(pool_.Const(0)), lane}, first(lane)); }));
+    Append(scope, Lanes([&](IndexId lane) {
+             return Assignment(earlier, {Step(pool_.Const(0)), lane}, first(lane));
+           }));
     Append(scope, Rows(1, [&](IndexId row) {
-      return Lanes([&](IndexId lane) {
-        return Assignment(earlier, {Step(row), lane}, Load(tile, Step(pool_.Sub(row, pool_.Const(1))), lane));
-      });
-    }));
+             return Lanes([&](IndexId lane) {
+               return Assignment(earlier, {Step(row), lane},
+                                 Load(tile, Step(pool_.Sub(row, pool_.Const(1))), lane));
+             });
+           }));
     return earlier;
   }
 
   // A row of lanes, in memory.
-  TensorId Stored(absl::string_view name, Scope& scope, absl::FunctionRef<ValueId(IndexId lane)> value) {
+  TensorId Stored(absl::string_view name, Scope& scope,
+                  absl::FunctionRef<ValueId(IndexId lane)> value) {
     const TensorId vector = Declared(name, {pool_.Const(width_)}, false, scope);
     Append(scope, Lanes([&](IndexId lane) { return Assignment(vector, {lane}, value(lane)); }));
     return vector;
   }
 
-  // What the carried scalar is before each row. A row after the other, but apart from the rows' results: these need not
-  // wait for each other.
+  // What the carried scalar is before each row. A row after the other, but apart from the rows'
+  // results: these need not wait for each other.
   TensorId Starts(Scope& scope, absl::FunctionRef<ValueId(ValueId start, IndexId row)> next) {
     const TensorId starts = Declared("starts", {pool_.Const(width_)}, false, scope);
     Append(scope, Rows(0, [&](IndexId r) {
-      const IndexId row = Step(r);
-      const ValueId start = program_.AddLoad({scan_.carried, {}});
-      Scope inside = Assignment(starts, {row}, start);
-      Append(inside, Assignment(scan_.carried, {}, next(start, row)));
-      return inside;
-    }));
+             const IndexId row = Step(r);
+             const ValueId start = program_.AddLoad({scan_.carried, {}});
+             Scope inside = Assignment(starts, {row}, start);
+             Append(inside, Assignment(scan_.carried, {}, next(start, row)));
+             return inside;
+           }));
     return starts;
   }
 
@@ -183,7 +196,9 @@ class BlockMaker : public ScanBlocks {
   IndexId Step(IndexId i) { return backward_ ? pool_.Sub(pool_.Const(width_ - 1), i) : i; }
 
   ValueId Apply(ScalarOp op, ValueId a, ValueId b) { return program_.AddApply(op, {a, b}, type_); }
-  ValueId Load(TensorId tile, IndexId row, IndexId column) { return program_.AddLoad({tile, {row, column}}); }
+  ValueId Load(TensorId tile, IndexId row, IndexId column) {
+    return program_.AddLoad({tile, {row, column}});
+  }
   ValueId Load(TensorId vector, IndexId lane) { return program_.AddLoad({vector, {lane}}); }
 
   TensorId Tile(absl::string_view name, Scope& scope) {
@@ -199,9 +214,12 @@ class BlockMaker : public ScanBlocks {
   Scope Rows(int64_t begin, LoopMaker::Body body) {
     return maker_.Between("r", pool_.Const(begin), pool_.Const(width_), kUnrolled, body);
   }
-  Scope Lanes(LoopMaker::Body body) { return maker_.Counted("l", pool_.Const(width_), kVector, body); }
+  Scope Lanes(LoopMaker::Body body) {
+    return maker_.Counted("l", pool_.Const(width_), kVector, body);
+  }
   Scope Elements(absl::FunctionRef<Scope(IndexId row, IndexId lane)> body) {
-    return Rows(0, [&](IndexId row) { return Lanes([&](IndexId lane) { return body(row, lane); }); });
+    return Rows(0,
+                [&](IndexId row) { return Lanes([&](IndexId lane) { return body(row, lane); }); });
   }
 
   Program& program_;
@@ -249,8 +267,8 @@ class BlockMaker : public ScanBlocks {
   }
 
   TensorId Declared(absl::string_view name, Shape shape, bool is_register, Scope& scope) {
-    const TensorId tensor =
-        program_.AddTensor({std::string(name), type_, std::move(shape), Storage::kTemp, ReduceOp::kSum, is_register});
+    const TensorId tensor = program_.AddTensor(
+        {std::string(name), type_, std::move(shape), Storage::kTemp, ReduceOp::kSum, is_register});
     scope.push_back(DeclarationOf(tensor));
     return tensor;
   }
@@ -271,17 +289,23 @@ class ScansOfOne : public BlockMaker {
     const TensorId terms = Terms(scope);
     const TensorId scans = StepByStep(
         "scans", scope, [&](IndexId lane) { return Load(terms, lane, Step(pool_.Const(0))); },
-        [&](ValueId last, IndexId step, IndexId lane) { return Combine(last, Load(terms, lane, step)); });
+        [&](ValueId last, IndexId step, IndexId lane) {
+          return Combine(last, Load(terms, lane, step));
+        });
     const IndexId end = Step(pool_.Const(width_ - 1));
-    const TensorId ends = Stored("ends", scope, [&](IndexId lane) { return Load(scans, end, lane); });
+    const TensorId ends =
+        Stored("ends", scope, [&](IndexId lane) { return Load(scans, end, lane); });
     const ValueId nothing = program_.AddConstant(Nothing());
-    const TensorId earlier = WantsLast() ? Earlier(scans, scope, [&](IndexId) { return nothing; }) : TensorId();
+    const TensorId earlier =
+        WantsLast() ? Earlier(scans, scope, [&](IndexId) { return nothing; }) : TensorId();
     const TensorId starts = Starts(scope, [&](ValueId start, IndexId row) {
       const ValueId step = Load(ends, row);
       return NESTOR_MUTANT("scan_row_starts_anew") ? step : Combine(start, step);
     });
     const auto from_start = [this, starts](TensorId tile) -> Value {
-      return [this, starts, tile](IndexId row, IndexId lane) { return Combine(Load(starts, row), Load(tile, lane, row)); };
+      return [this, starts, tile](IndexId row, IndexId lane) {
+        return Combine(Load(starts, row), Load(tile, lane, row));
+      };
     };
     return {from_start(scans), from_start(earlier)};
   }
@@ -290,21 +314,23 @@ class ScansOfOne : public BlockMaker {
   TensorId Terms(Scope& scope) {
     const TensorId terms = Tile("terms", scope);
     Append(scope, Elements([&](IndexId row, IndexId lane) {
-      Scope inside;
-      StepCopy copy = CopyAt(row, lane);
-      const std::vector<ScanPath::Term>& all = scan_.path.terms;
-      ValueId sum = TermOf(all.back(), copy, inside);
-      for (size_t i = all.size() - 1; i-- > 0;) sum = Combine(sum, TermOf(all[i], copy, inside));
-      Append(inside, Assignment(terms, {row, lane}, sum));
-      return inside;
-    }));
+             Scope inside;
+             StepCopy copy = CopyAt(row, lane);
+             const std::vector<ScanPath::Term>& all = scan_.path.terms;
+             ValueId sum = TermOf(all.back(), copy, inside);
+             for (size_t i = all.size() - 1; i-- > 0;)
+               sum = Combine(sum, TermOf(all[i], copy, inside));
+             Append(inside, Assignment(terms, {row, lane}, sum));
+             return inside;
+           }));
     return terms;
   }
 
   // x op nothing is x, to the bit.
   Scalar Nothing() const {
     switch (scan_.path.op()) {
-      case ScalarOp::kAdd: return IsFloat(type_) ? Scalar::Float(type_, -0.0) : Identity(ReduceOp::kSum, type_);
+      case ScalarOp::kAdd:
+        return IsFloat(type_) ? Scalar::Float(type_, -0.0) : Identity(ReduceOp::kSum, type_);
       case ScalarOp::kMul: return Identity(ReduceOp::kProd, type_);
       case ScalarOp::kMax: return Identity(ReduceOp::kMax, type_);
       default: return Identity(ReduceOp::kMin, type_);
@@ -331,7 +357,8 @@ class LinearScans : public BlockMaker {
     }
     factor_ = Kept("factor", *factor, scope);
     product_ = factor_;
-    for (int64_t i = 1; i < width_; ++i) product_ = Kept("product", Apply(ScalarOp::kMul, product_, factor_), scope);
+    for (int64_t i = 1; i < width_; ++i)
+      product_ = Kept("product", Apply(ScalarOp::kMul, product_, factor_), scope);
     return scope;
   }
 
@@ -347,11 +374,14 @@ class LinearScans : public BlockMaker {
   Held Run(Scope& scope) override {
     const Steps steps = StepsOf(scope);
     const auto next = [&](ValueId last, IndexId step, IndexId lane) {
-      return Apply(ScalarOp::kAdd, Apply(ScalarOp::kMul, last, Factor(steps, step, lane)), Load(steps.terms, step, lane));
+      return Apply(ScalarOp::kAdd, Apply(ScalarOp::kMul, last, Factor(steps, step, lane)),
+                   Load(steps.terms, step, lane));
     };
     const IndexId begin = Step(pool_.Const(0)), end = Step(pool_.Const(width_ - 1));
-    const TensorId sums = StepByStep("sums", scope, [&](IndexId lane) { return Load(steps.terms, begin, lane); }, next);
-    const TensorId ends = Stored("ends", scope, [&](IndexId lane) { return Load(sums, end, lane); });
+    const TensorId sums = StepByStep(
+        "sums", scope, [&](IndexId lane) { return Load(steps.terms, begin, lane); }, next);
+    const TensorId ends =
+        Stored("ends", scope, [&](IndexId lane) { return Load(sums, end, lane); });
     const TensorId products = same_factor_ ? TensorId() : Products(steps, scope);
     const TensorId starts = Starts(scope, [&](ValueId start, IndexId row) {
       const ValueId product = same_factor_ ? product_ : Load(products, row);
@@ -360,7 +390,8 @@ class LinearScans : public BlockMaker {
     const TensorId scans = StepByStep(
         "scans", scope, [&](IndexId lane) { return next(Load(starts, lane), begin, lane); }, next);
     const TensorId earlier =
-        WantsLast() ? Earlier(scans, scope, [&](IndexId lane) { return Load(starts, lane); }) : TensorId();
+        WantsLast() ? Earlier(scans, scope, [&](IndexId lane) { return Load(starts, lane); })
+                    : TensorId();
     const auto by_columns = [this](TensorId tile) -> Value {
       return [this, tile](IndexId row, IndexId lane) { return Load(tile, lane, row); };
     };
@@ -371,30 +402,34 @@ class LinearScans : public BlockMaker {
   TensorId Products(const Steps& steps, Scope& scope) {
     const TensorId products = StepByStep(
         "products", scope, [&](IndexId lane) { return Factor(steps, Step(pool_.Const(0)), lane); },
-        [&](ValueId last, IndexId step, IndexId lane) { return Apply(ScalarOp::kMul, last, Factor(steps, step, lane)); });
-    return Stored("row_products", scope,
-                  [&](IndexId lane) { return Load(products, Step(pool_.Const(width_ - 1)), lane); });
+        [&](ValueId last, IndexId step, IndexId lane) {
+          return Apply(ScalarOp::kMul, last, Factor(steps, step, lane));
+        });
+    return Stored("row_products", scope, [&](IndexId lane) {
+      return Load(products, Step(pool_.Const(width_ - 1)), lane);
+    });
   }
 
   // Read by rows of memory, held by columns.
   Steps StepsOf(Scope& scope) {
-    const TensorId terms = Tile("terms", scope), factors = same_factor_ ? TensorId() : Tile("factors", scope);
+    const TensorId terms = Tile("terms", scope),
+                   factors = same_factor_ ? TensorId() : Tile("factors", scope);
     Append(scope, Elements([&](IndexId row, IndexId lane) {
-      Scope inside;
-      StepCopy copy = CopyAt(row, lane);
-      const LinearStep step = StepOf(copy, inside);
-      Append(inside, Assignment(terms, {row, lane}, *step.term));
-      if (!same_factor_) Append(inside, Assignment(factors, {row, lane}, *step.factor));
-      return inside;
-    }));
+             Scope inside;
+             StepCopy copy = CopyAt(row, lane);
+             const LinearStep step = StepOf(copy, inside);
+             Append(inside, Assignment(terms, {row, lane}, *step.term));
+             if (!same_factor_) Append(inside, Assignment(factors, {row, lane}, *step.factor));
+             return inside;
+           }));
     return {same_factor_ ? TensorId() : Turned(factors, scope), Turned(terms, scope)};
   }
 
   TensorId Turned(TensorId tile, Scope& scope) {
     const TensorId turned = Tile("turned", scope);
     Append(scope, Elements([&](IndexId row, IndexId lane) {
-      return Assignment(turned, {row, lane}, Load(tile, lane, row));
-    }));
+             return Assignment(turned, {row, lane}, Load(tile, lane, row));
+           }));
     return turned;
   }
 
@@ -433,10 +468,12 @@ class LinearScans : public BlockMaker {
     const std::vector<TensorId> own = DeclaredIn(loop_.body);
     bool any = false;
     VisitValues(program_, root, [&](ValueId, const loop::Value& value) {
-      if (const auto* index = absl::get_if<IndexValue>(&value.node)) any |= HoldsVar(pool_, index->index, loop_.var);
+      if (const auto* index = absl::get_if<IndexValue>(&value.node))
+        any |= HoldsVar(pool_, index->index, loop_.var);
       const auto* load = absl::get_if<LoadValue>(&value.node);
       if (load == nullptr) return;
-      any |= absl::c_linear_search(own, load->access.tensor) || DependsOn(program_, load->access, loop_);
+      any |= absl::c_linear_search(own, load->access.tensor) ||
+             DependsOn(program_, load->access, loop_);
     });
     return any;
   }
@@ -447,8 +484,10 @@ class LinearScans : public BlockMaker {
 
 }  // namespace
 
-std::unique_ptr<ScanBlocks> BlocksOf(Program& program, const Loop& loop, const Scan& scan, int64_t width, bool backward) {
-  if (scan.path.IsLinear()) return absl::make_unique<LinearScans>(program, loop, scan, width, backward);
+std::unique_ptr<ScanBlocks> BlocksOf(Program& program, const Loop& loop, const Scan& scan,
+                                     int64_t width, bool backward) {
+  if (scan.path.IsLinear())
+    return absl::make_unique<LinearScans>(program, loop, scan, width, backward);
   return absl::make_unique<ScansOfOne>(program, loop, scan, width, backward);
 }
 

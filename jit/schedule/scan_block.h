@@ -10,20 +10,21 @@
 
 namespace nestor::loop {
 
-// A block is width * width steps: as many rows as there are lanes, each of as many elements that lie beside each other,
-// whichever way time goes.
+// A block is width * width steps: as many rows as there are lanes, each of as many elements that
+// lie beside each other, whichever way time goes.
 class ScanBlocks {
  public:
   virtual ~ScanBlocks() = default;
   // What all blocks share.
   virtual Scope Before() = 0;
-  // The block that begins where the loop's index is `first`. It leaves in the carried scalar what its last step does.
+  // The block that begins where the loop's index is `first`. It leaves in the carried scalar what
+  // its last step does.
   virtual Scope At(IndexId first) = 0;
 };
 
 // `backward`: time goes down along memory. All arguments must outlive the result.
-std::unique_ptr<ScanBlocks> BlocksOf(Program& program, const Loop& loop, const Scan& scan, int64_t width,
-                                     bool backward);
+std::unique_ptr<ScanBlocks> BlocksOf(Program& program, const Loop& loop, const Scan& scan,
+                                     int64_t width, bool backward);
 
 }  // namespace nestor::loop
 

@@ -14,7 +14,8 @@ namespace {
 
 class ScanFinder {
  public:
-  ScanFinder(const Program& program, const Loop& loop) : program_(program), loop_(loop), dependent_(program) {
+  ScanFinder(const Program& program, const Loop& loop)
+      : program_(program), loop_(loop), dependent_(program) {
     const std::vector<TensorId> own = DeclaredIn(loop.body);
     own_.insert(own.begin(), own.end());
   }
@@ -26,7 +27,8 @@ class ScanFinder {
   }
 
  private:
-  // Definitions of scalars, each once, stores, and one scalar from outside. Nothing else is the loop's own.
+  // Definitions of scalars, each once, stores, and one scalar from outside. Nothing else is
+  // the loop's own.
   bool ReadBody(Scan& scan) {
     scan.update = nullptr;
     for (const Item& item : loop_.body) {
@@ -55,7 +57,8 @@ class ScanFinder {
     }
     bool updated = false, good = true;
     for (const Item& item : loop_.body) {
-      VisitIndices(program_, item, [&](IndexId e) { good = good && !LoadsFrom(program_.pool, e, scan.carried); });
+      VisitIndices(program_, item,
+                   [&](IndexId e) { good = good && !LoadsFrom(program_.pool, e, scan.carried); });
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) continue;
       VisitValues(program_, statement->value, [&](ValueId, const Value& value) {
@@ -74,7 +77,8 @@ class ScanFinder {
     absl::flat_hash_set<TensorId> scalars = {scan.carried};
     for (const Item& item : loop_.body) {
       const auto* statement = item.As<Statement>();
-      if (statement != nullptr && dependent_.Add(statement->value, scalars)) scalars.insert(statement->target.tensor);
+      if (statement != nullptr && dependent_.Add(statement->value, scalars))
+        scalars.insert(statement->target.tensor);
     }
   }
 
@@ -82,7 +86,8 @@ class ScanFinder {
   bool FindTerms(Scan& scan) {
     FindDependent(scan);
     const DType type = program_[scan.carried].type;
-    for (const Statement* at = scan.update; dependent_.Contains(at->value) && program_[at->value].type == type;) {
+    for (const Statement* at = scan.update;
+         dependent_.Contains(at->value) && program_[at->value].type == type;) {
       if (!FollowPath(program_, at->value, dependent_, scan.path)) return false;
       const TensorId earlier = absl::get<LoadValue>(program_[scan.path.end].node).access.tensor;
       if (earlier == scan.carried) return !scan.path.terms.empty();
@@ -101,6 +106,8 @@ class ScanFinder {
 
 }  // namespace
 
-absl::optional<Scan> FindScan(const Program& program, const Loop& loop) { return ScanFinder(program, loop).Find(); }
+absl::optional<Scan> FindScan(const Program& program, const Loop& loop) {
+  return ScanFinder(program, loop).Find();
+}
 
 }  // namespace nestor::loop

@@ -16,9 +16,10 @@ struct Scan {
   absl::flat_hash_set<TensorId> results;  // the loop's own scalars that hold what `carried` becomes
 };
 
-// A loop qualifies whose body is definitions of scalars, each once, stores, and an update of one scalar from outside,
-// by sums, products, both, maxima or minima of itself and of what does not depend on it. Nothing that it stores is read
-// there. Null where it does not qualify. The result points into the loop.
+// A loop qualifies whose body is definitions of scalars, each once, stores, and an update of one
+// scalar from outside, by sums, products, both, maxima or minima of itself and of what does not
+// depend on it. Nothing that it stores is read there. Null where it does not qualify. The result
+// points into the loop.
 absl::optional<Scan> FindScan(const Program& program, const Loop& loop);
 
 }  // namespace nestor::loop

@@ -1,4 +1,5 @@
-// The loop becomes three: the steps up to a whole vector of memory, blocks (scan_block.h), and what is left over.
+// The loop becomes three: the steps up to a whole vector of memory, blocks (scan_block.h), and
+// what is left over.
 #include "jit/schedule/scan_lanes.h"
 
 #include <algorithm>
@@ -56,7 +57,8 @@ class LaneScans {
         if (absl::c_none_of(place, moves)) return;
         const auto step = CoefficientOf(program_, place.back(), loop.var);
         const bool along_row = step && absl::c_none_of(place.first(place.size() - 1), moves);
-        const bool is_up = along_row && pool_.IsConst(*step, 1), is_down = along_row && pool_.IsConst(*step, -1);
+        const bool is_up = along_row && pool_.IsConst(*step, 1),
+                   is_down = along_row && pool_.IsConst(*step, -1);
         ++(is_up ? up : is_down ? down : jumps);
       });
     }
@@ -65,13 +67,18 @@ class LaneScans {
   }
 
   bool Qualifies(const Loop& loop, const Scan& scan, int64_t width) {
-    if (jit::LanesOf(program_, loop, options_.isa) != width || !RunsInLanes(program_, ranges_, loop)) return false;
+    if (jit::LanesOf(program_, loop, options_.isa) != width ||
+        !RunsInLanes(program_, ranges_, loop))
+      return false;
     // Nothing is carried but the scalar.
     Loop rest = loop;
-    rest.body.erase(std::remove_if(rest.body.begin(), rest.body.end(), [&](const Item& item) {
-      const auto* statement = item.As<Statement>();
-      return statement != nullptr && statement->target.tensor == scan.carried;
-    }), rest.body.end());
+    rest.body.erase(std::remove_if(rest.body.begin(), rest.body.end(),
+                                   [&](const Item& item) {
+                                     const auto* statement = item.As<Statement>();
+                                     return statement != nullptr &&
+                                            statement->target.tensor == scan.carried;
+                                   }),
+                    rest.body.end());
     return !CarriedTensor(program_, rest).has_value();
   }
 
@@ -104,9 +111,10 @@ class LaneScans {
     if (loop.begin != rest.begin) Append(scope, Fresh(loop, pool_.Min(rest.begin, loop.end)));
     const std::unique_ptr<ScanBlocks> maker = BlocksOf(program_, loop, scan, width, backward);
     Append(scope, maker->Before());
-    Append(scope, LoopMaker(program_).Counted(program_.vars[loop.var], blocks, kPlain, [&](IndexId block) {
-      return maker->At(pool_.Add(rest.begin, pool_.Mul(block, steps)));
-    }));
+    Append(scope,
+           LoopMaker(program_).Counted(program_.vars[loop.var], blocks, kPlain, [&](IndexId block) {
+             return maker->At(pool_.Add(rest.begin, pool_.Mul(block, steps)));
+           }));
     rest.begin = pool_.Add(rest.begin, pool_.Mul(blocks, steps));
     if (!pool_.IsConst(pool_.Sub(rest.end, rest.begin), 0)) Append(scope, ScopeOf(std::move(rest)));
     return scope;

@@ -41,9 +41,9 @@ struct ScanLanesOptions {
 //                                           }
 //                                           ... and what is left over, as it was.
 //
-// Where steps multiply and add, `last = factor[t] * last + term[t]`, both are read into tiles. The product of the factors
-// of each row, and its end from 0, are found in lanes; they give the next row's start; and from its start each row runs
-// once more in lanes.
+// Where steps multiply and add, `last = factor[t] * last + term[t]`, both are read into tiles. The
+// product of the factors of each row, and its end from 0, are found in lanes; they give the next
+// row's start; and from its start each row runs once more in lanes.
 //
 // Where rows of what is stored would not be vectors of memory that way, blocks begin later.
 //

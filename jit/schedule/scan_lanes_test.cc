@@ -16,12 +16,17 @@ constexpr Frame kFrame = {
     "\n  block { drop y[0] = f64(0.0)  drop z[0] = f64(0.0)  drop v[0, 0] = f64(0.0)  drop i[0] = 0  "
     "drop o[0] = 0.0  u[0] = f64(0.0)  q[0] = f64(0.0) }\n}\n"};
 
-absl::StatusOr<bool> InAnyOrder(Program& program) { return ScanInLanes(program, {jit::Isa::kAvx2, true}); }
-absl::StatusOr<bool> Exactly(Program& program) { return ScanInLanes(program, {jit::Isa::kAvx2, false}); }
+absl::StatusOr<bool> InAnyOrder(Program& program) {
+  return ScanInLanes(program, {jit::Isa::kAvx2, true});
+}
+absl::StatusOr<bool> Exactly(Program& program) {
+  return ScanInLanes(program, {jit::Isa::kAvx2, false});
+}
 
 TEST(ScanInLanes, TextInTextOut) {
   constexpr PassCase kCases[] = {
-      {"block { a = f64(0.0)  for t in [0, C) { temp now: f64  now = a + x[t]  y[t] = now  a = now } }", R"(block {
+      {"block { a = f64(0.0)  for t in [0, C) { temp now: f64  now = a + x[t]  y[t] = now  a = now } }",
+       R"(block {
          a = f64(0.0)
          for t_2 in [0, C/16) {
            temp terms: f64[4, 4] register
@@ -45,7 +50,8 @@ TEST(ScanInLanes, TextInTextOut) {
          }
          for t in [16*(C/16), C) { temp now: f64  now = a + x[t]  y[t] = now  a = now }
        })"},
-      // From the last step down, and what it was before the step. Rows of blocks are where vectors of memory are.
+      // From the last step down, and what it was before the step. Rows of blocks are where vectors
+      // of memory are.
       {"block { a = f64(1.0)  for t in [1, C) { temp now: f64  now = x[C - 1 - t] * a  y[C - 1 - t] = a  a = now } }",
        R"(block {
          a = f64(1.0)
@@ -135,43 +141,60 @@ void ExpectTaken(const char* items, bool in_any_order, bool exactly) {
 
 TEST(ScanInLanes, WhatRounds) {
   // Sums and products of floats depend on the order; maxima, minima and integers do not.
-  ExpectTaken("block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a + x[t]  y[t] = n  a = n } }", true, false);
-  ExpectTaken("block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a - x[t]  y[t] = n  a = n } }", true, false);
-  ExpectTaken("block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a * x[t]  y[t] = n  a = n } }", true, false);
-  ExpectTaken("block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = w[t] * a + x[t]  y[t] = n  a = n } }", true, false);
-  ExpectTaken("block { j = 0  for t in [0, C) { temp n: i64  n = k[t] * j + k[t]  i[t] = n  j = n } }", true, true);
-  ExpectTaken("block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = max(a, x[t])  y[t] = n  a = n } }", true, true);
-  ExpectTaken("block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = min(x[t], a)  y[t] = n  a = n } }", true, true);
-  ExpectTaken("block { j = 0  for t in [0, C) { temp n: i64  n = j + k[t]  i[t] = n  j = n } }", true, true);
+  ExpectTaken(
+      "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a + x[t]  y[t] = n  a = n } }",
+      true, false);
+  ExpectTaken(
+      "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a - x[t]  y[t] = n  a = n } }",
+      true, false);
+  ExpectTaken(
+      "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a * x[t]  y[t] = n  a = n } }",
+      true, false);
+  ExpectTaken(
+      "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = w[t] * a + x[t]  y[t] = n  a = n } }",
+      true, false);
+  ExpectTaken(
+      "block { j = 0  for t in [0, C) { temp n: i64  n = k[t] * j + k[t]  i[t] = n  j = n } }",
+      true, true);
+  ExpectTaken(
+      "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = max(a, x[t])  y[t] = n  a = n } }",
+      true, true);
+  ExpectTaken(
+      "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = min(x[t], a)  y[t] = n  a = n } }",
+      true, true);
+  ExpectTaken("block { j = 0  for t in [0, C) { temp n: i64  n = j + k[t]  i[t] = n  j = n } }",
+              true, true);
 }
 
 TEST(ScanInLanes, WhatIsLeftAlone) {
-  for (const char* items : {
-           // No operation leads back, another one, some that do not go together, or one of what depends on it.
-           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] } }",
-           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] - a } }",
-           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] / a } }",
-           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = max(w[t] * a, x[t]) } }",
-           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = w[t] - x[t] * a } }",
-           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = a + a } }",
-           "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a * x[t]  y[t] = n  a = a + n } }",
-           // In another type than it has.
-           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = f64(f32(a) + f32(x[t])) } }",
-           // Two go from step to step, or one is read after its update.
-           "block { a = f64(0.0)  b = f64(0.0)  for t in [0, C) { y[t] = a  z[t] = b  a = a + x[t]  b = b + w[t] } }",
-           "block { a = f64(0.0)  for t in [0, C) { a = a + x[t]  y[t] = a } }",
-           // What is stored is read, summed, or stored in one place by several steps.
-           "block { a = f64(0.0)  for t in [1, C) { y[t] = a + z[t - 1 | f64(0.0)]  z[t] = a  a = a + x[t] } }",
-           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  z[t] += a  a = a + x[t] } }",
-           "block { a = f64(0.0)  for t in [0, C) { y[0] = a  a = a + x[t] } }",
-           // Something that is no scalar is the loop's own.
-           "block { a = f64(0.0)  for t in [0, C) { temp n: f64[1]  n[0] = a + x[t]  y[t] = n[0]  a = n[0] } }",
-           // Lanes are not those of its type, or not along memory, or the loop is short.
-           "block { h = 0.0  for t in [0, C) { o[t] = h  y[t] = x[t]  h = h + f[t] } }",
-           "block { a = f64(0.0)  for n in [0, N) { for t in [0, C) { v[t, n] = a  a = a + m[t, n] } } }",
-           "block { a = f64(0.0)  for t in [0, 15) { drop y[t] = a  a = a + s[t] } }",
-           "block { a = f64(0.0)  for t in [0, C) step 2 { y[t] = a  a = a + x[t] } }",
-       }) {
+  for (
+      const char* items : {
+          // No operation leads back, another one, some that do not go together, or one of what
+          // depends on it.
+          "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] } }",
+          "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] - a } }",
+          "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] / a } }",
+          "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = max(w[t] * a, x[t]) } }",
+          "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = w[t] - x[t] * a } }",
+          "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = a + a } }",
+          "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a * x[t]  y[t] = n  a = a + n } }",
+          // In another type than it has.
+          "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = f64(f32(a) + f32(x[t])) } }",
+          // Two go from step to step, or one is read after its update.
+          "block { a = f64(0.0)  b = f64(0.0)  for t in [0, C) { y[t] = a  z[t] = b  a = a + x[t]  b = b + w[t] } }",
+          "block { a = f64(0.0)  for t in [0, C) { a = a + x[t]  y[t] = a } }",
+          // What is stored is read, summed, or stored in one place by several steps.
+          "block { a = f64(0.0)  for t in [1, C) { y[t] = a + z[t - 1 | f64(0.0)]  z[t] = a  a = a + x[t] } }",
+          "block { a = f64(0.0)  for t in [0, C) { y[t] = a  z[t] += a  a = a + x[t] } }",
+          "block { a = f64(0.0)  for t in [0, C) { y[0] = a  a = a + x[t] } }",
+          // Something that is no scalar is the loop's own.
+          "block { a = f64(0.0)  for t in [0, C) { temp n: f64[1]  n[0] = a + x[t]  y[t] = n[0]  a = n[0] } }",
+          // Lanes are not those of its type, or not along memory, or the loop is short.
+          "block { h = 0.0  for t in [0, C) { o[t] = h  y[t] = x[t]  h = h + f[t] } }",
+          "block { a = f64(0.0)  for n in [0, N) { for t in [0, C) { v[t, n] = a  a = a + m[t, n] } } }",
+          "block { a = f64(0.0)  for t in [0, 15) { drop y[t] = a  a = a + s[t] } }",
+          "block { a = f64(0.0)  for t in [0, C) step 2 { y[t] = a  a = a + x[t] } }",
+      }) {
     ExpectTaken(items, false, false);
   }
 }

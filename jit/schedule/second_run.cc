@@ -17,19 +17,22 @@
 namespace nestor::loop {
 
 IndexId SecondRun::Flag(absl::string_view name, Scope& scope) {
-  const TensorId flag =
-      program_.AddTensor({std::string(name), DType::kI64, {}, Storage::kAccumulator, ReduceOp::kMax});
+  const TensorId flag = program_.AddTensor(
+      {std::string(name), DType::kI64, {}, Storage::kAccumulator, ReduceOp::kMax});
   scope.push_back(DeclarationOf(flag));
   return pool_.Load(flag.value, {});
 }
 
 IndexId SecondRun::IsSet(IndexId flag) {
-  return pool_.Condition(IndexKind::kEq, flag, pool_.Const(NESTOR_MUTANT("second_run_skipped") ? 2 : 1));
+  return pool_.Condition(IndexKind::kEq, flag,
+                         pool_.Const(NESTOR_MUTANT("second_run_skipped") ? 2 : 1));
 }
 
 Scope SecondRun::FlagIf(ValueId value, IndexId flag, IndexId condition, const LoopsAround& loops) {
-  Statement statement{{TensorId{static_cast<int32_t>(pool_[flag].value)}}, ReduceOp::kMax,
-                      program_.AddApply(ScalarOp::kCast, {value}, DType::kI64), {}};
+  Statement statement{{TensorId{static_cast<int32_t>(pool_[flag].value)}},
+                      ReduceOp::kMax,
+                      program_.AddApply(ScalarOp::kCast, {value}, DType::kI64),
+                      {}};
   statement.target.masked = condition.value >= 0;
   if (statement.target.masked) statement.target.conditions = {condition};
   return {InOwnLoops(program_, loops, std::move(statement))};

@@ -17,22 +17,25 @@ namespace nestor::loop {
 // Code tests a condition that holds all of a loop before the loop.
 class SecondRun {
  public:
-  SecondRun(Program& program, Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+  SecondRun(Program& program, Ranges& ranges)
+      : program_(program), pool_(program.pool), ranges_(ranges) {}
 
   // A number that is 1 or less, as an index; `scope` gets its declaration.
   IndexId Flag(absl::string_view name, Scope& scope);
   // The condition that the flag is 1.
   IndexId IsSet(IndexId flag);
-  // Sets the flag if `value`, a bool, is true at some step of the loops; only where `condition` holds,
-  // if there is one.
+  // Sets the flag if `value`, a bool, is true at some step of the loops; only where `condition`
+  // holds, if there is one.
   Scope FlagIf(ValueId value, IndexId flag, IndexId condition, const LoopsAround& loops);
-  // Likewise, if one of the values, floats, is inf or NaN at some step of those loops that it depends on.
+  // Likewise, if one of the values, floats, is inf or NaN at some step of those loops that
+  // it depends on.
   Scope FlagIfNotFinite(absl::Span<const ValueId> values, IndexId flag, IndexId condition,
-                              const LoopsAround& loops);
+                        const LoopsAround& loops);
 
   // Has all statements of `body` hold only where the condition does.
   void OnlyWhere(IndexId condition, Scope& body) const;
-  // `body` in the loops, with indices and tensors of its own. REQUIRES: `ranges` is at the place of the first one.
+  // `body` in the loops, with indices and tensors of its own. REQUIRES: `ranges` is at the place of
+  // the first one.
   Scope Copied(const LoopsAround& loops, Scope body);
 
  private:

@@ -13,8 +13,8 @@ namespace {
 // A batch loop inside of blocks has no more iterations: what they write stays in the caches.
 constexpr int64_t kMostInside = 8;
 
-// Those inside of a block of the sum share its columns, but tiles of so many rows wait for the next one: blocks of 128
-// rows at the nine places of a 3x3 window.
+// Those inside of a block of the sum share its columns, but tiles of so many rows wait for the next
+// one: blocks of 128 rows at the nine places of a 3x3 window.
 constexpr int64_t kMostRowsWaiting = 1152;
 
 }  // namespace
@@ -23,7 +23,9 @@ void ShortLoops::TakeFrom(Contraction& nest, size_t kept, int64_t rows) {
   while (nest.batch.size() > kept) {
     const Loop& batch = *nest.batch.back();
     const int64_t length = std::max<int64_t>(KnownLength(program_, batch).value_or(kMostInside), 1);
-    if (length > kMostInside || !ranges_.Less(ranges_.LengthOf(batch), program_.pool.Const(length + 1))) return;
+    if (length > kMostInside ||
+        !ranges_.Less(ranges_.LengthOf(batch), program_.pool.Const(length + 1)))
+      return;
     rows *= length;
     std::vector<Short>& loops = rows <= kMostRowsWaiting ? in_sums_ : around_sums_;
     loops.insert(loops.begin(), {&batch, length});
@@ -32,12 +34,13 @@ void ShortLoops::TakeFrom(Contraction& nest, size_t kept, int64_t rows) {
 }
 
 Scope ShortLoops::InSumsUnrolled(absl::FunctionRef<Scope()> make) const {
-  const bool known = absl::c_all_of(in_sums_, [&](const Short& batch) { return KnownLength(program_, *batch.loop); });
+  const bool known = absl::c_all_of(
+      in_sums_, [&](const Short& batch) { return KnownLength(program_, *batch.loop); });
   return Inside(in_sums_, make, known ? kUnrolled : kPlain);
 }
 
 Scope ShortLoops::Inside(const std::vector<Short>& loops, absl::FunctionRef<Scope()> make,
-                               LoopAttributes attributes) const {
+                         LoopAttributes attributes) const {
   Scope scope = make();
   for (size_t i = loops.size(); i-- > 0;) {
     scope = AroundAnew(program_, *loops[i].loop, std::move(scope));
@@ -55,7 +58,8 @@ Shape ShortLoops::ExtentsInSums() const {
 IndexList ShortLoops::PlaceInSums() const {
   IndexPool& pool = program_.pool;
   IndexList place;
-  for (const Short& batch : in_sums_) place.push_back(pool.Sub(pool.Var(batch.loop->var), batch.loop->begin));
+  for (const Short& batch : in_sums_)
+    place.push_back(pool.Sub(pool.Var(batch.loop->var), batch.loop->begin));
   return place;
 }
 
@@ -64,7 +68,9 @@ bool ShortLoops::StoresLieAlongInSums(const Scope& scope) const {
 }
 
 bool ShortLoops::SlideInSums(const Access& access, const std::vector<const Loop*>& sums) const {
-  return absl::c_any_of(in_sums_, [&](const Short& batch) { return SlidesAlong(program_, access, sums, *batch.loop); });
+  return absl::c_any_of(in_sums_, [&](const Short& batch) {
+    return SlidesAlong(program_, access, sums, *batch.loop);
+  });
 }
 
 }  // namespace nestor::loop

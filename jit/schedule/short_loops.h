@@ -13,18 +13,20 @@
 
 namespace nestor::loop {
 
-// Of the gradient of a window's elements, say, which lie together: with a loop over them outside, their results would
-// be written line by line as often as there are elements. Of a strip of an image's rows: all of them read the columns
-// of a block of the sum while those are in the cache.
+// Of the gradient of a window's elements, say, which lie together: with a loop over them outside,
+// their results would be written line by line as often as there are elements. Of a strip of an
+// image's rows: all of them read the columns of a block of the sum while those are in the cache.
 class ShortLoops {
  public:
   // REQUIRES: the arguments outlive this.
   ShortLoops(Program& program, Ranges& ranges) : program_(program), ranges_(ranges) {}
 
-  // Takes them from the nest's batch loops, of which the first `kept` stay. `rows`: of the tiles of a block.
+  // Takes them from the nest's batch loops, of which the first `kept` stay. `rows`: of the
+  // tiles of a block.
   void TakeFrom(Contraction& nest, size_t kept, int64_t rows);
 
-  // What `make` gives, in copies of those loops: of those around the blocks of a sum, and of those within.
+  // What `make` gives, in copies of those loops: of those around the blocks of a sum, and
+  // of those within.
   Scope AroundSums(absl::FunctionRef<Scope()> make) const {
     return Inside(around_sums_, make, kPlain);
   }
@@ -32,7 +34,8 @@ class ShortLoops {
   // The same, written out where the lengths of all are numbers.
   Scope InSumsUnrolled(absl::FunctionRef<Scope()> make) const;
 
-  // Of those within blocks of a sum, outermost first: how many iterations there are at most, and which this is.
+  // Of those within blocks of a sum, outermost first: how many iterations there are at most, and
+  // which this is.
   bool HasAnyInSums() const { return !in_sums_.empty(); }
   Shape ExtentsInSums() const;
   IndexList PlaceInSums() const;
@@ -47,7 +50,7 @@ class ShortLoops {
     int64_t most;  // iterations
   };
   Scope Inside(const std::vector<Short>& loops, absl::FunctionRef<Scope()> make,
-                     LoopAttributes attributes) const;
+               LoopAttributes attributes) const;
 
   Program& program_;
   Ranges& ranges_;

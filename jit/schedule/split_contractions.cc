@@ -36,7 +36,8 @@ using Path = std::vector<const Loop*>;
 
 class Splitter {
  public:
-  Splitter(Program& program, Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+  Splitter(Program& program, Ranges& ranges)
+      : program_(program), pool_(program.pool), ranges_(ranges) {}
 
   absl::optional<Scope> Split(const Loop& nest) {
     std::vector<Path> paths;
@@ -55,7 +56,8 @@ class Splitter {
     size_t item;  // of the core: its outermost loop
     TensorId accumulator;
     size_t shared;  // leading loops of the path that are neither rows nor columns
-    bool by_rests;  // it is a contraction where rests of a quotient are taken one by one (split_residues.h)
+    // It is a contraction where rests of a quotient are taken one by one (split_residues.h).
+    bool by_rests;
   };
 
   const Scope& Core() const { return path_.back()->body; }
@@ -83,7 +85,9 @@ class Splitter {
   }
 
   // Whether the last loops are one in the other. A single one is a matter of strips (strips.h).
-  static bool HasColumns(const Path& path) { return OnlyLoopIn(path[path.size() - 2]->body) != nullptr; }
+  static bool HasColumns(const Path& path) {
+    return OnlyLoopIn(path[path.size() - 2]->body) != nullptr;
+  }
 
   static bool IsLoop(const Item& item) { return item.As<Loop>() != nullptr; }
   static bool HoldsSum(const Scope& core) { return absl::c_any_of(core, IsLoop); }
@@ -114,13 +118,16 @@ class Splitter {
     }
     footprints_.clear();
     for (const Item& item : Core()) footprints_.push_back(FootprintOf(program_, item));
-    const auto is_made = [&](TensorId tensor) { return made.Changes(tensor) || own.contains(tensor); };
+    const auto is_made = [&](TensorId tensor) {
+      return made.Changes(tensor) || own.contains(tensor);
+    };
     std::vector<Sum> candidates;
     for (size_t i = 0; i < Core().size(); ++i) {
       if (const auto sum = SumAt(i, is_made)) candidates.push_back(*sum);
     }
     // What is left shall not be one by rests.
-    std::stable_partition(candidates.begin(), candidates.end(), [](const Sum& sum) { return sum.by_rests; });
+    std::stable_partition(candidates.begin(), candidates.end(),
+                          [](const Sum& sum) { return sum.by_rests; });
     for (const Sum& sum : candidates) {
       sums.push_back(sum);
       if (IsContraction(sums)) break;
@@ -138,11 +145,16 @@ class Splitter {
     return first;
   }
 
-  absl::Span<const Loop* const> From(size_t first) const { return absl::MakeConstSpan(path_).subspan(first); }
+  absl::Span<const Loop* const> From(size_t first) const {
+    return absl::MakeConstSpan(path_).subspan(first);
+  }
 
-  // Whether rests of a quotient will have nests of their own, in which nothing stands beside the sum.
+  // Whether rests of a quotient will have nests of their own, in which nothing stands
+  // beside the sum.
   bool IsAloneByRests() const {
-    const auto is_divided = [&](const Loop* loop) { return DivisorOf(program_, *loop).has_value(); };
+    const auto is_divided = [&](const Loop* loop) {
+      return DivisorOf(program_, *loop).has_value();
+    };
     return !HoldsMore(Core()) && absl::c_any_of(path_, is_divided);
   }
 
@@ -166,7 +178,8 @@ class Splitter {
     const auto changes = [&](const Footprint& footprint) { return footprint.Changes(accumulator); };
     if (absl::c_count_if(footprints_, changes) != 1) return absl::nullopt;
     const auto waits_for = [&](TensorId tensor) {
-      return tensor != accumulator && is_made(tensor) && !NESTOR_MUTANT("split_sum_of_what_is_made");
+      return tensor != accumulator && is_made(tensor) &&
+             !NESTOR_MUTANT("split_sum_of_what_is_made");
     };
     if (absl::c_any_of(footprints_[item].reads, waits_for)) return absl::nullopt;
     const Scope alone = Inside(0, {DeclarationOf(accumulator), Core()[item]});
@@ -202,13 +215,12 @@ class Splitter {
   // ---- The nests
 
   static Scope::iterator LoopIn(Scope& scope, int32_t var) {
-    return absl::c_find_if(scope, [&](const Item& item) { return IsLoop(item) && item.As<Loop>()->var == var; });
+    return absl::c_find_if(
+        scope, [&](const Item& item) { return IsLoop(item) && item.As<Loop>()->var == var; });
   }
 
   // The loops from number `from` on around a core.
-  Scope Inside(size_t from, Scope core) const {
-    return Around(From(from), std::move(core));
-  }
+  Scope Inside(size_t from, Scope core) const { return Around(From(from), std::move(core)); }
 
   // Takes the sums out of the core, and the declarations of their accumulators.
   static void Remove(const std::vector<Sum>& sums, Scope& core) {
@@ -257,7 +269,7 @@ class Splitter {
   Program& program_;
   IndexPool& pool_;
   Ranges& ranges_;
-  Path path_;                                // to the core
+  Path path_;                          // to the core
   std::vector<Footprint> footprints_;  // of the core's items
 };
 
@@ -268,7 +280,8 @@ absl::StatusOr<bool> SplitContractions(Program& program) {
   Splitter splitter(program, ranges);
   bool changed = false;
   // A nest may hold several cores: one is split in each round.
-  while (ReplaceLoops(program, ranges, [&](Loop& loop) { return splitter.Split(loop); })) changed = true;
+  while (ReplaceLoops(program, ranges, [&](Loop& loop) { return splitter.Split(loop); }))
+    changed = true;
   return changed;
 }
 

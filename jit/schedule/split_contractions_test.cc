@@ -68,8 +68,8 @@ TEST(SplitContractions, TextInTextOut) {
       // Not columns of one loop, which go by strips.
       {"for n in [0, N) { acc q: f32 = sum for j in [0, M) { acc s: f32 = sum "
        "for k in [0, K) { s += x[n, k] * v[k, j] } q += max(s, 0.0) } drop g[n] = q }", ""},
-      // Not what is a contraction already, or none of whose sums is one; nor a single sum of rows that
-      // are not known to be apart.
+      // Not what is a contraction already, or none of whose sums is one; nor a single sum of rows
+      // that are not known to be apart.
       {NEST("i", "j", FIRST("s", "i", "j", "k") "drop y[i/2, j] = s"), ""},
       {NEST("i", "j", FIRST("s", "i", "j", "k") "y[i, j] = s + 1.0"), ""},
       {NEST("i", "j", ROW "g[j] += q"), ""},

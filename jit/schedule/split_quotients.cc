@@ -17,7 +17,8 @@ constexpr int64_t kLeastDivisor = 16;
 
 class QuotientSplitter {
  public:
-  QuotientSplitter(Program& program, Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+  QuotientSplitter(Program& program, Ranges& ranges)
+      : program_(program), pool_(program.pool), ranges_(ranges) {}
 
   // What stands for the nest; nullopt where none of its indices is divided.
   absl::optional<Scope> Divided(Loop& outermost) {
@@ -40,18 +41,22 @@ class QuotientSplitter {
 
   absl::optional<Split> SplitOf(const Loop& outermost) {
     for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
-      const bool is_plain = loop->step == 1 && !loop->attributes.parallel && !pool_.HasVar(loop->end);
+      const bool is_plain =
+          loop->step == 1 && !loop->attributes.parallel && !pool_.HasVar(loop->end);
       if (!is_plain) return absl::nullopt;
-      const absl::optional<IndexId> divisor = pool_.IsConst(loop->begin, 0) ? DivisorOf(*loop) : absl::nullopt;
+      const absl::optional<IndexId> divisor =
+          pool_.IsConst(loop->begin, 0) ? DivisorOf(*loop) : absl::nullopt;
       // A loop that is shorter than the divisor is all rest.
       const bool splits = divisor && !pool_.IsConst(WholeQuotients(*loop, *divisor), 0);
       if (splits && AreIndependent(program_, outermost, *loop)) return Split{loop->var, *divisor};
-      if (const auto shifted = pool_.IsConst(loop->begin, 0) ? ShiftedIn(*loop) : absl::nullopt) return shifted;
+      if (const auto shifted = pool_.IsConst(loop->begin, 0) ? ShiftedIn(*loop) : absl::nullopt)
+        return shifted;
     }
     return absl::nullopt;
   }
 
-  // Of the loop's index plus symbols, as in x[(i - $shift) % N], where the nest just copies: sums are for tiles.
+  // Of the loop's index plus symbols, as in x[(i - $shift) % N], where the nest just copies: sums
+  // are for tiles.
   absl::optional<Split> ShiftedIn(const Loop& loop) const {
     const Statement* statement = OnlyStatementIn(loop);
     if (statement == nullptr || statement->op) return absl::nullopt;
@@ -72,9 +77,11 @@ class QuotientSplitter {
   // s of (var + s) / d and (var + s) % d.
   absl::optional<IndexId> ShiftOf(const IndexNode& node, int32_t var) const {
     const bool divides = node.kind == IndexKind::kDiv || node.kind == IndexKind::kMod;
-    if (!divides || pool_[node.args[0]].kind != IndexKind::kAdd || !IsLarge(node.args[1])) return absl::nullopt;
+    if (!divides || pool_[node.args[0]].kind != IndexKind::kAdd || !IsLarge(node.args[1]))
+      return absl::nullopt;
     const IndexId index = pool_.Var(var), shift = pool_.Sub(node.args[0], index);
-    const bool is_sum = pool_.IsAffine(node.args[0]) && !pool_.HasVar(shift) && !pool_.HasLoad(shift);
+    const bool is_sum =
+        pool_.IsAffine(node.args[0]) && !pool_.HasVar(shift) && !pool_.HasLoad(shift);
     return is_sum ? absl::make_optional(shift) : absl::nullopt;
   }
 
@@ -116,12 +123,13 @@ class QuotientSplitter {
   // 1 or 0.
   IndexId IsPositive(IndexId divisor) {
     if (ranges_.Positive(divisor)) return pool_.Const(1);
-    const IndexId not_negative = ranges_.NonNegative(divisor) ? divisor : pool_.Max(divisor, pool_.Const(0));
+    const IndexId not_negative =
+        ranges_.NonNegative(divisor) ? divisor : pool_.Max(divisor, pool_.Const(0));
     return pool_.Min(not_negative, pool_.Const(1));
   }
 
-  // The nest for what is left over behind the last whole quotient; of a shifted index, all where the divisor is not
-  // positive.
+  // The nest for what is left over behind the last whole quotient; of a shifted index, all where
+  // the divisor is not positive.
   absl::optional<Loop> Rest(const Loop& outermost, const Split& split) {
     Loop rest = outermost;
     Loop& part = Find(rest, split.var);
@@ -135,7 +143,12 @@ class QuotientSplitter {
     Loop& loop = Find(outermost, split.var);
     const IndexId width = Width(split.divisor);
     const int32_t quotient = program_.AddVar(program_.vars[split.var]);
-    Loop inner{program_.AddVar(program_.vars[split.var]), pool_.Const(0), width, 1, {}, std::move(loop.body)};
+    Loop inner{program_.AddVar(program_.vars[split.var]),
+               pool_.Const(0),
+               width,
+               1,
+               {},
+               std::move(loop.body)};
     const Parts parts = {pool_.Var(quotient), pool_.Var(inner.var), width};
     RewriteIndices(program_, inner.body, [&](IndexId e) { return Rewritten(e, split, parts); });
     Loop outer{quotient, pool_.Const(0), WholeQuotients(loop, split.divisor), 1, {}, {}};
@@ -147,15 +160,25 @@ class QuotientSplitter {
   void ReplaceShifted(Loop& outermost, const Split& split) {
     Loop& loop = Find(outermost, split.var);
     const IndexId width = Width(split.divisor), shift = *split.shift;
-    const auto quotient_of = [&](IndexId index) { return pool_.Div(pool_.Add(index, shift), width); };
-    const IndexId first = quotient_of(loop.begin), last = quotient_of(pool_.Sub(loop.end, pool_.Const(1)));
+    const auto quotient_of = [&](IndexId index) {
+      return pool_.Div(pool_.Add(index, shift), width);
+    };
+    const IndexId first = quotient_of(loop.begin),
+                  last = quotient_of(pool_.Sub(loop.end, pool_.Const(1)));
     const IndexId count = pool_.Add(pool_.Sub(last, first), pool_.Const(1));
-    Loop outer{program_.AddVar(program_.vars[split.var]), pool_.Const(0), OnlyIf(pool_, IsPositive(split.divisor), count), 1, {}, {}};
-    const IndexId quotient = pool_.Add(first, pool_.Var(outer.var)), begin = pool_.Sub(pool_.Mul(quotient, width), shift);
+    Loop outer{program_.AddVar(program_.vars[split.var]),
+               pool_.Const(0),
+               OnlyIf(pool_, IsPositive(split.divisor), count),
+               1,
+               {},
+               {}};
+    const IndexId quotient = pool_.Add(first, pool_.Var(outer.var)),
+                  begin = pool_.Sub(pool_.Mul(quotient, width), shift);
     Loop inner = loop;
     inner.begin = pool_.Max(begin, loop.begin);
     inner.end = pool_.Min(pool_.Add(begin, width), loop.end);
-    RewriteIndices(program_, inner.body, [&](IndexId e) { return RewrittenShifted(e, split, quotient, begin); });
+    RewriteIndices(program_, inner.body,
+                   [&](IndexId e) { return RewrittenShifted(e, split, quotient, begin); });
     outer.body.push_back({std::move(inner)});
     loop = std::move(outer);
   }
@@ -180,7 +203,8 @@ class QuotientSplitter {
   IndexId Rewritten(IndexId e, const Split& split, const Parts& parts) {
     if (!HoldsVar(pool_, e, split.var)) return e;
     const IndexNode node = pool_[e];
-    if (node.kind == IndexKind::kVar) return pool_.Add(pool_.Mul(parts.quotient, parts.width), parts.rest);
+    if (node.kind == IndexKind::kVar)
+      return pool_.Add(pool_.Mul(parts.quotient, parts.width), parts.rest);
     const bool divides = node.kind == IndexKind::kDiv || node.kind == IndexKind::kMod;
     if (divides && pool_.VarValue(node.args[0]) == split.var && node.args[1] == split.divisor) {
       return node.kind == IndexKind::kDiv ? parts.quotient : parts.rest;
@@ -202,7 +226,8 @@ absl::StatusOr<bool> SplitQuotients(Program& program) {
   QuotientSplitter splitter(program, ranges);
   bool changed = false;
   // Of a nest, one index is split in a run.
-  while (ReplaceLoops(program, ranges, [&](Loop& loop) { return splitter.Divided(loop); })) changed = true;
+  while (ReplaceLoops(program, ranges, [&](Loop& loop) { return splitter.Divided(loop); }))
+    changed = true;
   return changed;
 }
 

@@ -6,8 +6,8 @@
 namespace nestor::loop {
 namespace {
 
-constexpr Frame kFrame = {
-    "program p(x: f32[N, M], s: f32[N]) -> (y: f32[N*M], one: f32[1]) {\n", "\n  block { drop one[0] = 0.0 }\n}\n"};
+constexpr Frame kFrame = {"program p(x: f32[N, M], s: f32[N]) -> (y: f32[N*M], one: f32[1]) {\n",
+                          "\n  block { drop one[0] = 0.0 }\n}\n"};
 
 TEST(SplitQuotients, TextInTextOut) {
   constexpr PassCase kCases[] = {
@@ -31,7 +31,8 @@ TEST(SplitQuotients, TextInTextOut) {
        " for j_2_4 in [0, max(N, 1)) { drop y[i_2*M + j_2_3*max(N, 1) + j_2_4] = x[i_2/M, j_2_3 | 0.0] } } }"
        " for i_2_2 in [min(562949953421312*min(M, 1), N/max(M, 1))*max(M, 1), N) { for j_2_2 in [min(562949953421312*min(N, 1), M/max(N, 1))*max(N, 1), M) {"
        " drop y[i_2_2*M + j_2_2] = x[i_2_2/M, j_2_2/N | 0.0] } } }"},
-      // A shifted index, around the quotients that it has, in order; a remainder and a quotient of one sum.
+      // A shifted index, around the quotients that it has, in order; a remainder and a
+      // quotient of one sum.
       {"for i in [0, N*M) { y[i] = s[(i - 5)%N | 0.0] }",
        "block { for i_3 in [0, min((M*N - 6)/max(N, 1) - -5/max(N, 1) + 1, 562949953421312*min(N, 1))) { for i in [max(i_3*max(N, 1) + -5/max(N, 1)*max(N, 1) + 5, 0), min(i_3*max(N, 1) + -5/max(N, 1)*max(N, 1) + max(N, 1) + 5, M*N)) { y[i] = s[-i_3*max(N, 1) + i - (-5/max(N, 1))*max(N, 1) - 5 | 0.0] } } for i_2 in [M*N*min(N, 1), M*N) { y[i_2] = s[(i_2 - 5)%N | 0.0] } }"},
       {"for i in [0, N*M) { y[i] = x[(i + M)/M - 1, (i + M)%M | 0.0] }",

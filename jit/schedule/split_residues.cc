@@ -75,7 +75,8 @@ class ResidueSplitter {
     bool changed = false;
     // Each loop of the nest splits all that the others have left.
     for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
-      const absl::optional<int64_t> divisor = loop->step == 1 ? DivisorOf(program_, *loop) : absl::nullopt;
+      const absl::optional<int64_t> divisor =
+          loop->step == 1 ? DivisorOf(program_, *loop) : absl::nullopt;
       if (!divisor || !BeginsAtMultiple(*loop, *divisor) || !MayReorder(outermost, *loop)) continue;
       pieces = Divided(pieces, NumberOf(outermost, *loop), *divisor);
       changed = true;
@@ -142,10 +143,12 @@ class ResidueSplitter {
     loop.begin = pool_.Div(loop.begin, pool_.Const(divisor));
     loop.end = Quotient(loop.end, divisor - 1 - rest, divisor);
     VarReplacement replace(program_);
-    replace.Set(loop.var, pool_.Add(pool_.Mul(pool_.Const(divisor), pool_.Var(loop.var)), pool_.Const(rest)));
+    replace.Set(loop.var,
+                pool_.Add(pool_.Mul(pool_.Const(divisor), pool_.Var(loop.var)), pool_.Const(rest)));
     RewriteIndices(program_, loop.body, [&](IndexId e) { return replace(e); });
     ranges_.Enter(piece);
-    absl::optional<Loop> copy = DecidedCopy(program_, ranges_, piece, /*fresh=*/rests_ == Rests::kAll);
+    absl::optional<Loop> copy =
+        DecidedCopy(program_, ranges_, piece, /*fresh=*/rests_ == Rests::kAll);
     ranges_.Leave();
     return copy;
   }
@@ -154,7 +157,8 @@ class ResidueSplitter {
   IndexId Quotient(IndexId e, int64_t more, int64_t divisor) {
     const IndexNode node = pool_[e];
     if (node.kind == IndexKind::kMin) {
-      return pool_.Min(Quotient(node.args[0], more, divisor), Quotient(node.args[1], more, divisor));
+      return pool_.Min(Quotient(node.args[0], more, divisor),
+                       Quotient(node.args[1], more, divisor));
     }
     return pool_.Div(pool_.Add(e, pool_.Const(more)), pool_.Const(divisor));
   }
@@ -186,7 +190,8 @@ absl::optional<int64_t> DivisorOf(const Program& program, const Loop& loop) {
 }
 
 absl::optional<Loop> FirstResidueOf(Program& program, Ranges& ranges, const Loop& nest) {
-  absl::optional<Scope> first = ResidueSplitter(program, ranges, ResidueSplitter::Rests::kFirst).Split(nest);
+  absl::optional<Scope> first =
+      ResidueSplitter(program, ranges, ResidueSplitter::Rests::kFirst).Split(nest);
   if (!first || first->empty()) return absl::nullopt;
   return std::move(*first->front().As<Loop>());
 }
@@ -194,7 +199,8 @@ absl::optional<Loop> FirstResidueOf(Program& program, Ranges& ranges, const Loop
 absl::StatusOr<bool> SplitResidues(Program& program, const ResidueOptions& options) {
   Ranges ranges(program);
   ResidueSplitter splitter(program, ranges, ResidueSplitter::Rests::kAll, options);
-  if (!ReplaceLoops(program, ranges, [&](Loop& loop) { return splitter.Split(loop); })) return false;
+  if (!ReplaceLoops(program, ranges, [&](Loop& loop) { return splitter.Split(loop); }))
+    return false;
   NESTOR_RETURN_IF_ERROR(Simplify(program).status());
   return true;
 }

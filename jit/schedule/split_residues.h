@@ -29,20 +29,21 @@ struct ResidueOptions {
 //
 //   drop s if j%2 == 0 += w[i, r] * x[r, j/2]
 //
-// which has no step at the others. The divisor is a number below 9, the loop begins at a multiple of it, and
-// the loops of the nest carry no dependence, or, where the order of sums may change, none but
-// such sums. Each sum inside keeps its steps and their order.
+// which has no step at the others. The divisor is a number below 9, the loop begins at a multiple
+// of it, and the loops of the nest carry no dependence, or, where the order of sums may change,
+// none but such sums. Each sum inside keeps its steps and their order.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> SplitResidues(Program& program, const ResidueOptions& options = {});
 
-// The first of the nests that take the place of this one, if all keeps its order, with the indices and tensors of
-// `nest`; nullopt where nothing of it is divided. REQUIRES: `ranges` is at the place of the nest.
+// The first of the nests that take the place of this one, if all keeps its order, with the indices
+// and tensors of `nest`; nullopt where nothing of it is divided. REQUIRES: `ranges` is at the
+// place of the nest.
 absl::optional<Loop> FirstResidueOf(Program& program, Ranges& ranges, const Loop& nest);
 
-// The small number by which the index of a loop of the nest is divided: in the bounds of a sum; or else in a condition
-// of the only sum.
+// The small number by which the index of a loop of the nest is divided: in the bounds of a sum; or
+// else in a condition of the only sum.
 absl::optional<int64_t> DivisorOfBounds(const Program& program, const Loop& loop);
 absl::optional<int64_t> DivisorOf(const Program& program, const Loop& loop);
 

@@ -6,9 +6,8 @@
 namespace nestor::loop {
 namespace {
 
-constexpr Frame kFrame = {
-    "program p(x: f32[M], w: f32[N, 4]) -> (y: f32[N, M], one: f32[1]) {\n",
-    "\n  block { one[0] = 0.0 }\n}\n"};
+constexpr Frame kFrame = {"program p(x: f32[M], w: f32[N, 4]) -> (y: f32[N, M], one: f32[1]) {\n",
+                          "\n  block { one[0] = 0.0 }\n}\n"};
 // Texts that macros make are laid out by hand.
 // clang-format off
 #define NEST(t, columns, sums, value, at)                                                    \

@@ -20,7 +20,8 @@ using IsWanted = absl::FunctionRef<bool(const Loop& sum, const Statement& step)>
 class Splitter {
  public:
   Splitter(Program& program, Ranges& ranges, const Loop& loop)
-      : program_(program), pool_(program.pool), ranges_(ranges), loop_(loop), declared_(DeclaredIn(loop.body)) {}
+      : program_(program), pool_(program.pool), ranges_(ranges), loop_(loop),
+        declared_(DeclaredIn(loop.body)) {}
 
   absl::optional<SplitSum> Run(IsWanted is_wanted) {
     if (!FindSum(is_wanted)) return absl::nullopt;
@@ -34,7 +35,8 @@ class Splitter {
     for (; sum_ < loop_.body.size(); ++sum_) {
       const auto* sum = loop_.body[sum_].As<Loop>();
       const Statement* step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
-      if (step == nullptr || !step->op || !absl::c_linear_search(declared_, step->target.tensor)) continue;
+      if (step == nullptr || !step->op || !absl::c_linear_search(declared_, step->target.tensor))
+        continue;
       accumulator_ = step->target.tensor;
       if (program_[accumulator_].shape.empty() && is_wanted(*sum, *step)) return true;
     }
@@ -52,7 +54,9 @@ class Splitter {
       if (i == sum_ || loop_.body[i].As<Declaration>() != nullptr) continue;
       const auto* statement = loop_.body[i].As<Statement>();
       if (statement == nullptr || i < sum_ || statement->op) return false;
-      if (!HoldsIndex(statement->target.place) && !absl::c_linear_search(declared_, statement->target.tensor)) return false;
+      if (!HoldsIndex(statement->target.place) &&
+          !absl::c_linear_search(declared_, statement->target.tensor))
+        return false;
     }
     return true;
   }
@@ -67,7 +71,8 @@ class Splitter {
   }
 
   bool MayGoFirst() const {
-    const Footprint others = FootprintOf(program_, Others()), sum = FootprintOf(program_, loop_.body[sum_]);
+    const Footprint others = FootprintOf(program_, Others()),
+                    sum = FootprintOf(program_, loop_.body[sum_]);
     return !others.Changes(accumulator_) && absl::c_none_of(sum.reads, [&](TensorId tensor) {
       return others.Changes(tensor) || absl::c_linear_search(declared_, tensor);
     });
@@ -82,7 +87,9 @@ class Splitter {
     VisitStatements(rest, [&](Statement& statement) { ReadStored(statement, *stored); });
     if (rest.empty()) return split;
     declared_.erase(absl::c_find(declared_, accumulator_));
-    split.rest = Loop{loop_.var, loop_.begin, loop_.end, 1, {}, WithDeclarations(program_, std::move(rest), declared_)};
+    split.rest =
+        Loop{loop_.var, loop_.begin, loop_.end,
+             1,         {},          WithDeclarations(program_, std::move(rest), declared_)};
     return split;
   }
 
@@ -99,7 +106,9 @@ class Splitter {
   absl::optional<Access> TakeStore(Scope& rest) const {
     for (size_t i = 0; i < rest.size(); ++i) {
       const auto* statement = rest[i].As<Statement>();
-      if (statement == nullptr || !IsStore(*statement) || !IsOnlyReadThere(rest, i, statement->target)) continue;
+      if (statement == nullptr || !IsStore(*statement) ||
+          !IsOnlyReadThere(rest, i, statement->target))
+        continue;
       const Access stored = statement->target;
       rest.erase(rest.begin() + static_cast<int64_t>(i));
       return stored;
@@ -109,8 +118,10 @@ class Splitter {
 
   bool IsStore(const Statement& statement) const {
     const auto* load = absl::get_if<LoadValue>(&program_[statement.value].node);
-    return !statement.op && !statement.target.masked && load != nullptr && load->access.tensor == accumulator_ &&
-           !load->access.masked && HoldsIndex(statement.target.place) && absl::c_none_of(statement.target.place, [&](IndexId e) { return pool_.HasLoad(e); });
+    return !statement.op && !statement.target.masked && load != nullptr &&
+           load->access.tensor == accumulator_ && !load->access.masked &&
+           HoldsIndex(statement.target.place) &&
+           absl::c_none_of(statement.target.place, [&](IndexId e) { return pool_.HasLoad(e); });
   }
 
   // Whether the other items but read what item number `store` stores, behind it and nowhere else.
@@ -119,10 +130,12 @@ class Splitter {
     for (size_t i = 0; i < items.size(); ++i) {
       if (i == store) continue;
       const auto look = [&](const Item& item) {
-        VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
-          if (tensor != target.tensor) return;
-          good = good && i > store && kind == AccessKind::kRead && absl::c_equal(place, target.place);
-        });
+        VisitAccesses(program_, item,
+                      [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+                        if (tensor != target.tensor) return;
+                        good = good && i > store && kind == AccessKind::kRead &&
+                               absl::c_equal(place, target.place);
+                      });
       };
       look(items[i]);
       if (const auto* loop = items[i].As<Loop>()) VisitItems(loop->body, look);
@@ -165,7 +178,8 @@ class Splitter {
 
 }  // namespace
 
-absl::optional<SplitSum> SplitSumOff(Program& program, Ranges& ranges, const Loop& loop, IsWanted is_wanted) {
+absl::optional<SplitSum> SplitSumOff(Program& program, Ranges& ranges, const Loop& loop,
+                                     IsWanted is_wanted) {
   return Splitter(program, ranges, loop).Run(is_wanted);
 }
 

@@ -32,8 +32,9 @@ struct SplitSum {
 // Splits the first sum off for which `is_wanted`, which is given the loop of the sum and its
 // step; nullopt where there is none, or where the order matters. Every element is computed as
 // before. REQUIRES: `ranges` is at the place of the loop.
-absl::optional<SplitSum> SplitSumOff(Program& program, Ranges& ranges, const Loop& loop,
-                                     absl::FunctionRef<bool(const Loop& sum, const Statement& step)> is_wanted);
+absl::optional<SplitSum> SplitSumOff(
+    Program& program, Ranges& ranges, const Loop& loop,
+    absl::FunctionRef<bool(const Loop& sum, const Statement& step)> is_wanted);
 
 }  // namespace nestor::loop
 

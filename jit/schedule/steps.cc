@@ -57,13 +57,16 @@ class StepMover {
     const Footprint footprint = FootprintOf(program_, rows.body);
     absl::flat_hash_map<TensorId, std::vector<bool>> walked;  // by axis, of what is changed
     VisitItems(rows.body, [&](const Item& item) {
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
-        if (!footprint.Changes(tensor)) return;
-        std::vector<bool>& axes = walked.try_emplace(tensor, place.size(), true).first->second;
-        for (size_t axis = 0; axis < place.size(); ++axis) axes[axis] = axes[axis] && pool_.VarValue(place[axis]) == rows.var;
-      });
+      VisitAccesses(
+          program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
+            if (!footprint.Changes(tensor)) return;
+            std::vector<bool>& axes = walked.try_emplace(tensor, place.size(), true).first->second;
+            for (size_t axis = 0; axis < place.size(); ++axis)
+              axes[axis] = axes[axis] && pool_.VarValue(place[axis]) == rows.var;
+          });
     });
-    return absl::c_all_of(walked, [](const auto& tensor) { return absl::c_linear_search(tensor.second, true); });
+    return absl::c_all_of(
+        walked, [](const auto& tensor) { return absl::c_linear_search(tensor.second, true); });
   }
 
   // How many more accesses go along memory with the steps than with the rows.
@@ -87,7 +90,8 @@ class StepMover {
 
 class StepKeeper {
  public:
-  explicit StepKeeper(Program& program) : program_(program), pool_(program.pool), ranges_(program) {}
+  explicit StepKeeper(Program& program)
+      : program_(program), pool_(program.pool), ranges_(program) {}
 
   bool Run() {
     return ReplaceLoops(program_, ranges_, [&](Loop& loop) -> absl::optional<Scope> {
@@ -113,14 +117,18 @@ class StepKeeper {
     const auto* statement = loop.body[i].As<Statement>();
     if (statement == nullptr || statement->op || statement->target.masked) return false;
     const Access& target = statement->target;
-    if (!footprint.writes.contains(target.tensor) || !footprint.reads.contains(target.tensor)) return false;
+    if (!footprint.writes.contains(target.tensor) || !footprint.reads.contains(target.tensor))
+      return false;
     const IndexList earlier = Earlier(target.place, loop.var);
     if (earlier == target.place) return false;
     if (absl::c_any_of(target.place, [&](IndexId e) { return pool_.HasLoad(e); })) return false;
     int touches = 0, reads = 0;
     for (const Item& item : loop.body) {
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind) { touches += tensor == target.tensor; });
-      if (const auto* other = item.As<Statement>()) reads += CountReads(*other, target.tensor, earlier);
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind) {
+        touches += tensor == target.tensor;
+      });
+      if (const auto* other = item.As<Statement>())
+        reads += CountReads(*other, target.tensor, earlier);
     }
     return reads > 0 && touches == reads + 1;
   }
@@ -164,7 +172,9 @@ class StepKeeper {
     before.push_back(Item{Declaration{last}});
     const ValueId zero = program_.AddConstant(Scalar::Zero(type));
     const IndexId runs = pool_.Condition(IndexKind::kLt, loop.begin, loop.end);
-    Append(before, Assignment(last, {}, program_.AddLoad({target.tensor, std::move(start), true, zero, {runs}})));
+    Append(before,
+           Assignment(last, {},
+                      program_.AddLoad({target.tensor, std::move(start), true, zero, {runs}})));
     const ValueId kept = program_.AddLoad({last, {}});
     for (Item& item : loop.body) {
       auto* statement = item.As<Statement>();
@@ -175,7 +185,8 @@ class StepKeeper {
     compute.push_back(Item{Declaration{now}});
     Append(compute, Assignment(now, {}, store.value));
     store.value = value;
-    loop.body.insert(loop.body.begin() + static_cast<int64_t>(i), std::make_move_iterator(compute.begin()),
+    loop.body.insert(loop.body.begin() + static_cast<int64_t>(i),
+                     std::make_move_iterator(compute.begin()),
                      std::make_move_iterator(compute.end()));
     if (!NESTOR_MUTANT("last_step_is_the_first")) Append(loop.body, Assignment(last, {}, value));
   }
@@ -187,7 +198,8 @@ class StepKeeper {
       return kept;
     };
     statement.value = RewriteValues(program_, statement.value, redirect);
-    if (statement.position.valid()) statement.position = RewriteValues(program_, statement.position, redirect);
+    if (statement.position.valid())
+      statement.position = RewriteValues(program_, statement.position, redirect);
   }
 
   Program& program_;

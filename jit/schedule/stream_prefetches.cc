@@ -1,5 +1,5 @@
-// Each nest is asked for the loops with lanes that read an input. What is left over behind whole vectors of a row does
-// not count: its place begins where nothing but sizes says.
+// Each nest is asked for the loops with lanes that read an input. What is left over behind whole
+// vectors of a row does not count: its place begins where nothing but sizes says.
 #include "jit/schedule/stream_prefetches.h"
 
 #include <cstdint>
@@ -37,7 +37,8 @@ class StreamPrefetcher {
         Collect(nest, loops);
         for (TensorId tensor : program_.inputs) {
           const auto walk = walks_.find(tensor);
-          if (walk == walks_.end() || walk->second.count != 1 || fetched_.contains(tensor)) continue;
+          if (walk == walks_.end() || walk->second.count != 1 || fetched_.contains(tensor))
+            continue;
           if (walk->second.ahead != 0) changed |= PrefetchAhead(tensor, walk->second);
           else if (walk->second.planes >= 0) changed |= PrefetchNextPlane(tensor, walk->second);
         }
@@ -50,11 +51,13 @@ class StreamPrefetcher {
   using Place = absl::Span<const IndexId>;
   // Of an input by loops with lanes.
   struct Walk {
-    int count = 0;          // of these loops
-    Loop* loop = nullptr;   // one of them
-    IndexList place;        // of the first read there
-    int64_t ahead = 0;      // 1 or -1, which way the loops around it go through memory; 0 where they jump
-    int32_t planes = -1;    // the index of the loop that goes from plane to plane, where they jump after the last one
+    int count = 0;         // of these loops
+    Loop* loop = nullptr;  // one of them
+    IndexList place;       // of the first read there
+    // 1 or -1, which way the loops around it go through memory; 0 where they jump.
+    int64_t ahead = 0;
+    // The index of the loop that goes from plane to plane, where they jump after the last one.
+    int32_t planes = -1;
   };
 
   void Collect(Item& item, std::vector<const Loop*>& loops) {
@@ -81,12 +84,15 @@ class StreamPrefetcher {
 
   // Whether one loop goes up from where only sizes say.
   bool IsLeftOver(absl::Span<const Loop* const> loops, IndexId along) {
-    if (absl::c_count_if(loops, [&](const Loop* loop) { return HoldsVar(pool_, along, loop->var); }) != 1) return false;
+    if (absl::c_count_if(loops,
+                         [&](const Loop* loop) { return HoldsVar(pool_, along, loop->var); }) != 1)
+      return false;
     const auto step = CoefficientOf(program_, along, loops.back()->var);
     const auto polynomial = Polynomial::Of(pool_, along);
     if (!step || !pool_.IsConst(*step, 1) || !polynomial) return false;
     return absl::c_any_of(polynomial->terms(), [&](const Polynomial::Term& term) {
-      return !term.atoms.empty() && absl::c_none_of(term.atoms, [&](IndexId atom) { return pool_.HasVar(atom); });
+      return !term.atoms.empty() &&
+             absl::c_none_of(term.atoms, [&](IndexId atom) { return pool_.HasVar(atom); });
     });
   }
 
@@ -108,8 +114,8 @@ class StreamPrefetcher {
     return lane && (pool_.IsConst(*lane, 1) || pool_.IsConst(*lane, -1)) ? direction : 0;
   }
 
-  // The outermost of the loops, up to the innermost, that go through memory in its order, if the one around it does not,
-  // and there are rows between: -1 if not.
+  // The outermost of the loops, up to the innermost, that go through memory in its order, if the
+  // one around it does not, and there are rows between: -1 if not.
   int32_t PlanesOf(absl::Span<const Loop* const> loops, const IndexList& place) const {
     if (absl::c_any_of(place, [&](IndexId e) { return pool_.HasLoad(e); })) return -1;
     size_t next = place.size(), first = loops.size();
@@ -119,7 +125,8 @@ class StreamPrefetcher {
       next = *axis;
       --first;
     }
-    return first > 0 && first + 3 <= loops.size() && next + 3 <= place.size() ? loops[first]->var : -1;
+    return first > 0 && first + 3 <= loops.size() && next + 3 <= place.size() ? loops[first]->var
+                                                                              : -1;
   }
 
   bool PrefetchNextPlane(TensorId tensor, const Walk& walk) {

@@ -59,7 +59,8 @@ class RowPrefetcher {
         if (walk.last != &loop) walk.places.clear();
         walk.last = &loop;
         walk.gathered |= IsGathered(place, around.var);
-        if (!absl::c_linear_search(walk.places, place)) walk.places.emplace_back(place.begin(), place.end());
+        if (!absl::c_linear_search(walk.places, place))
+          walk.places.emplace_back(place.begin(), place.end());
       });
       for (auto& [tensor, walk] : here) {
         Walks& all = walks[tensor];
@@ -69,7 +70,8 @@ class RowPrefetcher {
     for (TensorId tensor : program_.inputs) {
       const auto walk = walks.find(tensor);
       if (walk == walks.end() || (walk->second.count == 1 && !walk->second.gathered)) continue;
-      for (const IndexList& place : walk->second.places) Prefetch(around, *walk->second.last, tensor, place);
+      for (const IndexList& place : walk->second.places)
+        Prefetch(around, *walk->second.last, tensor, place);
     }
   }
 
@@ -101,18 +103,19 @@ class RowPrefetcher {
 
   // Whether the loop reads a line at most of a row of an input, of which `around` reaches the next
   // piece, and one of the loops between another row.
-  bool IsPiece(const Loop& around, const Loop& loop, absl::Span<const int32_t> rows, TensorId tensor,
-               Place place) const {
+  bool IsPiece(const Loop& around, const Loop& loop, absl::Span<const int32_t> rows,
+               TensorId tensor, Place place) const {
     if (program_[tensor].storage != Storage::kInput || place.empty()) return false;
     const auto elements = pool_.ConstValue(loop.end);
-    if (!elements || *elements * ByteSize(program_[tensor].type) > jit::kCacheLineBytes) return false;
+    if (!elements || *elements * ByteSize(program_[tensor].type) > jit::kCacheLineBytes)
+      return false;
     if (absl::c_any_of(place, [&](IndexId e) { return pool_.HasLoad(e); })) return false;
     const auto holds_row = [&](IndexId e) {
       return absl::c_any_of(rows, [&](int32_t var) { return HoldsVar(pool_, e, var); });
     };
     const IndexId along = place.back();
-    return HoldsVar(pool_, along, loop.var) && HoldsVar(pool_, along, around.var) && !holds_row(along) &&
-           absl::c_any_of(place, holds_row);
+    return HoldsVar(pool_, along, loop.var) && HoldsVar(pool_, along, around.var) &&
+           !holds_row(along) && absl::c_any_of(place, holds_row);
   }
 
   template <class Visitor>
@@ -132,19 +135,23 @@ class RowPrefetcher {
   // moves from row to row.
   bool WalksRow(const Loop& loop, TensorId tensor, Place place, int32_t around) const {
     if (program_[tensor].storage != Storage::kInput || place.empty()) return false;
-    if (!absl::c_all_of(place, [&](IndexId e) { return IsPlain(e) || IsGather(e, loop.var); })) return false;
-    const auto polynomial = IsPlain(place.back()) ? Polynomial::Of(pool_, place.back()) : absl::nullopt;
+    if (!absl::c_all_of(place, [&](IndexId e) { return IsPlain(e) || IsGather(e, loop.var); }))
+      return false;
+    const auto polynomial =
+        IsPlain(place.back()) ? Polynomial::Of(pool_, place.back()) : absl::nullopt;
     if (!polynomial) return false;
     bool along = false;
     for (const Polynomial::Term& term : polynomial->terms()) {
       if (!HoldsAnyVar(term)) return false;
-      along |= term.coefficient == 1 && term.atoms.size() == 1 && pool_.VarValue(term.atoms[0]) == loop.var;
+      along |= term.coefficient == 1 && term.atoms.size() == 1 &&
+               pool_.VarValue(term.atoms[0]) == loop.var;
     }
     return along && absl::c_any_of(place, [&](IndexId e) { return HoldsVar(pool_, e, around); });
   }
 
   bool IsGathered(Place place, int32_t around) const {
-    return absl::c_any_of(place, [&](IndexId e) { return pool_.HasLoad(e) && HoldsVar(pool_, e, around); });
+    return absl::c_any_of(
+        place, [&](IndexId e) { return pool_.HasLoad(e) && HoldsVar(pool_, e, around); });
   }
 
   // Looked up in inputs, once for all lanes.
@@ -174,8 +181,8 @@ class RowPrefetcher {
   bool changed_ = false;
 };
 
-// Where each byte takes more operations than so many, arithmetic bounds the loop, and stores past the caches, which
-// hold up the loads behind them, cost more than they save.
+// Where each byte takes more operations than so many, arithmetic bounds the loop, and stores past
+// the caches, which hold up the loads behind them, cost more than they save.
 constexpr int kMostOperationsForByte = 16;
 
 bool IsQuick(const Program& program, const Statement& statement) {
@@ -183,11 +190,12 @@ bool IsQuick(const Program& program, const Statement& statement) {
   return OperationsOf(program, statement.value) <= kMostOperationsForByte * bytes;
 }
 
-// Whether it adds to the elements of a register tile what each shares with others, as a product of matrices does:
-// much is computed then for whatever is stored.
+// Whether it adds to the elements of a register tile what each shares with others, as a product of
+// matrices does: much is computed then for whatever is stored.
 bool SumsShared(Program& program, const Item& item) {
   if (const auto* loop = item.As<Loop>()) {
-    return absl::c_any_of(loop->body, [&](const Item& inner) { return SumsShared(program, inner); });
+    return absl::c_any_of(loop->body,
+                          [&](const Item& inner) { return SumsShared(program, inner); });
   }
   const auto* statement = item.As<Statement>();
   if (statement == nullptr || !program[statement->target.tensor].is_register) return false;
@@ -199,11 +207,12 @@ bool SumsShared(Program& program, const Item& item) {
     });
   };
   bool adds = false, all_shared = true;
-  VisitAccesses(program, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
-    if (kind != AccessKind::kRead) return;
-    if (tensor != statement->target.tensor) all_shared &= is_shared(place);
-    else adds |= absl::c_equal(place, statement->target.place);
-  });
+  VisitAccesses(program, item,
+                [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+                  if (kind != AccessKind::kRead) return;
+                  if (tensor != statement->target.tensor) all_shared &= is_shared(place);
+                  else adds |= absl::c_equal(place, statement->target.place);
+                });
   return adds && all_shared;
 }
 
@@ -213,7 +222,8 @@ bool StreamOutputs(Program& program) {
     for (Item& nest : block.body) {
       const bool is_contraction = SumsShared(program, nest);
       VisitStatements(nest, [&](Statement& statement, const LoopsAround&) {
-        const bool streams = !statement.op && program[statement.target.tensor].storage == Storage::kOutput &&
+        const bool streams = !statement.op &&
+                             program[statement.target.tensor].storage == Storage::kOutput &&
                              !is_contraction && IsQuick(program, statement);
         changed |= std::exchange(statement.streams, streams) != streams;
       });

@@ -84,7 +84,8 @@ TEST(StreamArguments, RowsThatAreWalkedMoreThanOnce) {
        " for j in [0, C) vector { y[i, j] = x[ids[j], i | 0.0] } } }",
        ""},
   };
-  for (const auto& [program, prefetches] : kCases) EXPECT_EQ(PrefetchesIn(program), prefetches) << program;
+  for (const auto& [program, prefetches] : kCases)
+    EXPECT_EQ(PrefetchesIn(program), prefetches) << program;
 }
 
 TEST(StreamArguments, PiecesOfRows) {
@@ -112,7 +113,8 @@ TEST(StreamArguments, PiecesOfRows) {
        " for l in [0, 8) vector { a[l] += x[i, 8*p + l] } } for l in [0, 8) vector { y[8*p + l] = a[l] } } }",
        ""},
   };
-  for (const auto& [program, prefetches] : kCases) EXPECT_EQ(PrefetchesIn(program), prefetches) << program;
+  for (const auto& [program, prefetches] : kCases)
+    EXPECT_EQ(PrefetchesIn(program), prefetches) << program;
 }
 
 TEST(StreamArguments, AheadWhereAnInputIsReadFromEndToEnd) {
@@ -122,7 +124,8 @@ TEST(StreamArguments, AheadWhereAnInputIsReadFromEndToEnd) {
   } kCases[] = {
       {"program f(x: f32[N + 3], u: u8[N]) -> (y: f32[N]) { for i in [0, N) vector { y[i] = x[i + 3] * f32(u[i]) } }",
        "i: x[i + 1027]; i: u[i + 4096]"},
-      // Rows in pieces, of which the last counts as part of them; what is there for each row is read again and again.
+      // Rows in pieces, of which the last counts as part of them; what is there for each row is
+      // read again and again.
       {"program f(x: f64[N, C], w: f64[C]) -> (y: f64[N, C]) { for i in [0, N) { for p in [0, C/8) {"
        " for l in [0, 8) vector { y[i, 8*p + l] = x[i, 8*p + l] * w[8*p + l] } }"
        " for t in [0, C%8) vector { y[i, 8*(C/8) + t] = x[i, 8*(C/8) + t] } } }",
@@ -132,7 +135,8 @@ TEST(StreamArguments, AheadWhereAnInputIsReadFromEndToEnd) {
        " y[8*p + l] = x[C - 8*p + l - 8] } } }",
        "l: x[-8*p + l + C - 1032]"},
       // Columns outside; each second element; once in each of two blocks; twice in one.
-      {"program f(x: f32[N, C]) -> (y: f32[C, N]) { for j in [0, C) { for i in [0, N) vector { y[j, i] = x[i, j] } } }", ""},
+      {"program f(x: f32[N, C]) -> (y: f32[C, N]) { for j in [0, C) { for i in [0, N) vector { y[j, i] = x[i, j] } } }",
+       ""},
       {"program f(x: f32[N]) -> (y: f32[N]) { for i in [0, N/2) vector { y[i] = x[2*i] } }", ""},
       {"program f(x: f32[N]) -> (y: f32[N], z: f32[N]) { block { for i in [0, N) vector { y[i] = x[i] } }"
        " block { for j in [0, N) vector { z[j] = x[j] } } }",
@@ -141,17 +145,22 @@ TEST(StreamArguments, AheadWhereAnInputIsReadFromEndToEnd) {
        " for j in [0, N) vector { z[j] = x[j] } } }",
        ""},
   };
-  for (const auto& [program, prefetches] : kCases) EXPECT_EQ(PrefetchesIn(program), prefetches) << program;
+  for (const auto& [program, prefetches] : kCases)
+    EXPECT_EQ(PrefetchesIn(program), prefetches) << program;
 }
 
 TEST(StreamArguments, TheNextPlaneWhereAPieceOfEachIsRead) {
   const auto copy = [](absl::string_view loops, absl::string_view place) {
-    return PrefetchesIn(absl::StrCat("program f(x: f32[C, H, W]) -> (y: f32[H, C, 16, W]) { for s in [0, H/16) { ", loops,
-                                     " { y[s, c, h, w] = x[", place, "] } } } } }").c_str());
+    return PrefetchesIn(
+        absl::StrCat("program f(x: f32[C, H, W]) -> (y: f32[H, C, 16, W]) { for s in [0, H/16) { ",
+                     loops, " { y[s, c, h, w] = x[", place, "] } } } } }")
+            .c_str());
   };
-  EXPECT_EQ(copy("for c in [0, C) { for h in [0, 16) { for w in [0, W) vector", "c, 16*s + h, w"), "w: x[c + 1, 16*s + h, w]");
+  EXPECT_EQ(copy("for c in [0, C) { for h in [0, 16) { for w in [0, W) vector", "c, 16*s + h, w"),
+            "w: x[c + 1, 16*s + h, w]");
   // Not where one row of each plane is, nor where a plane is read again and again.
-  EXPECT_EQ(copy("for h in [0, 16) { for c in [0, C) { for w in [0, W) vector", "c, 16*s + h, w"), "");
+  EXPECT_EQ(copy("for h in [0, 16) { for c in [0, C) { for w in [0, W) vector", "c, 16*s + h, w"),
+            "");
   EXPECT_EQ(copy("for c in [0, C) { for h in [0, 16) { for w in [0, W) vector", "s, h, w"), "");
 }
 
@@ -170,7 +179,8 @@ TEST(StreamArguments, BesideTheSumsOfATile) {
   EXPECT_EQ(prefetches("u[2*i + r_3, m] * o[2*i + r_3, m]"), "l: u[2*i + r, l]; l: o[2*i + r, l]");
   EXPECT_EQ(prefetches("w[r_3]"), "") << "one for all lanes";
   EXPECT_EQ(prefetches("own[r_3, m]"), "") << "of the tile's own scope";
-  EXPECT_EQ(prefetches("u[ids[i], m]"), "m: u[ids[min(i + 1, N/2 - 1)], m]") << "gathered: the next row";
+  EXPECT_EQ(prefetches("u[ids[i], m]"), "m: u[ids[min(i + 1, N/2 - 1)], m]")
+      << "gathered: the next row";
 }
 
 // What is written once, and nothing reads before.
@@ -184,8 +194,9 @@ TEST(StreamArguments, OutputsStream) {
 
 // Whether y[i] = value streams, of elements of a type.
 bool Streams(absl::string_view type, absl::string_view value) {
-  Program program = ParseVerified(absl::StrCat("program f(x: ", type, "[N]) -> (y: ", type,
-                                                             "[N]) { for i in [0, N) vector { y[i] = ", value, " } }"));
+  Program program =
+      ParseVerified(absl::StrCat("program f(x: ", type, "[N]) -> (y: ", type,
+                                 "[N]) { for i in [0, N) vector { y[i] = ", value, " } }"));
   EXPECT_TRUE(StreamArguments(program).ok());
   return program.blocks[0].body[0].As<Loop>()->body[0].As<Statement>()->streams;
 }
@@ -198,8 +209,8 @@ TEST(StreamArguments, NotWhereMuchIsComputedForEachByte) {
   EXPECT_FALSE(Streams("f32", "erf(erf(erf(x[i])))"));
 }
 
-// Nor what is copied, on whatever way, from the sums of a register tile whose terms are products of what its elements
-// share.
+// Nor what is copied, on whatever way, from the sums of a register tile whose terms are products of
+// what its elements share.
 TEST(StreamArguments, NotWhereATileSumsProducts) {
   constexpr char kProgram[] =
       "program f(x: f32[N, 8], a: f32[N, 2], c: f32) -> (y: f32[N, 8]) { for i in [0, N) { temp turned: f32[2, 8] "
@@ -216,7 +227,8 @@ TEST(StreamArguments, NotWhereATileSumsProducts) {
   };
   EXPECT_FALSE(streams("t[q, p] + a[k, q] * x[k, p]"));
   EXPECT_TRUE(streams("a[k, q] * x[k, p]")) << "no sum";
-  EXPECT_TRUE(streams("t[q, p] + (x[k + q, p] - c) * a[k, q]")) << "each element has terms of its own";
+  EXPECT_TRUE(streams("t[q, p] + (x[k + q, p] - c) * a[k, q]"))
+      << "each element has terms of its own";
   EXPECT_TRUE(streams("t[1 - q, p] + a[k, q] * x[k, p]")) << "of another element";
 }
 

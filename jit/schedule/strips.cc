@@ -36,18 +36,20 @@ namespace {
 
 using TensorIds = std::vector<TensorId>;
 
-// Columns for which no loop is opened: vectors would be empty, and what stood in registers in memory.
+// Columns for which no loop is opened: vectors would be empty, and what stood in
+// registers in memory.
 constexpr int64_t kFewColumns = 7;
 
 // Whether what is summed has factors of the row and of the column, and none of both. `of_row`:
 // what is declared for each row, which is the row's.
-bool SharesRowsAndColumns(const Program& program, const Loop& row, const TensorIds& of_row, const Loop& column,
-                          const Statement& step) {
+bool SharesRowsAndColumns(const Program& program, const Loop& row, const TensorIds& of_row,
+                          const Loop& column, const Statement& step) {
   bool any_row = false, any_column = false, any_both = false;
   VisitValues(program, step.value, [&](ValueId, const Value& value) {
     const auto* load = absl::get_if<LoadValue>(&value.node);
     if (load == nullptr) return;
-    const bool in_row = DependsOn(program, load->access, row) || absl::c_linear_search(of_row, load->access.tensor);
+    const bool in_row =
+        DependsOn(program, load->access, row) || absl::c_linear_search(of_row, load->access.tensor);
     const bool in_column = DependsOn(program, load->access, column);
     any_row |= in_row;
     any_column |= in_column;
@@ -56,7 +58,8 @@ bool SharesRowsAndColumns(const Program& program, const Loop& row, const TensorI
   return any_row && any_column && !any_both;
 }
 
-bool IsColumn(const Program& program, const Loop& row, const TensorIds& of_row, const Loop& column) {
+bool IsColumn(const Program& program, const Loop& row, const TensorIds& of_row,
+              const Loop& column) {
   return absl::c_any_of(column.body, [&](const Item& item) {
     const auto* sum = item.As<Loop>();
     const Statement* step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
@@ -68,7 +71,8 @@ bool Opens(Program& program, const Loop& row, const TensorIds& of_row, const Loo
 
 // Whether the scope, which runs for each row, has a loop of columns, more than `few` if that is
 // known, in loops to be opened or not.
-bool HasColumns(Program& program, const Loop& row, const TensorIds& of_row, const Scope& scope, int64_t few = 0) {
+bool HasColumns(Program& program, const Loop& row, const TensorIds& of_row, const Scope& scope,
+                int64_t few = 0) {
   return absl::c_any_of(scope, [&](const Item& item) {
     const auto* loop = item.As<Loop>();
     if (loop == nullptr) return false;
@@ -86,7 +90,9 @@ TensorIds With(TensorIds tensors, const TensorIds& more) {
 // Whether the loop is the same for all rows, has columns inside, and is not one of rows itself,
 // which would be nearer to them.
 bool Opens(Program& program, const Loop& row, const TensorIds& of_row, const Loop& loop) {
-  const auto is_fixed = [&](IndexId e) { return !HoldsVar(program.pool, e, row.var) && !program.pool.HasLoad(e); };
+  const auto is_fixed = [&](IndexId e) {
+    return !HoldsVar(program.pool, e, row.var) && !program.pool.HasLoad(e);
+  };
   const bool is_plain = loop.step == 1 && is_fixed(loop.begin) && is_fixed(loop.end);
   if (!is_plain || IsColumn(program, row, of_row, loop)) return false;
   const TensorIds declared = DeclaredIn(loop.body);
@@ -104,9 +110,11 @@ bool IsLong(const Loop& loop) {
 }
 
 // Whether one of the parts alone touches each tensor that goes from row to row.
-bool AreCarriedInOnePart(const Program& program, const Loop& rows, const std::vector<Footprint>& parts) {
+bool AreCarriedInOnePart(const Program& program, const Loop& rows,
+                         const std::vector<Footprint>& parts) {
   return absl::c_all_of(CarriedTensors(program, rows), [&](TensorId tensor) {
-    return absl::c_count_if(parts, [&](const Footprint& part) { return part.Touches(tensor); }) == 1;
+    return absl::c_count_if(parts, [&](const Footprint& part) { return part.Touches(tensor); }) ==
+           1;
   });
 }
 
@@ -123,7 +131,8 @@ void FindRows(Program& program, const Scope& scope, absl::flat_hash_set<int32_t>
   for (const Item& item : scope) {
     const auto* loop = item.As<Loop>();
     if (loop == nullptr || ContractionOf(program, *loop)) continue;
-    const bool has_columns = loop->step == 1 && HasColumns(program, *loop, DeclaredIn(loop->body), loop->body);
+    const bool has_columns =
+        loop->step == 1 && HasColumns(program, *loop, DeclaredIn(loop->body), loop->body);
     if (has_columns && !IsLong(*loop) && MayDivide(program, *loop)) rows.insert(loop->var);
     FindRows(program, loop->body, rows);
   }
@@ -132,14 +141,16 @@ void FindRows(Program& program, const Scope& scope, absl::flat_hash_set<int32_t>
 class Strips {
  public:
   Strips(Program& program, Ranges& ranges, const StripOptions& options, const Loop& row)
-      : program_(program), pool_(program.pool), ranges_(ranges), options_(options), row_(row), make_(program) {}
+      : program_(program), pool_(program.pool), ranges_(ranges), options_(options), row_(row),
+        make_(program) {}
 
   // nullopt where no contraction comes of it; then all tensors are as they were.
   absl::optional<Scope> Run() {
     std::vector<std::pair<TensorId, TensorInfo>> before;
     VisitItems(row_.body, [&](const Item& item) {
       const auto* declaration = item.As<Declaration>();
-      if (declaration != nullptr) before.emplace_back(declaration->tensor, program_[declaration->tensor]);
+      if (declaration != nullptr)
+        before.emplace_back(declaration->tensor, program_[declaration->tensor]);
     });
     absl::optional<Scope> scope = Try();
     if (!scope) {
@@ -175,11 +186,13 @@ class Strips {
     Level level = Divide(row_.body, {});
     ranges_.Leave();
     if (!KeepsOrder(level) || !Expand(level)) return absl::nullopt;
-    strips_ = pool_.Div(pool_.Add(rows_, pool_.Const(options_.rows - 1)), pool_.Const(options_.rows));
+    strips_ =
+        pool_.Div(pool_.Add(rows_, pool_.Const(options_.rows - 1)), pool_.Const(options_.rows));
     if (many_) strips_ = OnlyIf(pool_, *many_, strips_);
     const bool is_one = pool_.IsConst(strips_, 1);
     Append(scope, is_one ? Groups(level, pool_.Const(0))
-                         : make_.Counted("p", strips_, kPlain, [&](IndexId strip) { return Groups(level, strip); }));
+                         : make_.Counted("p", strips_, kPlain,
+                                         [&](IndexId strip) { return Groups(level, strip); }));
     if (!has_contraction_) return absl::nullopt;
     return scope;
   }
@@ -188,11 +201,13 @@ class Strips {
   Scope FewRows() {
     const auto known = pool_.ConstValue(rows_);
     if (known && *known >= kLeastRows) return {};
-    const IndexId few = pool_.Min(pool_.Const(1), pool_.Max(pool_.Const(0), pool_.Sub(pool_.Const(kLeastRows), rows_)));
+    const IndexId few = pool_.Min(
+        pool_.Const(1), pool_.Max(pool_.Const(0), pool_.Sub(pool_.Const(kLeastRows), rows_)));
     many_ = pool_.Sub(pool_.Const(1), few);
     absl::optional<Loop> fresh = FreshCopy(program_, ranges_, row_);
     if (!fresh) return {};
-    fresh->end = pool_.Add(fresh->begin, pool_.Min(rows_, pool_.Mul(pool_.Const(kLeastRows - 1), few)));
+    fresh->end =
+        pool_.Add(fresh->begin, pool_.Min(rows_, pool_.Mul(pool_.Const(kLeastRows - 1), few)));
     return ScopeOf(*std::move(fresh));
   }
 
@@ -214,14 +229,16 @@ class Strips {
   void Divide(const Loop& loop, const TensorIds& of_row, Level& level) {
     if (Opens(program_, row_, of_row, loop)) {
       ranges_.Enter(loop);
-      level.groups.push_back({{}, false, &loop, std::make_unique<Level>(Divide(loop.body, of_row))});
+      level.groups.push_back(
+          {{}, false, &loop, std::make_unique<Level>(Divide(loop.body, of_row))});
       ranges_.Leave();
       return;
     }
     Loop rest = loop;
-    while (auto split = SplitSumOff(program_, ranges_, rest, [&](const Loop&, const Statement& step) {
-             return SharesRowsAndColumns(program_, row_, of_row, rest, step);
-           })) {
+    while (auto split =
+               SplitSumOff(program_, ranges_, rest, [&](const Loop&, const Statement& step) {
+                 return SharesRowsAndColumns(program_, row_, of_row, rest, step);
+               })) {
       if (split->kept) level.declared.push_back(*split->kept);
       level.groups.push_back({ScopeOf(std::move(split->sums)), true, nullptr, nullptr});
       if (!split->rest) return;
@@ -231,7 +248,8 @@ class Strips {
   }
 
   void AddToGroup(Item item, Level& level) {
-    const bool is_open = !level.groups.empty() && !level.groups.back().is_sum && !level.groups.back().inside;
+    const bool is_open =
+        !level.groups.empty() && !level.groups.back().is_sum && !level.groups.back().inside;
     if (!is_open) level.groups.emplace_back();
     level.groups.back().items.push_back(std::move(item));
   }
@@ -240,16 +258,19 @@ class Strips {
   // opened, does not go from one iteration of that to another: then rows keep their order.
   bool KeepsOrder(const Level& level) const {
     std::vector<Footprint> parts;
-    return KeepsOrder(level, CarriedTensors(program_, row_), parts) && AreCarriedInOnePart(program_, row_, parts);
+    return KeepsOrder(level, CarriedTensors(program_, row_), parts) &&
+           AreCarriedInOnePart(program_, row_, parts);
   }
-  bool KeepsOrder(const Level& level, const TensorIds& carried, std::vector<Footprint>& parts) const {
+  bool KeepsOrder(const Level& level, const TensorIds& carried,
+                  std::vector<Footprint>& parts) const {
     return absl::c_all_of(level.groups, [&](const Group& group) {
       if (!group.inside) {
         parts.push_back(FootprintOf(program_, group.items));
         return true;
       }
       const TensorIds by_opened = CarriedTensors(program_, *group.opened);
-      return absl::c_none_of(carried, [&](TensorId t) { return absl::c_linear_search(by_opened, t); }) &&
+      return absl::c_none_of(carried,
+                             [&](TensorId t) { return absl::c_linear_search(by_opened, t); }) &&
              KeepsOrder(*group.inside, carried, parts);
     });
   }
@@ -258,21 +279,26 @@ class Strips {
 
   bool Touches(const Group& group, TensorId tensor) const {
     if (group.inside) {
-      return absl::c_any_of(group.inside->groups, [&](const Group& inner) { return Touches(inner, tensor); });
+      return absl::c_any_of(group.inside->groups,
+                            [&](const Group& inner) { return Touches(inner, tensor); });
     }
     return FootprintOf(program_, group.items).Touches(tensor);
   }
   bool Changes(const Group& group, TensorId tensor) const {
     if (group.inside) {
-      return absl::c_any_of(group.inside->groups, [&](const Group& inner) { return Changes(inner, tensor); });
+      return absl::c_any_of(group.inside->groups,
+                            [&](const Group& inner) { return Changes(inner, tensor); });
     }
     return FootprintOf(program_, group.items).Changes(tensor);
   }
 
   // Whether more than one group of rows touches the tensor.
   bool IsShared(const Level& level, TensorId tensor) const {
-    const auto number = absl::c_count_if(level.groups, [&](const Group& group) { return Touches(group, tensor); });
-    const auto is_inside = [&](const Group& group) { return group.inside && Touches(group, tensor); };
+    const auto number =
+        absl::c_count_if(level.groups, [&](const Group& group) { return Touches(group, tensor); });
+    const auto is_inside = [&](const Group& group) {
+      return group.inside && Touches(group, tensor);
+    };
     return number > 1 || absl::c_any_of(level.groups, is_inside);
   }
 
@@ -290,7 +316,8 @@ class Strips {
       expanded_.push_back(tensor);
     }
     declared_ = With(std::move(declared_), level.declared);
-    return absl::c_all_of(level.groups, [&](const Group& group) { return !group.inside || Expand(*group.inside); });
+    return absl::c_all_of(
+        level.groups, [&](const Group& group) { return !group.inside || Expand(*group.inside); });
   }
 
   // A scalar that just the first of its groups accumulates into stays one there, and is stored
@@ -299,9 +326,12 @@ class Strips {
     std::vector<Group>& groups = level.groups;
     TensorInfo& info = program_[tensor];
     if (info.storage != Storage::kAccumulator || !info.shape.empty()) return;
-    const auto first = absl::c_find_if(groups, [&](const Group& group) { return Touches(group, tensor); });
+    const auto first =
+        absl::c_find_if(groups, [&](const Group& group) { return Touches(group, tensor); });
     const auto changes = [&](const Group& group) { return Changes(group, tensor); };
-    if (first->inside || std::any_of(first + 1, groups.end(), changes) || LooksUp(first->items, tensor)) return;
+    if (first->inside || std::any_of(first + 1, groups.end(), changes) ||
+        LooksUp(first->items, tensor))
+      return;
     const TensorId own = program_.AddTensor(TensorInfo(program_[tensor]));
     Rename(first->items, tensor, own);
     program_[tensor].storage = Storage::kTemp;
@@ -342,9 +372,15 @@ class Strips {
     Loop wide = column;
     wide.begin = begins->least;
     wide.end = ends->greatest;
-    ranges_.Enter({static_cast<int32_t>(pool_.VarValue(strip)), pool_.Const(0), strips_, 1, {}, {}});
+    ranges_.Enter(
+        {static_cast<int32_t>(pool_.VarValue(strip)), pool_.Const(0), strips_, 1, {}, {}});
     for (const Loop* opened : opened_) ranges_.Enter(*opened);
-    ranges_.Enter({static_cast<int32_t>(pool_.VarValue(r)), pool_.Const(0), pool_.Sub(end, before), 1, {}, {}});
+    ranges_.Enter({static_cast<int32_t>(pool_.VarValue(r)),
+                   pool_.Const(0),
+                   pool_.Sub(end, before),
+                   1,
+                   {},
+                   {}});
     ranges_.Enter({row_.var, before, end, 1, {}, {}});
     if (IsInRange(program_, ranges_, wide)) column = std::move(wide);
     for (size_t i = 0; i < opened_.size() + 3; ++i) ranges_.Leave();
@@ -355,19 +391,21 @@ class Strips {
   bool StoresOnlyItsOwn(const Level& level, const Group& group, const Loop& column) const {
     bool good = true;
     const auto stores = [&](TensorId tensor) {
-      const bool is_own =
-          program_[tensor].storage == Storage::kTemp && absl::c_linear_search(level.declared, tensor);
+      const bool is_own = program_[tensor].storage == Storage::kTemp &&
+                          absl::c_linear_search(level.declared, tensor);
       const auto changes = [&](const Group& earlier) { return Changes(earlier, tensor); };
       return is_own && std::none_of(&level.groups[0], &group, changes);
     };
     const TensorIds own = DeclaredIn(column.body);
     VisitItems(column.body, [&](const Item& item) {
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
-        if (absl::c_linear_search(own, tensor)) return;
-        const bool moves = absl::c_any_of(place, [&](IndexId e) { return HoldsVar(pool_, e, column.var); });
-        const bool stays = !moves || program_[tensor].storage == Storage::kInput;
-        good = good && (kind == AccessKind::kRead ? stays : stores(tensor));
-      });
+      VisitAccesses(
+          program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+            if (absl::c_linear_search(own, tensor)) return;
+            const bool moves =
+                absl::c_any_of(place, [&](IndexId e) { return HoldsVar(pool_, e, column.var); });
+            const bool stays = !moves || program_[tensor].storage == Storage::kInput;
+            good = good && (kind == AccessKind::kRead ? stays : stores(tensor));
+          });
     });
     return good;
   }
@@ -397,13 +435,15 @@ class Strips {
     Scope scope = make_.Counted("r", count, kPlain, [&](IndexId r) {
       TensorIds own;
       for (TensorId tensor : declared_) {
-        if (!absl::c_linear_search(expanded_, tensor) && Touches(group, tensor)) own.push_back(tensor);
+        if (!absl::c_linear_search(expanded_, tensor) && Touches(group, tensor))
+          own.push_back(tensor);
       }
       Scope body = WithDeclarations(program_, group.items, own);
       RewritePlaces(program_, body, [&](TensorId tensor, IndexList& place) {
         if (!absl::c_linear_search(expanded_, tensor)) return false;
         const bool stale = NESTOR_MUTANT("strip_reads_row_before") && !Changes(group, tensor);
-        place.insert(place.begin(), stale ? pool_.Max(pool_.Sub(r, pool_.Const(1)), pool_.Const(0)) : r);
+        place.insert(place.begin(),
+                     stale ? pool_.Max(pool_.Sub(r, pool_.Const(1)), pool_.Const(0)) : r);
         return true;
       });
       const auto is_loop = [](const Item& item) { return item.As<Loop>() != nullptr; };
@@ -413,7 +453,8 @@ class Strips {
       RewriteIndices(program_, body, [&](IndexId e) { return replace(e); });
       return body;
     });
-    has_contraction_ = has_contraction_ || (group.is_sum && ContractionOf(program_, *scope.back().As<Loop>()));
+    has_contraction_ =
+        has_contraction_ || (group.is_sum && ContractionOf(program_, *scope.back().As<Loop>()));
     return scope;
   }
 
@@ -423,9 +464,9 @@ class Strips {
   const StripOptions& options_;
   const Loop& row_;
   LoopMaker make_;
-  IndexId rows_, strips_;          // how many
-  absl::optional<IndexId> many_;   // 0 where they are few, and the loop runs as it was; else 1
-  TensorIds declared_, expanded_;  // of all levels
+  IndexId rows_, strips_;            // how many
+  absl::optional<IndexId> many_;     // 0 where they are few, and the loop runs as it was; else 1
+  TensorIds declared_, expanded_;    // of all levels
   std::vector<const Loop*> opened_;  // around the groups that are made
   bool has_contraction_ = false;
 };

@@ -20,14 +20,16 @@ absl::StatusOr<bool> InStrips(Program& program) {
   return RunInStrips(program, options);
 }
 
-constexpr Frame kFrame = {"program p(q: f32[30, D], w: f32[S, D], v: f32[S, E]) -> (y: f32[30, S], z: f32[30, E], m: f32[30]) {\n",
-                                  "\n  block { drop y[0, 0] = 0.0 drop z[0, 0] = 0.0 drop m[0] = 0.0 }\n}\n"};
+constexpr Frame kFrame = {
+    "program p(q: f32[30, D], w: f32[S, D], v: f32[S, E]) -> (y: f32[30, S], z: f32[30, E], m: f32[30]) {\n",
+    "\n  block { drop y[0, 0] = 0.0 drop z[0, 0] = 0.0 drop m[0] = 0.0 }\n}\n"};
 
 TEST(Strips, TextInTextOut) {
   ExpectPass(
       InStrips, kFrame,
       {
-          // A sum and what is made of it, which needs the whole row. An accumulator of one group stays a scalar.
+          // A sum and what is made of it, which needs the whole row. An accumulator of one group
+          // stays a scalar.
           {"for j in [0, 30) { temp t: f32[S] acc a: f32 = max "
            "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } t[k] = s a max= t[k] } "
            "for k_2 in [0, S) { y[j, k_2] = t[k_2] - a } }",
@@ -62,8 +64,10 @@ TEST(Strips, TextInTextOut) {
           // Not where another part reads it, or what is summed.
           {"for j in [0, 30) { temp t: f32[S] "
            "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } t[k] = s } "
-           "for k_2 in [0, S) { m[0] += t[k_2] } for k_3 in [0, S) { y[j, k_3] = t[k_3] * m[0] } }", ""},
-          {"for j in [0, 30) { for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] * m[0] } m[0] += s } }", ""},
+           "for k_2 in [0, S) { m[0] += t[k_2] } for k_3 in [0, S) { y[j, k_3] = t[k_3] * m[0] } }",
+           ""},
+          {"for j in [0, 30) { for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] * m[0] } m[0] += s } }",
+           ""},
           // Two products.
           {"for j in [0, 30) { temp t: f32[S] "
            "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } t[k] = max(s, 0.0) } "
@@ -131,8 +135,9 @@ TEST(Strips, TextInTextOut) {
 
 // A loop over heads goes around the groups of its body, which is divided like the row's.
 TEST(Strips, OpensLoops) {
-  constexpr Frame kHeads = {"program p(q: f32[30, D], w: f32[H, S, D]) -> (y: f32[30, H, S], m: f32[30], n: f32[H]) {\n",
-                                    "\n  block { drop y[0, 0, 0] = 0.0 drop m[0] = 0.0 drop n[0] = 0.0 }\n}\n"};
+  constexpr Frame kHeads = {
+      "program p(q: f32[30, D], w: f32[H, S, D]) -> (y: f32[30, H, S], m: f32[30], n: f32[H]) {\n",
+      "\n  block { drop y[0, 0, 0] = 0.0 drop m[0] = 0.0 drop n[0] = 0.0 }\n}\n"};
   ExpectPass(
       InStrips, kHeads,
       {
@@ -162,7 +167,8 @@ TEST(Strips, OpensLoops) {
                  }
                }
              })"},
-          // A sum over rows that each head has for itself; not one over heads as well, whose order it would change.
+          // A sum over rows that each head has for itself; not one over heads as well, whose order
+          // it would change.
           {"for j in [0, 30) { for h in [0, H) { for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[h, k, d] } y[j, h, k] = s } n[h] += q[j, 0] } }",
            R"(
              for p in [0, 4) {
@@ -177,18 +183,23 @@ TEST(Strips, OpensLoops) {
                  for r_2 in [0, min(-8*p + 30, 8)) { n[h] += q[8*p + r_2, 0] }
                }
              })"},
-          {"for j in [0, 30) { for h in [0, H) { for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[h, k, d] } y[j, h, k] = s } n[0] += q[j, 0] } }", ""},
+          {"for j in [0, 30) { for h in [0, H) { for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[h, k, d] } y[j, h, k] = s } n[0] += q[j, 0] } }",
+           ""},
           // Few columns; a loop that is another for each row.
-          {"for j in [0, 30) { m[j] = q[j, 0] for h in [0, H) { for k in [0, 2) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[h, k, d | 0.0] } drop y[j, h, k] = s } } }", ""},
-          {"for j in [0, 30) { m[j] = q[j, 0] for h in [0, min(H, j)) { for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[h, k, d] } y[j, h, k] = s } } }", ""},
+          {"for j in [0, 30) { m[j] = q[j, 0] for h in [0, H) { for k in [0, 2) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[h, k, d | 0.0] } drop y[j, h, k] = s } } }",
+           ""},
+          {"for j in [0, 30) { m[j] = q[j, 0] for h in [0, min(H, j)) { for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[h, k, d] } y[j, h, k] = s } } }",
+           ""},
       });
 }
 
 // All rows of a strip take the columns of any, where what they store beyond is theirs alone.
 TEST(Strips, WidensTriangles) {
-  const auto columns = [](absl::string_view before, absl::string_view bounds, absl::string_view value) {
-    return absl::StrCat("for j in [0, 30) { temp t: f32[S] acc a: f32 = max ", before, " for k in ", bounds,
-                        " { acc s: f32 = sum for d in [0, D) { s += q[j, d] * ", value, " } t[k] = s a max= s } m[j] = a + t[0] }");
+  const auto columns = [](absl::string_view before, absl::string_view bounds,
+                          absl::string_view value) {
+    return absl::StrCat("for j in [0, 30) { temp t: f32[S] acc a: f32 = max ", before, " for k in ",
+                        bounds, " { acc s: f32 = sum for d in [0, D) { s += q[j, d] * ", value,
+                        " } t[k] = s a max= s } m[j] = a + t[0] }");
   };
   const std::string kLower = "[0, min(S, j + 1))", kNone = "";
   const struct {
@@ -204,7 +215,10 @@ TEST(Strips, WidensTriangles) {
   for (const auto& c : kCases) {
     Program program = ParseVerified(kFrame, c.items);
     ASSERT_EQ(InStrips(program).value(), *c.bounds != 0) << ToText(program);
-    EXPECT_TRUE(*c.bounds == 0 || absl::StrContains(ToText(program), absl::StrCat(" in ", c.bounds, " {\n        acc s"))) << c.bounds << ToText(program);
+    EXPECT_TRUE(
+        *c.bounds == 0 ||
+        absl::StrContains(ToText(program), absl::StrCat(" in ", c.bounds, " {\n        acc s")))
+        << c.bounds << ToText(program);
   }
 }
 
@@ -218,42 +232,51 @@ bool RunsInStrips(absl::string_view items) {
   return *changed;
 }
 
-std::string Row(absl::string_view items) { return absl::StrCat("for j in [0, 30) { ", items, " }"); }
+std::string Row(absl::string_view items) {
+  return absl::StrCat("for j in [0, 30) { ", items, " }");
+}
 
 TEST(Strips, TakesSums) {
   const std::string kSum = "acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } ";
-  for (const std::string& body : std::vector<std::string>{
-           "acc a: f32 = min for k in [0, S) { " + kSum + "a min= s } m[j] = a",
-           // What is there before the sum, or beside it.
-           "acc a: f32 = min for k in [0, S) { temp h: f32 h = v[k, 0 | 0.0] " + kSum + "a min= s * h } m[j] = a",
-           "acc a: f32 = min for k in [2, S) { " + kSum + "y[j, k] = s a min= y[j, k] } m[j] = a",
-           "temp h: f32 h = q[j, 0 | 0.0] for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * h * w[k, d] } y[j, k] = s }",
-           "temp h: f32[D] for c in [0, D) { h[c] = exp(q[j, c]) } "
-           "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += h[d] * w[k, d] } y[j, k] = s }",
-       }) {
+  for (
+      const std::string& body : std::vector<std::string>{
+          "acc a: f32 = min for k in [0, S) { " + kSum + "a min= s } m[j] = a",
+          // What is there before the sum, or beside it.
+          "acc a: f32 = min for k in [0, S) { temp h: f32 h = v[k, 0 | 0.0] " + kSum +
+              "a min= s * h } m[j] = a",
+          "acc a: f32 = min for k in [2, S) { " + kSum + "y[j, k] = s a min= y[j, k] } m[j] = a",
+          "temp h: f32 h = q[j, 0 | 0.0] for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * h * w[k, d] } y[j, k] = s }",
+          "temp h: f32[D] for c in [0, D) { h[c] = exp(q[j, c]) } "
+          "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += h[d] * w[k, d] } y[j, k] = s }",
+      }) {
     EXPECT_TRUE(RunsInStrips(Row(body))) << body;
   }
   // Rows in their order leave what the last one does.
-  EXPECT_TRUE(RunsInStrips("block { temp b: f32 b = 0.0 " + Row("for k in [0, S) { " + kSum + "y[j, k] = s b = s }") + " }"));
+  EXPECT_TRUE(RunsInStrips("block { temp b: f32 b = 0.0 " +
+                           Row("for k in [0, S) { " + kSum + "y[j, k] = s b = s }") + " }"));
 }
 
 TEST(Strips, LeavesWhatIsNone) {
   const std::string kSum = "acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } ";
-  for (const std::string& items : std::vector<std::string>{
-           // A contraction as it is; nothing that columns share; rows that depend on each other.
-           Row("for k in [0, S) { " + kSum + "y[j, k] = s }"),
-           Row("acc a: f32 = min for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] } a min= s } m[j] = a"),
-           "block { temp b: f32 b = 0.0 " + Row("for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * b * w[k, d] } "
-                                                "y[j, k] = s b = s }") + " }",
-           // Few rows.
-           std::string("for j in [0, 3) { acc a: f32 = min for k in [0, S) { " + kSum + "a min= s } m[j] = a }"),
-           // The sum reads what was made of the last one.
-           Row("temp h: f32 h = 1.0 acc a: f32 = min for k in [0, S) { acc s: f32 = sum "
-               "for d in [0, D) { s += q[j, d] * h * w[k, d] } h = s a min= s } m[j] = a"),
-           // Temporaries as long as the row's number.
-           Row("temp t: f32[j + 1] for c in [0, j + 1) { t[c] = 1.0 } for k in [0, S) { " + kSum +
-               "y[j, k] = s } for c_2 in [0, j + 1) { drop y[j, c_2] = t[c_2] }"),
-       }) {
+  for (
+      const std::string& items : std::vector<std::string>{
+          // A contraction as it is; nothing that columns share; rows that depend on each other.
+          Row("for k in [0, S) { " + kSum + "y[j, k] = s }"),
+          Row("acc a: f32 = min for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] } a min= s } m[j] = a"),
+          "block { temp b: f32 b = 0.0 " +
+              Row("for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * b * w[k, d] } "
+                  "y[j, k] = s b = s }") +
+              " }",
+          // Few rows.
+          std::string("for j in [0, 3) { acc a: f32 = min for k in [0, S) { " + kSum +
+                      "a min= s } m[j] = a }"),
+          // The sum reads what was made of the last one.
+          Row("temp h: f32 h = 1.0 acc a: f32 = min for k in [0, S) { acc s: f32 = sum "
+              "for d in [0, D) { s += q[j, d] * h * w[k, d] } h = s a min= s } m[j] = a"),
+          // Temporaries as long as the row's number.
+          Row("temp t: f32[j + 1] for c in [0, j + 1) { t[c] = 1.0 } for k in [0, S) { " + kSum +
+              "y[j, k] = s } for c_2 in [0, j + 1) { drop y[j, c_2] = t[c_2] }"),
+      }) {
     EXPECT_FALSE(RunsInStrips(items)) << items;
   }
 }
@@ -264,7 +287,9 @@ TEST(Strips, FewRowsRunAsTheyWere) {
       "program p(q: f32[L, D], w: f32[S, D]) -> (m: f32[L]) { for j in [0, L) { acc a: f32 = min for k in [0, S) { "
       "acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } a min= s } m[j] = a } }");
   ASSERT_TRUE(InStrips(program).value());
-  EXPECT_TRUE(absl::StrContains(ToText(program), "for j_2 in [0, min(L, 3*min(max(-L + 4, 0), 1)))")) << ToText(program);
+  EXPECT_TRUE(
+      absl::StrContains(ToText(program), "for j_2 in [0, min(L, 3*min(max(-L + 4, 0), 1)))"))
+      << ToText(program);
   EXPECT_FALSE(InStrips(program).value()) << ToText(program);
 }
 

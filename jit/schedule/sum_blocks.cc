@@ -9,7 +9,8 @@
 
 namespace nestor::loop {
 
-absl::optional<SumBlocks::Cut> SumBlocks::CutAt(int64_t steps, int64_t rows, int64_t vectors, int64_t lanes) {
+absl::optional<SumBlocks::Cut> SumBlocks::CutAt(int64_t steps, int64_t rows, int64_t vectors,
+                                                int64_t lanes) {
   const Loop& outermost = *nest_.sums[0];
   const IndexId length = LengthOf(steps);
   const auto known = pool_.ConstValue(pool_.Sub(packing_.LengthOfHull(0), length));
@@ -22,7 +23,8 @@ absl::optional<SumBlocks::Cut> SumBlocks::CutAt(int64_t steps, int64_t rows, int
 SumBlocks::Cut SumBlocks::BlocksOf(IndexId length, Shape kept) {
   const DType type = program_[nest_.accumulator].type;
   const TensorId partial = program_.AddTensor({"partial", type, std::move(kept), Storage::kTemp});
-  return {length, pool_.Max(pool_.Const(1), OverUp(pool_, packing_.LengthOfHull(0), length)), partial};
+  return {length, pool_.Max(pool_.Const(1), OverUp(pool_, packing_.LengthOfHull(0), length)),
+          partial};
 }
 
 // At least one.
@@ -35,9 +37,11 @@ IndexId SumBlocks::LengthOf(int64_t steps) {
 
 RegisterTile::SumBlock SumBlocks::At(const Cut& cut, IndexId number, IndexId row, IndexId vector) {
   IndexId begin = pool_.Mul(cut.length, number);
-  if (NESTOR_MUTANT("sum_blocks_overlap")) begin = pool_.Max(pool_.Sub(begin, pool_.Const(1)), pool_.Const(0));
+  if (NESTOR_MUTANT("sum_blocks_overlap"))
+    begin = pool_.Max(pool_.Sub(begin, pool_.Const(1)), pool_.Const(0));
   const IndexId end = pool_.Min(packing_.LengthOfHull(0), pool_.Add(begin, cut.length));
-  return {number, cut.count, begin, end, cut.length, cut.partial, short_.PlaceInSums(), row, vector};
+  return {number, cut.count, begin, end, cut.length, cut.partial, short_.PlaceInSums(),
+          row,    vector};
 }
 
 }  // namespace nestor::loop

@@ -1,5 +1,5 @@
-// The sum of a contraction in blocks of steps: what tiles have come to lies in memory from one block to the next, while
-// the columns of a block stay in the caches.
+// The sum of a contraction in blocks of steps: what tiles have come to lies in memory from one
+// block to the next, while the columns of a block stay in the caches.
 #ifndef NESTOR_JIT_SCHEDULE_SUM_BLOCKS_H_
 #define NESTOR_JIT_SCHEDULE_SUM_BLOCKS_H_
 
@@ -18,20 +18,22 @@ class SumBlocks {
  public:
   // The blocks into which the outermost sum is cut.
   struct Cut {
-    IndexId length, count;   // steps of a block; blocks
-    TensorId partial;  // what tiles of a block of columns have come to
+    IndexId length, count;  // steps of a block; blocks
+    TensorId partial;       // what tiles of a block of columns have come to
   };
 
   // REQUIRES: the arguments outlive this.
   SumBlocks(Program& program, const Contraction& nest, Packing& packing, ShortLoops& short_loops)
-      : program_(program), pool_(program.pool), nest_(nest), packing_(packing), short_(short_loops) {}
+      : program_(program), pool_(program.pool), nest_(nest), packing_(packing),
+        short_(short_loops) {}
 
-  // In blocks of about so many steps of all sums together. Tiles are kept for so many rows and vectors of so many
-  // lanes, at each iteration of the short loops around sums. nullopt: the sum runs as one, being short, or as its bounds
-  // move.
+  // In blocks of about so many steps of all sums together. Tiles are kept for so many rows and
+  // vectors of so many lanes, at each iteration of the short loops around sums. nullopt: the sum
+  // runs as one, being short, or as its bounds move.
   absl::optional<Cut> CutAt(int64_t steps, int64_t rows, int64_t vectors, int64_t lanes);
 
-  // In blocks of so many steps of the outermost sum, for which tiles are kept in a tensor of this shape.
+  // In blocks of so many steps of the outermost sum, for which tiles are kept in a tensor
+  // of this shape.
   Cut BlocksOf(IndexId length, Shape kept);
 
   // Block `number`, of a tile that is kept at `row` and `vector`.

@@ -21,17 +21,20 @@ struct Head {
 
 // The only loop in the body.
 Loop* Inside(Loop& loop) {
-  return absl::c_find_if(loop.body, [](const Item& item) { return item.As<Loop>() != nullptr; })->As<Loop>();
+  return absl::c_find_if(loop.body, [](const Item& item) { return item.As<Loop>() != nullptr; })
+      ->As<Loop>();
 }
 
 std::vector<const Loop*> Ordered(Program& program, const Contraction& nest) {
   std::vector<const Loop*> ordered = nest.sums;
-  std::stable_partition(ordered.begin(), ordered.end(),
-                        [&](const Loop* loop) { return absl::c_linear_search(nest.windows, loop); });
+  std::stable_partition(ordered.begin(), ordered.end(), [&](const Loop* loop) {
+    return absl::c_linear_search(nest.windows, loop);
+  });
   for (size_t i = 0; i + 1 < ordered.size(); ++i) {
     const auto steps = KnownLength(program, *ordered[i]);
     const bool is_written_out = steps && *steps <= kMostWrittenOut;
-    if (is_written_out && BoundsMove(program.pool, *ordered[i + 1])) std::swap(ordered[i], ordered[i + 1]);
+    if (is_written_out && BoundsMove(program.pool, *ordered[i + 1]))
+      std::swap(ordered[i], ordered[i + 1]);
   }
   return ordered;
 }

@@ -12,7 +12,8 @@ constexpr Frame kFrame = {
     "\n  block { drop one[0] = 0.0 drop y[0, 0] = 0.0 drop z[0, 0, 0] = 0.0 }\n}\n"};
 
 // A nest with two sums.
-#define MOVES(sums) "for h in [0, H) { for o in [0, O) { for i in [0, N) { acc s: f32 = sum " sums \
+#define MOVES(sums)                                                              \
+  "for h in [0, H) { for o in [0, O) { for i in [0, N) { acc s: f32 = sum " sums \
   " s += e[o, q, r | 0.0] * d[h + q - 1, i + r | 0.0] } } z[h, o, i] = s } } }"
 
 TEST(SumOrder, TextInTextOut) {
@@ -22,7 +23,8 @@ TEST(SumOrder, TextInTextOut) {
        "for o in [0, O) { for i in [0, N - R + 1) { acc s: f32 = sum"
        " for r in [0, R) { for c in [0, C) { s += w[o, c, r] * x[c, i + r] } } y[o, i] = s } }"},
       // Few steps go inside of those that a batch has fewer of.
-      {MOVES("for r in [0, 3) { for q in [max(-h + 1, 0), min(Q, -h + H + 1)) {"), MOVES("for q in [max(-h + 1, 0), min(Q, -h + H + 1)) { for r in [0, 3) {")},
+      {MOVES("for r in [0, 3) { for q in [max(-h + 1, 0), min(Q, -h + H + 1)) {"),
+       MOVES("for q in [max(-h + 1, 0), min(Q, -h + H + 1)) { for r in [0, 3) {")},
       {MOVES("for r in [0, 13) { for q in [max(-h + 1, 0), min(Q, -h + H + 1)) {"), ""},
       {MOVES("for r in [0, 3) { for q in [0, Q) {"), ""},
       // Not what is no window, or no contraction.

@@ -64,7 +64,8 @@ class Separator {
     const std::vector<TensorId> scalars = DeclaredIn(body);
     if (!HoldsOnlySums(body, scalars)) return absl::nullopt;
     // Before a value is made: most loops stay.
-    if (!absl::c_any_of(body, [&](const Item& item) { return Shares(body, item); })) return absl::nullopt;
+    if (!absl::c_any_of(body, [&](const Item& item) { return Shares(body, item); }))
+      return absl::nullopt;
     absl::flat_hash_map<TensorId, ValueId> values;
     std::vector<Statement> sums;
     for (const Item& item : body) {
@@ -91,17 +92,25 @@ class Separator {
       if (statement == nullptr) continue;
       const TensorInfo& target = program_[statement->target.tensor];
       const bool is_own = absl::c_linear_search(scalars, statement->target.tensor);
-      if (!target.shape.empty() || statement->target.masked || absl::c_linear_search(targets, statement->target.tensor)) return false;
+      if (!target.shape.empty() || statement->target.masked ||
+          absl::c_linear_search(targets, statement->target.tensor))
+        return false;
       if (is_own == statement->op.has_value()) return false;
-      if (statement->op && (IsArg(*statement->op) || target.storage != Storage::kAccumulator)) return false;
+      if (statement->op && (IsArg(*statement->op) || target.storage != Storage::kAccumulator))
+        return false;
       targets.push_back(statement->target.tensor);
     }
     // One that nothing sets is read in a loop that never runs.
-    if (!absl::c_all_of(scalars, [&](TensorId tensor) { return absl::c_linear_search(targets, tensor); })) return false;
+    if (!absl::c_all_of(scalars,
+                        [&](TensorId tensor) { return absl::c_linear_search(targets, tensor); }))
+      return false;
     const Footprint footprint = FootprintOf(program_, body);
-    return absl::c_none_of(footprint.reads, [&](TensorId tensor) {
-      return footprint.Changes(tensor) && !absl::c_linear_search(scalars, tensor);
-    }) && !ReadsIndices(body);
+    return absl::c_none_of(footprint.reads,
+                           [&](TensorId tensor) {
+                             return footprint.Changes(tensor) &&
+                                    !absl::c_linear_search(scalars, tensor);
+                           }) &&
+           !ReadsIndices(body);
   }
 
   bool ReadsIndices(const Scope& body) const {
@@ -115,18 +124,23 @@ class Separator {
   // Whether the item is a sum with factors of two loops around, one each; and small.
   bool Shares(const Scope& body, const Item& item) const {
     const auto* sum = item.As<Statement>();
-    if (sum == nullptr || !sum->op || SizeOf(program_, Item{Loop{0, {}, {}, 1, {}, body}}) > kLargestTerm) return false;
+    if (sum == nullptr || !sum->op ||
+        SizeOf(program_, Item{Loop{0, {}, {}, 1, {}, body}}) > kLargestTerm)
+      return false;
     std::vector<const Access*> loads;
     CollectLoads(body, *sum, loads);
     return absl::c_any_of(around_, [&](const Loop* row) {
-      return absl::c_any_of(around_, [&](const Loop* column) { return row != column && Divide(loads, *row, *column); });
+      return absl::c_any_of(around_, [&](const Loop* column) {
+        return row != column && Divide(loads, *row, *column);
+      });
     });
   }
 
   bool Divide(const std::vector<const Access*>& loads, const Loop& row, const Loop& column) const {
     bool rows = false, columns = false;
     for (const Access* load : loads) {
-      const bool in_row = DependsOn(program_, *load, row), in_column = DependsOn(program_, *load, column);
+      const bool in_row = DependsOn(program_, *load, row),
+                 in_column = DependsOn(program_, *load, column);
       if (in_row && in_column) return false;
       rows = rows || in_row;
       columns = columns || in_column;
@@ -135,7 +149,8 @@ class Separator {
   }
 
   // Of the statement, and of the scalars that it reads.
-  void CollectLoads(const Scope& body, const Statement& statement, std::vector<const Access*>& loads) const {
+  void CollectLoads(const Scope& body, const Statement& statement,
+                    std::vector<const Access*>& loads) const {
     VisitValues(program_, statement.value, [&](ValueId, const Value& value) {
       const auto* load = absl::get_if<LoadValue>(&value.node);
       if (load == nullptr) return;
@@ -160,7 +175,8 @@ class Separator {
   // The loops with nothing but the sum.
   Item Copy(const Loop& outermost, const Statement& sum) {
     LoopsAround loops;
-    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) loops.push_back(loop);
+    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body))
+      loops.push_back(loop);
     return InOwnLoops(program_, loops, sum);
   }
 

@@ -16,7 +16,8 @@ constexpr Frame kFrame = {
 
 // Sums `body` for all i and j; `c` behind it.
 std::string Nest(absl::string_view body) {
-  return absl::StrCat("for i in [0, M) { for j in [0, N) { acc s: f32 = sum acc r: f32 = sum ", body, " c[i, j] = s * r } }");
+  return absl::StrCat("for i in [0, M) { for j in [0, N) { acc s: f32 = sum acc r: f32 = sum ",
+                      body, " c[i, j] = s * r } }");
 }
 
 void ExpectSeparated(const std::string& body, const std::string& after) {
@@ -28,11 +29,13 @@ TEST(SumTerms, TextInTextOut) {
   // Scalars go into the term; sums get loops of their own.
   ExpectSeparated("for k in [0, K) { temp h: f32 h = a[i, k] - b[k, j] s += h * h }",
                   "for k_2 in [0, K) { s += (a[i, k_2] - b[k_2, j]) * (a[i, k_2] - b[k_2, j]) }");
-  ExpectSeparated("for k in [0, K) { s += a[i, k] * b[k, j] r += a[i, k] * d[k, j] }",
-                  "for k_2 in [0, K) { s += a[i, k_2] * b[k_2, j] } for k_3 in [0, K) { r += a[i, k_3] * d[k_3, j] }");
-  ExpectSeparated("for k in [0, K) { for l in [0, 3) { temp h: f32 h = b[k, j] temp g: f32 g = h * 2.0 s += a[i, k] * g r += h } }",
-                  "for k_2 in [0, K) { for l_2 in [0, 3) { s += a[i, k_2] * (b[k_2, j] * 2.0) } } "
-                  "for k_3 in [0, K) { for l_3 in [0, 3) { r += b[k_3, j] } }");
+  ExpectSeparated(
+      "for k in [0, K) { s += a[i, k] * b[k, j] r += a[i, k] * d[k, j] }",
+      "for k_2 in [0, K) { s += a[i, k_2] * b[k_2, j] } for k_3 in [0, K) { r += a[i, k_3] * d[k_3, j] }");
+  ExpectSeparated(
+      "for k in [0, K) { for l in [0, 3) { temp h: f32 h = b[k, j] temp g: f32 g = h * 2.0 s += a[i, k] * g r += h } }",
+      "for k_2 in [0, K) { for l_2 in [0, 3) { s += a[i, k_2] * (b[k_2, j] * 2.0) } } "
+      "for k_3 in [0, K) { for l_3 in [0, 3) { r += b[k_3, j] } }");
 }
 
 TEST(SumTerms, LeavesTheOthers) {
@@ -52,7 +55,9 @@ TEST(SumTerms, LeavesTheOthers) {
     ExpectSeparated(body, "");
   }
   // Written out, h would be in the term 32 times.
-  ExpectSeparated("for k in [0, K) { temp h: f32 h = a[i, k] * b[k, j] temp g: f32 g = h*h*h*h temp e: f32 e = g*g*g*g*g*g*g*g s += e }", "");
+  ExpectSeparated(
+      "for k in [0, K) { temp h: f32 h = a[i, k] * b[k, j] temp g: f32 g = h*h*h*h temp e: f32 e = g*g*g*g*g*g*g*g s += e }",
+      "");
 }
 
 }  // namespace

@@ -29,9 +29,11 @@ class Layouts {
 
   bool Run() {
     // To look for temporaries takes less than to look for contractions.
-    if (!absl::c_linear_search(bound_, true) || absl::c_none_of(program_.tensors, HasAxes)) return false;
+    if (!absl::c_linear_search(bound_, true) || absl::c_none_of(program_.tensors, HasAxes))
+      return false;
     for (const Block& block : program_.blocks) Look(block.body);
-    const bool is_chain = absl::c_any_of(stored_, [&](TensorId tensor) { return summed_.contains(tensor); });
+    const bool is_chain =
+        absl::c_any_of(stored_, [&](TensorId tensor) { return summed_.contains(tensor); });
     if (!is_chain) return false;
     for (const Item* statement : others_) KeepWhatWindowsGoOver(*statement);
     for (bool spreads = true; spreads;) {
@@ -68,7 +70,8 @@ class Layouts {
       return;
     }
     const auto moves_any = [&](const std::vector<Access>& accesses, const Loop& loop) {
-      return absl::c_any_of(accesses, [&](const Access& access) { return DependsOn(program_, access, loop); });
+      return absl::c_any_of(
+          accesses, [&](const Access& access) { return DependsOn(program_, access, loop); });
     };
     LoopsAround sides = nest.batch;
     sides.insert(sides.end(), {nest.row, nest.column});
@@ -84,9 +87,11 @@ class Layouts {
     }
     for (const Item& item : *nest.core) {
       if (item.As<Statement>() == nullptr) continue;
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
-        if (WantLast(tensor, place, kernels) && kind != AccessKind::kRead) stored_.insert(tensor);
-      });
+      VisitAccesses(program_, item,
+                    [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+                      if (WantLast(tensor, place, kernels) && kind != AccessKind::kRead)
+                        stored_.insert(tensor);
+                    });
     }
   }
 
@@ -94,7 +99,8 @@ class Layouts {
     return info.storage == Storage::kTemp && !info.is_register && info.shape.size() > 1;
   }
 
-  // The axis of a temporary that one of the indices goes along, bare, if there is one such axis. Returns whether there is.
+  // The axis of a temporary that one of the indices goes along, bare, if there is one such axis.
+  // Returns whether there is.
   bool WantLast(TensorId tensor, absl::Span<const IndexId> place, absl::Span<const int64_t> vars) {
     const TensorInfo& info = program_[tensor];
     if (!HasAxes(info)) return false;
@@ -110,9 +116,11 @@ class Layouts {
   // ---- What other statements want
 
   void KeepWhatWindowsGoOver(const Item& statement) {
-    VisitAccesses(program_, statement, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
-      if (absl::c_any_of(place, [&](IndexId e) { return IsOfWindow(e); })) kept_.insert(tensor);
-    });
+    VisitAccesses(program_, statement,
+                  [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
+                    if (absl::c_any_of(place, [&](IndexId e) { return IsOfWindow(e); }))
+                      kept_.insert(tensor);
+                  });
   }
 
   // Returns whether it is known of more tensors then.
@@ -167,15 +175,16 @@ class Layouts {
   IndexPool& pool_;
   const jit::Isa isa_;
   const std::vector<bool>& bound_;
-  std::vector<const Item*> others_;                     // statements of no contraction
-  absl::flat_hash_map<TensorId, size_t> last_;          // the axis that is wanted there
-  absl::flat_hash_set<TensorId> kept_;                  // as they are
-  absl::flat_hash_set<TensorId> summed_, stored_;       // by contractions
+  std::vector<const Item*> others_;                // statements of no contraction
+  absl::flat_hash_map<TensorId, size_t> last_;     // the axis that is wanted there
+  absl::flat_hash_set<TensorId> kept_;             // as they are
+  absl::flat_hash_set<TensorId> summed_, stored_;  // by contractions
 };
 
 }  // namespace
 
-absl::StatusOr<bool> LayOutTemporaries(Program& program, jit::Isa isa, const std::vector<bool>& bound) {
+absl::StatusOr<bool> LayOutTemporaries(Program& program, jit::Isa isa,
+                                       const std::vector<bool>& bound) {
   return Layouts(program, isa, bound).Run();
 }
 

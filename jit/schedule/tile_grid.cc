@@ -7,7 +7,8 @@ namespace nestor::loop {
 
 namespace {
 
-// Blocks of rows and columns together, where both may be few: so that two threads, say, get about equal shares.
+// Blocks of rows and columns together, where both may be few: so that two threads, say, get
+// about equal shares.
 constexpr int64_t kLeastBlocksOfPoints = 16;
 
 // Of a tile of few rows: rows of images often have 7 * 2^n vectors.
@@ -16,13 +17,8 @@ constexpr int64_t kMostVectors = 7;
 }  // namespace
 
 TileGrid::TileGrid(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes)
-    : program_(program),
-      pool_(program.pool),
-      ranges_(ranges),
-      nest_(nest),
-      lanes_(lanes),
-      rows_(ranges.LengthOf(*nest.row)),
-      columns_(ranges.LengthOf(*nest.column)) {}
+    : program_(program), pool_(program.pool), ranges_(ranges), nest_(nest), lanes_(lanes),
+      rows_(ranges.LengthOf(*nest.row)), columns_(ranges.LengthOf(*nest.column)) {}
 
 void TileGrid::Choose(const Options& options) {
   const bool wide = options.isa == jit::Isa::kAvx512;
@@ -35,11 +31,14 @@ void TileGrid::Choose(const Options& options) {
   if (const auto known = pool_.ConstValue(rows_); known && *known > 0) {
     const int64_t tiles = (*known + tile_.rows - 1) / tile_.rows;
     tile_.rows = (*known + tiles - 1) / tiles;
-    while (tile_.vectors < most_vectors && RegistersOf({tile_.rows, tile_.vectors + 1}) <= registers) ++tile_.vectors;
+    while (tile_.vectors < most_vectors &&
+           RegistersOf({tile_.rows, tile_.vectors + 1}) <= registers)
+      ++tile_.vectors;
   }
 }
 
-// Accumulators, a vector of each column operand, a broadcast of each row operand and a product at once.
+// Accumulators, a vector of each column operand, a broadcast of each row operand and a
+// product at once.
 int64_t TileGrid::RegistersOf(Extent tile) const {
   return tile.rows * tile.vectors + tile.vectors * static_cast<int64_t>(nest_.columns.size()) + 1 +
          static_cast<int64_t>(nest_.rows.size());
@@ -50,7 +49,8 @@ IndexId TileGrid::Vectors() {
 }
 
 IndexId TileGrid::WholeTiles() {
-  const IndexId tiles = Over(nest_.jammed != nullptr ? Vectors() : Over(columns_, lanes_), tile_.vectors);
+  const IndexId tiles =
+      Over(nest_.jammed != nullptr ? Vectors() : Over(columns_, lanes_), tile_.vectors);
   if (tile_.vectors != 3) return tiles;
   const IndexId one_left = pool_.Mod(pool_.Mod(Vectors(), Const(3)), Const(2));
   return pool_.Max(pool_.Sub(tiles, one_left), Const(0));
@@ -67,24 +67,29 @@ std::vector<TileGrid::Band> TileGrid::Bands() {
 }
 
 bool TileGrid::SharesOutRows() const {
-  return !nest_.is_ragged && tile_.rows > 2 && !pool_.ConstValue(rows_) && (AreOfImage() || ArePoints());
+  return !nest_.is_ragged && tile_.rows > 2 && !pool_.ConstValue(rows_) &&
+         (AreOfImage() || ArePoints());
 }
 
 bool TileGrid::AreOfImage() const {
   return absl::c_any_of(nest_.rows, [&](const Contraction::Operand& operand) {
     const Access access = AccessOf(program_, operand);
-    return SlidesAlong(program_, access, nest_.sums, *nest_.row) || AreRowsOfTemporary(program_, access, *nest_.row);
+    return SlidesAlong(program_, access, nest_.sums, *nest_.row) ||
+           AreRowsOfTemporary(program_, access, *nest_.row);
   });
 }
 
 bool TileGrid::ArePoints() const {
-  return pool_[rows_].kind == IndexKind::kMul && absl::c_any_of(nest_.rows, [&](const Contraction::Operand& operand) {
-    return program_[AccessOf(program_, operand).tensor].storage == Storage::kTemp;
-  });
+  return pool_[rows_].kind == IndexKind::kMul &&
+         absl::c_any_of(nest_.rows, [&](const Contraction::Operand& operand) {
+           return program_[AccessOf(program_, operand).tensor].storage == Storage::kTemp;
+         });
 }
 
 // By how many tiles of the full height have more.
-IndexId TileGrid::MissingRows() { return pool_.Sub(Times(tile_.rows, OverUp(rows_, tile_.rows)), rows_); }
+IndexId TileGrid::MissingRows() {
+  return pool_.Sub(Times(tile_.rows, OverUp(rows_, tile_.rows)), rows_);
+}
 
 IndexId TileGrid::AreShared() {
   const IndexId one_more = pool_.Add(OverUp(rows_, tile_.rows), Const(1));
@@ -100,11 +105,13 @@ TileGrid::Blocks TileGrid::InBlocks(IndexId tiles, int64_t most, IndexId least_c
 TileGrid::Blocks TileGrid::InColumnBlocks(IndexId tiles, int64_t most, int64_t row_block) {
   if (!ArePoints() || !SharesOutRows()) return InBlocks(tiles, most, Const(1));
   const IndexId row_blocks = pool_.Max(OverUp(OverUp(rows_, tile_.rows), row_block), Const(1));
-  return InEvenBlocks(tiles, OverUp(tiles, most), pool_.Div(Const(kLeastBlocksOfPoints), row_blocks));
+  return InEvenBlocks(tiles, OverUp(tiles, most),
+                      pool_.Div(Const(kLeastBlocksOfPoints), row_blocks));
 }
 
 TileGrid::Blocks TileGrid::InEvenBlocks(IndexId tiles, IndexId full, IndexId least_count) {
-  const IndexId count = pool_.IsConst(least_count, 1) ? full : pool_.Max(full, pool_.Min(tiles, least_count));
+  const IndexId count =
+      pool_.IsConst(least_count, 1) ? full : pool_.Max(full, pool_.Min(tiles, least_count));
   const IndexId others = pool_.Max(pool_.Sub(count, Const(1)), Const(0));
   return {count, pool_.Div(pool_.Add(tiles, others), pool_.Max(count, Const(1)))};
 }

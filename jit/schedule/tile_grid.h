@@ -32,39 +32,43 @@ class TileGrid {
     IndexId count, length;
   };
 
-  // REQUIRES: the arguments outlive this, `ranges` is at the place of the nest, and Choose is called before all that
-  // follows it. A loop may be taken out of the nest's batch loops and jammed before.
+  // REQUIRES: the arguments outlive this, `ranges` is at the place of the nest, and Choose is
+  // called before all that follows it. A loop may be taken out of the nest's batch loops and
+  // jammed before.
   TileGrid(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes);
 
   IndexId rows() const { return rows_; }
   IndexId columns() const { return columns_; }
 
-  // Chooses the widest tile: as many rows as there are, or an even share of them, and as many vectors as then fit,
-  // up to 7.
+  // Chooses the widest tile: as many rows as there are, or an even share of them, and as many
+  // vectors as then fit, up to 7.
   void Choose(const Options& options);
   const Extent& tile() const { return tile_; }
 
   // Of columns; the last vector may have fewer lanes, of a jammed nest each.
   IndexId Vectors();
-  // Tiles of the widest kind, all of whose vectors are whole. Of three vectors, one tile less where one vector would be
-  // left: two pairs are quicker.
+  // Tiles of the widest kind, all of whose vectors are whole. Of three vectors, one tile less where
+  // one vector would be left: two pairs are quicker.
   IndexId WholeTiles();
 
   // Of all rows; below them some may be left.
   std::vector<Band> Bands();
-  // Whether of an image, along which windows slide, or that lies in a copy, or of all points of an image in a temporary:
-  // there may be few rows, and a tile of which not all rows are kept is a large part of the work.
+  // Whether of an image, along which windows slide, or that lies in a copy, or of all points of an
+  // image in a temporary: there may be few rows, and a tile of which not all rows are kept is a
+  // large part of the work.
   bool SharesOutRows() const;
   // 1 where then no tile is left of which not all rows are kept, else 0.
   IndexId AreShared();
 
-  // Blocks of tiles, of at most so many each; at least so many blocks, if there are so many tiles. Blocks are as long as
-  // each other, but for what the last has less: so threads get equal shares. Where the number moves with a loop around,
-  // or where rows are shared out, all have `most` tiles but the last: there are few, or where a block of equal length
-  // begins would not be seen to be behind the one before.
+  // Blocks of tiles, of at most so many each; at least so many blocks, if there are so many tiles.
+  // Blocks are as long as each other, but for what the last has less: so threads get equal shares.
+  // Where the number moves with a loop around, or where rows are shared out, all have `most` tiles
+  // but the last: there are few, or where a block of equal length begins would not be seen to be
+  // behind the one before.
   Blocks InBlocks(IndexId tiles, int64_t most, IndexId least_count);
-  // The same of tiles beside each other, where blocks of rows have so many tiles at most. Of points, which may be few,
-  // these and blocks of rows are so many together that threads get about equal shares.
+  // The same of tiles beside each other, where blocks of rows have so many tiles at most. Of
+  // points, which may be few, these and blocks of rows are so many together that threads get
+  // about equal shares.
   Blocks InColumnBlocks(IndexId tiles, int64_t most, int64_t row_block);
 
  private:

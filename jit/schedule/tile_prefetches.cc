@@ -1,5 +1,6 @@
-// A scope that declares a tile holds, one after the other: what fills it, what adds to it, and its ends, which read it
-// and store elsewhere. An end's places are brought to a fill by the places that both have in the tile.
+// A scope that declares a tile holds, one after the other: what fills it, what adds to it, and its
+// ends, which read it and store elsewhere. An end's places are brought to a fill by the places that
+// both have in the tile.
 #include "jit/schedule/tile_prefetches.h"
 
 #include <algorithm>
@@ -67,10 +68,11 @@ class TilePrefetcher {
     }
     absl::optional<IndexList> written, read;
     for (const Item& inner : loop->body) {
-      VisitAccesses(program_, inner, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
-        if (tensor != tile.tensor) return;
-        (kind == AccessKind::kRead ? read : written) = IndexList(place.begin(), place.end());
-      });
+      VisitAccesses(
+          program_, inner, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+            if (tensor != tile.tensor) return;
+            (kind == AccessKind::kRead ? read : written) = IndexList(place.begin(), place.end());
+          });
     }
     if (written && read) tile.is_summed = true;
     else if (written && !tile.is_summed) tile.fills.push_back({loop, *written});
@@ -80,19 +82,22 @@ class TilePrefetcher {
   std::vector<Access> ReadsBeside(const Loop& loop) const {
     std::vector<Access> reads;
     for (const Item& item : loop.body) {
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
-        if (kind != AccessKind::kRead || !IsFromOutside(tensor) || place.empty()) return;
-        if (absl::c_all_of(place, [&](IndexId e) { return pool_.IsAffine(e) && !pool_.HasLoad(e); }) &&
-            HoldsVar(pool_, place.back(), loop.var)) {
-          reads.push_back({tensor, IndexList(place.begin(), place.end())});
-        }
-      });
+      VisitAccesses(
+          program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+            if (kind != AccessKind::kRead || !IsFromOutside(tensor) || place.empty()) return;
+            if (absl::c_all_of(place,
+                               [&](IndexId e) { return pool_.IsAffine(e) && !pool_.HasLoad(e); }) &&
+                HoldsVar(pool_, place.back(), loop.var)) {
+              reads.push_back({tensor, IndexList(place.begin(), place.end())});
+            }
+          });
     }
     return reads;
   }
 
   bool IsFromOutside(TensorId tensor) const {
-    return program_[tensor].storage == Storage::kInput || absl::c_linear_search(program_.temps, tensor);
+    return program_[tensor].storage == Storage::kInput ||
+           absl::c_linear_search(program_.temps, tensor);
   }
 
   void Prefetch(const Tile& tile, const End& end, const Fill& fill) {

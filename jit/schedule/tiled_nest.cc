@@ -32,15 +32,17 @@ namespace {
 // If the number of rows is known, and tiles are made for it, so many are enough.
 constexpr int64_t kLeastKnownRows = 2;
 
-// Narrow tiles below and beside each other in a block. More below read the columns fewer times; those beside, which are
-// few, are shared out.
+// Narrow tiles below and beside each other in a block. More below read the columns fewer times;
+// those beside, which are few, are shared out.
 constexpr int64_t kNarrowRowBlock = 8, kNarrowColumnBlock = 1;
 
-// Blocks of rows, or of the columns of few rows, where nothing else is shared out, as long as there is a tile for each.
+// Blocks of rows, or of the columns of few rows, where nothing else is shared out, as long as there
+// is a tile for each.
 constexpr int64_t kLeastBlocks = 2;
 
-// Rows that go over columns where they lie are in at most so many tiles; they take so many steps of the sum at a time,
-// of so many blocks of columns: some KiB along memory, so that processors fetch ahead.
+// Rows that go over columns where they lie are in at most so many tiles; they take so many
+// steps of the sum at a time, of so many blocks of columns: some KiB along memory, so that
+// processors fetch ahead.
 constexpr int64_t kFlatTiles = 8, kFlatSteps = 16, kFlatBlocks = 7;
 
 // One more block of rows shares a panel for so many blocks of columns.
@@ -50,25 +52,19 @@ constexpr int64_t kColumnBlocksForRowBlock = 2;
 class Tiling {
  public:
   // `runs`: whether it does, 0 or 1.
-  Tiling(Program& program, Ranges& ranges, const ContractionTileOptions& options, const Contraction& nest,
-         const Loop& whole, IndexId runs)
-      : program_(program),
-        pool_(program.pool),
-        ranges_(ranges),
-        options_(options),
-        make_(program),
-        nest_(nest),
-        whole_(whole),
-        type_(program[nest.accumulator].type),
-        lanes_(jit::LanesOf(type_, options.isa)),
-        runs_(runs),
+  Tiling(Program& program, Ranges& ranges, const ContractionTileOptions& options,
+         const Contraction& nest, const Loop& whole, IndexId runs)
+      : program_(program), pool_(program.pool), ranges_(ranges), options_(options), make_(program),
+        nest_(nest), whole_(whole), type_(program[nest.accumulator].type),
+        lanes_(jit::LanesOf(type_, options.isa)), runs_(runs),
         packing_(program, ranges, nest_, lanes_, {options.bound, options.panels}),
-        grid_(program, ranges, nest_, lanes_),
-        short_(program, ranges),
+        grid_(program, ranges, nest_, lanes_), short_(program, ranges),
         sum_blocks_(program, nest_, packing_, short_) {}
 
   // Not for few rows of columns that lie well.
-  bool IsWorth() { return packing_.IsInRange() && (!packing_.ColumnsLieWell() || !HasFewIterations(*nest_.row)); }
+  bool IsWorth() {
+    return packing_.IsInRange() && (!packing_.ColumnsLieWell() || !HasFewIterations(*nest_.row));
+  }
 
   // `may_be_few`: where the rows are few, the nest runs as it was.
   Scope Run(bool may_be_few) {
@@ -77,7 +73,8 @@ class Tiling {
     grid_.Choose({options_.isa, options_.rows, options_.vectors});
     Scope scope = may_be_few ? FewRows() : Scope();
     packing_.Decide(Times(tile_.vectors, grid_.WholeTiles()));
-    if (nest_.jammed == nullptr && !packing_.UsesPanels()) short_.TakeFrom(nest_, packing_.BatchLoops(), RowsInBlock());
+    if (nest_.jammed == nullptr && !packing_.UsesPanels())
+      short_.TakeFrom(nest_, packing_.BatchLoops(), RowsInBlock());
     flat_ = AreFlat();
     register_tile_.emplace(program_, ranges_, nest_, packing_, lanes_, rows_, columns_);
     Append(scope, Level(0));
@@ -94,8 +91,11 @@ class Tiling {
   IndexId Times(int64_t factor, IndexId e) { return pool_.Mul(Const(factor), e); }
   IndexId Over(IndexId e, int64_t divisor) { return pool_.Div(e, Const(divisor)); }
   // `count`, but 0 where it does not run, or the rows are few. In this form provers see through it.
-  IndexId IfMany(IndexId count) { return OnlyIf(pool_, runs_, many_ ? OnlyIf(pool_, *many_, count) : count); }
-  // The same, of what is copied: nothing where there are no columns, as few rows of another nest mostly are.
+  IndexId IfMany(IndexId count) {
+    return OnlyIf(pool_, runs_, many_ ? OnlyIf(pool_, *many_, count) : count);
+  }
+  // The same, of what is copied: nothing where there are no columns, as few rows of another
+  // nest mostly are.
   absl::optional<IndexId> IsCopied() {
     absl::optional<IndexId> flag = many_;
     if (!pool_.IsConst(runs_, 1)) flag = many_ ? OnlyIf(pool_, runs_, *many_) : runs_;
@@ -112,9 +112,11 @@ class Tiling {
     const auto known = pool_.ConstValue(columns_);
     if (!known || *known > lanes_ || nest_.batch.empty() || !packing_.ColumnsAreInPlace()) return;
     const Loop& last = *nest_.batch.back();
-    const bool moves =
-        absl::c_any_of(nest_.sums, [&](const Loop* sum) { return BoundsMoveWith(pool_, *sum, last.var); });
-    const auto depends = [&](const auto& operand) { return DependsOn(program_, AccessOf(program_, operand), last); };
+    const bool moves = absl::c_any_of(
+        nest_.sums, [&](const Loop* sum) { return BoundsMoveWith(pool_, *sum, last.var); });
+    const auto depends = [&](const auto& operand) {
+      return DependsOn(program_, AccessOf(program_, operand), last);
+    };
     if (moves || absl::c_any_of(nest_.rows, depends)) return;
     nest_.jammed = &last;
     nest_.batch.pop_back();
@@ -144,11 +146,13 @@ class Tiling {
     if (!packing_.ColumnsLieWell() || pool_.HasVar(rows_)) return {};
     const auto known = pool_.ConstValue(rows_);
     if (known && *known >= kLeastKnownRows) return {};
-    const IndexId few = pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(Const(kLeastRows), rows_)));
+    const IndexId few =
+        pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(Const(kLeastRows), rows_)));
     Loop copy = whole_;
     Loop* row = &copy;
     while (row->var != nest_.row->var) row = row->body[0].As<Loop>();
-    row->end = pool_.Add(row->begin, OnlyIf(pool_, runs_, pool_.Min(rows_, Times(kLeastRows - 1, few))));
+    row->end =
+        pool_.Add(row->begin, OnlyIf(pool_, runs_, pool_.Min(rows_, Times(kLeastRows - 1, few))));
     if (!HasFewIterations(*row)) return {};
     many_ = pool_.Sub(Const(1), few);
     absl::optional<Loop> fresh = FreshCopy(program_, ranges_, copy);
@@ -181,7 +185,8 @@ class Tiling {
     int64_t row_block, column_block;  // tiles of a block, below and beside each other
   };
   Side WholeSide() {
-    return {tile_.vectors, Const(0), grid_.WholeTiles(), true, options_.row_block, options_.column_block};
+    return {tile_.vectors, Const(0),           grid_.WholeTiles(),
+            true,          options_.row_block, options_.column_block};
   }
 
   // In blocks, and by themselves, so that the loops over blocks hold nothing else, narrower tiles.
@@ -195,32 +200,38 @@ class Tiling {
     const IndexId blocks = BlocksOfRows(band, side).count;
     const TileGrid::Blocks of_columns = BlocksOfColumns(side);
     const IndexId sharing = RowBlocksOfPanel();
-    const IndexId groups = pool_.Div(pool_.Add(blocks, pool_.Sub(sharing, Const(1))), pool_.Max(sharing, Const(1)));
+    const IndexId groups =
+        pool_.Div(pool_.Add(blocks, pool_.Sub(sharing, Const(1))), pool_.Max(sharing, Const(1)));
     const auto block = [&](IndexId group, IndexId q) {
       const IndexId first = pool_.Mul(sharing, group);
       const IndexId count = pool_.Min(sharing, pool_.Sub(blocks, first));
       return ColumnBlock(band, side, first, count, pool_.Mul(of_columns.length, q));
     };
     const auto turned = [&](IndexId q, IndexId p) { return block(p, q); };
-    return options_.columns_outside ? OverBlocks("q", IfNotFlat(IfMany(of_columns.count)), "p", groups, turned)
-                                    : OverBlocks("p", IfNotFlat(IfMany(groups)), "q", of_columns.count, block);
+    return options_.columns_outside
+               ? OverBlocks("q", IfNotFlat(IfMany(of_columns.count)), "p", groups, turned)
+               : OverBlocks("p", IfNotFlat(IfMany(groups)), "q", of_columns.count, block);
   }
-  Scope OverBlocks(absl::string_view outer, IndexId outer_count, absl::string_view inner, IndexId inner_count,
-                   absl::FunctionRef<Scope(IndexId, IndexId)> block) {
+  Scope OverBlocks(absl::string_view outer, IndexId outer_count, absl::string_view inner,
+                   IndexId inner_count, absl::FunctionRef<Scope(IndexId, IndexId)> block) {
     return make_.Counted(outer, outer_count, kPlain, [&](IndexId o) {
       return make_.Counted(inner, inner_count, kPlain, [&](IndexId i) { return block(o, i); });
     });
   }
-  // How many share a panel. Of many columns, so many that there are yet enough of these groups for all threads;
-  // of few, which are soon copied again, each has its own.
+  // How many share a panel. Of many columns, so many that there are yet enough of these groups for
+  // all threads; of few, which are soon copied again, each has its own.
   IndexId RowBlocksOfPanel() {
     if (!packing_.UsesPanels()) return Const(1);
-    return OverUp(columns_, kColumnBlocksForRowBlock * options_.column_block * tile_.vectors * lanes_);
+    return OverUp(columns_,
+                  kColumnBlocksForRowBlock * options_.column_block * tile_.vectors * lanes_);
   }
-  IndexId RowOf(const Band& band, IndexId tile) { return pool_.Add(band.first, Times(band.height, tile)); }
+  IndexId RowOf(const Band& band, IndexId tile) {
+    return pool_.Add(band.first, Times(band.height, tile));
+  }
   // A product without a batch is shared out by its rows, or, of few rows, by its columns.
   IndexId LeastBlocks() { return Const(nest_.batch.empty() ? kLeastBlocks : 1); }
-  // Copies of columns are read once for each block of rows: what has several blocks of columns is shared out by these.
+  // Copies of columns are read once for each block of rows: what has several blocks of columns is
+  // shared out by these.
   IndexId LeastRowBlocks(const Side& side) {
     if (!nest_.batch.empty() || packing_.UsesPanels()) return LeastBlocks();
     const IndexId others = pool_.Max(Const(0), pool_.Sub(BlocksOfColumns(side).count, Const(1)));
@@ -234,9 +245,10 @@ class Tiling {
   }
 
   // Tiles from number `first` on, in `count` blocks of rows.
-  Scope ColumnBlock(const Band& band, const Side& side, IndexId first_block, IndexId count, IndexId first) {
-    const absl::optional<SumBlocks::Cut> blocks = sum_blocks_.CutAt(options_.sum_block, side.row_block * tile_.rows,
-                                                                    side.column_block * side.vectors, lanes_);
+  Scope ColumnBlock(const Band& band, const Side& side, IndexId first_block, IndexId count,
+                    IndexId first) {
+    const absl::optional<SumBlocks::Cut> blocks = sum_blocks_.CutAt(
+        options_.sum_block, side.row_block * tile_.rows, side.column_block * side.vectors, lanes_);
     Scope scope;
     if (blocks) scope.push_back(DeclarationOf(blocks->partial));
     if (!packing_.UsesPanels()) {
@@ -246,10 +258,11 @@ class Tiling {
       });
     }
     const int64_t vectors = side.column_block * side.vectors;
-    const Packing::Panel panel = packing_.PanelOf(vectors, pool_.Add(side.first, Times(side.vectors, first)), scope);
+    const Packing::Panel panel =
+        packing_.PanelOf(vectors, pool_.Add(side.first, Times(side.vectors, first)), scope);
     Append(scope, make_.Counted("p", count, kPlain, [&](IndexId block) {
-      const RegisterTile::Below below{panel, pool_.Mul(BlocksOfRows(band, side).length, block), Const(0),
-                                      Times(side.vectors, BlocksOfColumns(side).length)};
+      const RegisterTile::Below below{panel, pool_.Mul(BlocksOfRows(band, side).length, block),
+                                      Const(0), Times(side.vectors, BlocksOfColumns(side).length)};
       return TileBlock(band, side, pool_.Add(first_block, block), first, blocks, below);
     }));
     return scope;
@@ -257,18 +270,22 @@ class Tiling {
 
   // Of one block of rows. `below`: of its topmost tile.
   Scope TileBlock(const Band& band, const Side& side, IndexId row_block, IndexId first,
-                  const absl::optional<SumBlocks::Cut>& blocks, absl::optional<RegisterTile::Below> below) {
-    const IndexId height = BlocksOfRows(band, side).length, first_row = pool_.Mul(height, row_block);
+                  const absl::optional<SumBlocks::Cut>& blocks,
+                  absl::optional<RegisterTile::Below> below) {
+    const IndexId height = BlocksOfRows(band, side).length,
+                  first_row = pool_.Mul(height, row_block);
     // The numbers say that what is kept for a block has room for it.
     const auto in_block = [&](IndexId tiles, int64_t most, IndexId left) {
       return pool_.Min(pool_.Min(Const(most), tiles), left);
     };
     const IndexId rows = in_block(height, side.row_block, pool_.Sub(band.tiles, first_row));
-    const IndexId tiles = in_block(BlocksOfColumns(side).length, side.column_block, pool_.Sub(side.tiles, first));
+    const IndexId tiles =
+        in_block(BlocksOfColumns(side).length, side.column_block, pool_.Sub(side.tiles, first));
     // At places of a window, tiles read nearly the same columns.
-    const bool columns_slide = absl::c_any_of(nest_.columns, [&](const Contraction::Operand& operand) {
-      return short_.SlideInSums(AccessOf(program_, operand), nest_.sums);
-    });
+    const bool columns_slide =
+        absl::c_any_of(nest_.columns, [&](const Contraction::Operand& operand) {
+          return short_.SlideInSums(AccessOf(program_, operand), nest_.sums);
+        });
     const auto tiles_of = [&](IndexId s) {
       return make_.Counted("p", rows, kPlain, [&](IndexId p) {
         absl::optional<RegisterTile::Below> own = below;
@@ -278,10 +295,12 @@ class Tiling {
           const IndexId vector = pool_.Add(side.first, Times(side.vectors, pool_.Add(first, q)));
           Patch patch{{band.height, side.vectors}, row, vector, absl::nullopt, side.is_whole};
           absl::optional<SumBlock> part;
-          if (blocks) part = sum_blocks_.At(*blocks, s, Times(band.height, p), Times(side.vectors, q));
+          if (blocks)
+            part = sum_blocks_.At(*blocks, s, Times(band.height, p), Times(side.vectors, q));
           const auto tile = [&] { return register_tile_->At(patch, part, own); };
           if (!columns_slide) return tile();
-          return short_.StoresLieAlongInSums(*nest_.core) ? TilesBeforeEnds(patch, part) : short_.InSums(tile);
+          return short_.StoresLieAlongInSums(*nest_.core) ? TilesBeforeEnds(patch, part)
+                                                          : short_.InSums(tile);
         });
       });
     };
@@ -290,41 +309,50 @@ class Tiling {
     });
   }
 
-  // Tiles at all iterations of the short loops around them, and then what is done with their sums: each line of memory is
-  // written once, not at each of these iterations, between which it would leave the first cache.
+  // Tiles at all iterations of the short loops around them, and then what is done with their sums:
+  // each line of memory is written once, not at each of these iterations, between which it would
+  // leave the first cache.
   Scope TilesBeforeEnds(Patch patch, const absl::optional<SumBlock>& part) {
     Shape shape = short_.ExtentsInSums();
-    for (const int64_t extent : {patch.extent.rows, patch.extent.vectors, lanes_}) shape.push_back(Const(extent));
+    for (const int64_t extent : {patch.extent.rows, patch.extent.vectors, lanes_})
+      shape.push_back(Const(extent));
     const TensorId sums = program_.AddTensor({"sums", type_, shape, Storage::kTemp});
     patch.waiting = {sums, short_.PlaceInSums(), Const(0), Const(0)};
     Scope scope = {DeclarationOf(sums)};
     Append(scope, short_.InSums([&] { return register_tile_->At(patch, part); }));
-    Append(scope, register_tile_->EndsOfWaiting(patch, part, [&](auto make) { return short_.InSumsUnrolled(make); }));
+    Append(scope, register_tile_->EndsOfWaiting(
+                      patch, part, [&](auto make) { return short_.InSumsUnrolled(make); }));
     return scope;
   }
 
-  // Columns beside whole tiles. So few vectors stay in the caches whatever the rows: there is more to share out
-  // without blocks, and in loops that hold nothing else. Blocks are for short loops that share columns.
+  // Columns beside whole tiles. So few vectors stay in the caches whatever the rows: there is more
+  // to share out without blocks, and in loops that hold nothing else. Blocks are for short loops
+  // that share columns.
   Scope NarrowTiles(const Band& band) {
     Scope scope;
     const auto in_all_rows = [&](IndexId first, int64_t vectors, int64_t step, IndexId count) {
       Append(scope, make_.Counted("p", IfNotFlat(IfMany(band.tiles)), kPlain, [&](IndexId p) {
-        return InARow({{band.height, vectors}, RowOf(band, p), first, absl::nullopt, false}, step, count);
+        return InARow({{band.height, vectors}, RowOf(band, p), first, absl::nullopt, false}, step,
+                      count);
       }));
     };
     IndexId done = Times(tile_.vectors, grid_.WholeTiles());  // vectors
     // A pair whose second vector is not whole is beside whole pairs, too; of three vectors that
     // would be as much code again as the widest tile.
-    for (int64_t vectors = tile_.vectors == 2 ? 2 : (tile_.vectors + 1) / 2; vectors > 1; vectors = (vectors + 1) / 2) {
+    for (int64_t vectors = tile_.vectors == 2 ? 2 : (tile_.vectors + 1) / 2; vectors > 1;
+         vectors = (vectors + 1) / 2) {
       const IndexId count = Over(pool_.Sub(grid_.Vectors(), done), vectors);
       if (!short_.HasAnyInSums()) in_all_rows(done, vectors, vectors, count);
-      else Append(scope, InBlocks(band, {vectors, done, count, false, kNarrowRowBlock, kNarrowColumnBlock}));
+      else
+        Append(scope,
+               InBlocks(band, {vectors, done, count, false, kNarrowRowBlock, kNarrowColumnBlock}));
       done = pool_.Add(done, Times(vectors, count));
     }
-    // From the last one backwards, and said so that it is evident that none is negative, nor before the first vector
-    // that copies beside panels hold.
+    // From the last one backwards, and said so that it is evident that none is negative, nor before
+    // the first vector that copies beside panels hold.
     const IndexId all = grid_.Vectors();
-    const IndexId beside = packing_.UsesPanels() ? pool_.Sub(all, Times(tile_.vectors, grid_.WholeTiles())) : all;
+    const IndexId beside =
+        packing_.UsesPanels() ? pool_.Sub(all, Times(tile_.vectors, grid_.WholeTiles())) : all;
     in_all_rows(pool_.Sub(all, Const(1)), 1, -1, pool_.Min(beside, pool_.Sub(all, done)));
     return scope;
   }
@@ -334,7 +362,8 @@ class Tiling {
     return make_.Counted("q", count, kPlain, [&](IndexId q) {
       Patch patch = first;
       patch.vector = pool_.Add(first.vector, Times(step, q));
-      return short_.AroundSums([&] { return short_.InSums([&] { return register_tile_->At(patch); }); });
+      return short_.AroundSums(
+          [&] { return short_.InSums([&] { return register_tile_->At(patch); }); });
     });
   }
 
@@ -346,25 +375,29 @@ class Tiling {
     IndexId first = Times(tile_.rows, Over(rows_, tile_.rows));
     const IndexId left = NESTOR_MUTANT("last_rows_skipped") ? Const(0) : pool_.Sub(rows_, first);
     const IndexId tiles = pool_.Min(left, Const(1));
-    const IndexId are_left =
-        grid_.SharesOutRows() ? OnlyIf(pool_, pool_.Sub(Const(1), grid_.AreShared()), tiles) : tiles;
+    const IndexId are_left = grid_.SharesOutRows()
+                                 ? OnlyIf(pool_, pool_.Sub(Const(1), grid_.AreShared()), tiles)
+                                 : tiles;
     if (pool_.IsConst(are_left, 0)) return {};
-    if (NESTOR_MUTANT("last_rows_one_early")) first = pool_.Max(pool_.Sub(first, Const(1)), Const(0));
+    if (NESTOR_MUTANT("last_rows_one_early"))
+      first = pool_.Max(pool_.Sub(first, Const(1)), Const(0));
     // Beside panels copies hold no columns of whole tiles.
     const bool in_panels = packing_.UsesPanels();
-    const Packing::Columns columns = in_panels ? Packing::Columns::kInOperands : Packing::Columns::kInCopies;
+    const Packing::Columns columns =
+        in_panels ? Packing::Columns::kInOperands : Packing::Columns::kInCopies;
     const IndexId wide = in_panels ? grid_.WholeTiles() : Over(grid_.Vectors(), tile_.vectors);
     const IndexId done = Times(tile_.vectors, wide);
     // Loops over columns alone, so that there is something to share out.
     const auto if_left = [&](IndexId count) { return OnlyIf(pool_, are_left, IfMany(count)); };
-    Scope scope = InARow({{tile_.rows, tile_.vectors}, first, Const(0), left, in_panels, columns}, tile_.vectors,
-                         if_left(wide));
-    Append(scope, InARow({{tile_.rows, 1}, first, done, left, false}, 1, if_left(pool_.Sub(grid_.Vectors(), done))));
+    Scope scope = InARow({{tile_.rows, tile_.vectors}, first, Const(0), left, in_panels, columns},
+                         tile_.vectors, if_left(wide));
+    Append(scope, InARow({{tile_.rows, 1}, first, done, left, false}, 1,
+                         if_left(pool_.Sub(grid_.Vectors(), done))));
     return scope;
   }
 
-  // Whether, 0 or 1, all rows are few enough to go over the columns where they lie: in one tile, or in some, if there
-  // are more columns than the caches hold.
+  // Whether, 0 or 1, all rows are few enough to go over the columns where they lie: in one tile, or
+  // in some, if there are more columns than the caches hold.
   IndexId AreFlat() {
     if (!packing_.UsesPanels() || grid_.SharesOutRows()) return Const(0);
     const int64_t most_rows = kFlatTiles * tile_.rows;
@@ -376,16 +409,20 @@ class Tiling {
     return pool_.Min(Const(1), pool_.Div(pool_.Add(most, Const(1)), pool_.Add(rows_, Const(1))));
   }
 
-  // Rows that share no panel: all, if they are few, or those left over below whole tiles. A few steps of the sum go
-  // over many columns, which are read where they lie, along memory; then the next ones.
+  // Rows that share no panel: all, if they are few, or those left over below whole tiles. A few
+  // steps of the sum go over many columns, which are read where they lie, along memory; then
+  // the next ones.
   Scope FlatRows() {
-    const int64_t most = kFlatBlocks * options_.column_block, length = std::min(kFlatSteps, options_.sum_block);
+    const int64_t most = kFlatBlocks * options_.column_block,
+                  length = std::min(kFlatSteps, options_.sum_block);
     const IndexId wide = grid_.WholeTiles(), done = Times(tile_.vectors, wide);
     const TileGrid::Blocks blocks = grid_.InBlocks(wide, most, LeastBlocks());
     const IndexId in_block = blocks.length, tiles = OverUp(rows_, tile_.rows);
-    const IndexId first = NESTOR_MUTANT("last_rows_skipped") ? tiles : IfNotFlat(Over(rows_, tile_.rows));
+    const IndexId first =
+        NESTOR_MUTANT("last_rows_skipped") ? tiles : IfNotFlat(Over(rows_, tile_.rows));
     // In this form provers see that there is a row.
-    const IndexId has_rows = pool_.Min(Const(1), rows_), has_tiles = pool_.Min(Const(1), pool_.Sub(tiles, first));
+    const IndexId has_rows = pool_.Min(Const(1), rows_),
+                  has_tiles = pool_.Min(Const(1), pool_.Sub(tiles, first));
     const auto if_any = [&](IndexId count) {
       return OnlyIf(pool_, has_rows, OnlyIf(pool_, has_tiles, IfMany(count)));
     };
@@ -393,28 +430,36 @@ class Tiling {
     const auto rows_left = [&](IndexId p) { return pool_.Sub(rows_, Times(tile_.rows, p)); };
     Scope scope = make_.Counted("q", if_any(blocks.count), kPlain, [&](IndexId q) {
       const IndexId before = pool_.Mul(in_block, q);
-      const Shape shape = {Const(kFlatTiles * tile_.rows), Const(most * tile_.vectors), Const(lanes_)};
+      const Shape shape = {Const(kFlatTiles * tile_.rows), Const(most * tile_.vectors),
+                           Const(lanes_)};
       const SumBlocks::Cut sums = sum_blocks_.BlocksOf(Const(length), shape);
       Scope block = {DeclarationOf(sums.partial)};
       Append(block, make_.Counted("s", sums.count, kPlain, [&](IndexId s) {
         return make_.Between("p", first, end, kPlain, [&](IndexId p) {
-          const IndexId count = pool_.Min(pool_.Min(Const(most), in_block), pool_.Sub(wide, before));
+          const IndexId count =
+              pool_.Min(pool_.Min(Const(most), in_block), pool_.Sub(wide, before));
           return make_.Counted("q", count, kPlain, [&](IndexId t) {
             const IndexId vector = Times(tile_.vectors, pool_.Add(before, t));
             const IndexId row = Times(tile_.rows, pool_.Sub(p, first));
-            return register_tile_->At({{tile_.rows, tile_.vectors}, Times(tile_.rows, p), vector, rows_left(p),
-                                       /*is_whole=*/true, Packing::Columns::kInOperands},
+            return register_tile_->At({{tile_.rows, tile_.vectors},
+                                       Times(tile_.rows, p),
+                                       vector,
+                                       rows_left(p),
+                                       /*is_whole=*/true,
+                                       Packing::Columns::kInOperands},
                                       sum_blocks_.At(sums, s, row, Times(tile_.vectors, t)));
           });
         });
       }));
       return block;
     });
-    Append(scope, make_.Counted("q", if_any(pool_.Sub(grid_.Vectors(), done)), kPlain, [&](IndexId q) {
-      return make_.Between("p", first, end, kPlain, [&](IndexId p) {
-        return register_tile_->At({{tile_.rows, 1}, Times(tile_.rows, p), pool_.Add(done, q), rows_left(p), false});
-      });
-    }));
+    Append(
+        scope, make_.Counted("q", if_any(pool_.Sub(grid_.Vectors(), done)), kPlain, [&](IndexId q) {
+          return make_.Between("p", first, end, kPlain, [&](IndexId p) {
+            return register_tile_->At(
+                {{tile_.rows, 1}, Times(tile_.rows, p), pool_.Add(done, q), rows_left(p), false});
+          });
+        }));
     return scope;
   }
   IndexId IfNotFlat(IndexId count) { return OnlyIf(pool_, pool_.Sub(Const(1), flat_), count); }
@@ -436,14 +481,15 @@ class Tiling {
   const IndexId rows_ = grid_.rows(), columns_ = grid_.columns();  // how many
   ShortLoops short_;
   SumBlocks sum_blocks_;
-  IndexId flat_;  // see AreFlat
+  IndexId flat_;                  // see AreFlat
   absl::optional<IndexId> many_;  // 0 where the rows are few, and the nest runs as it was; else 1
 };
 
 }  // namespace
 
-absl::optional<Scope> TiledNest(Program& program, Ranges& ranges, const ContractionTileOptions& options,
-                                const Contraction& nest, const Loop& whole, IndexId runs, bool may_be_few) {
+absl::optional<Scope> TiledNest(Program& program, Ranges& ranges,
+                                const ContractionTileOptions& options, const Contraction& nest,
+                                const Loop& whole, IndexId runs, bool may_be_few) {
   if (program.pool.IsConst(runs, 0)) return Scope();
   Tiling tiling(program, ranges, options, nest, whole, runs);
   if (!tiling.IsWorth()) return absl::nullopt;

@@ -30,7 +30,8 @@ constexpr int64_t kMostStep = 2;
 // the pages that they lie in to stay known to the processor.
 constexpr int64_t kBlock = 16;
 
-// Iterations of a loop between two, at most, that go through squares together: what they write lies one after the other.
+// Iterations of a loop between two, at most, that go through squares together: what they write lies
+// one after the other.
 constexpr int64_t kMostBetween = 8;
 
 // `along` walks the rows of what is written, `across` those of `loads`.
@@ -42,7 +43,8 @@ struct Nest {
 
 class TransposeTiles {
  public:
-  TransposeTiles(Program& program, jit::Isa isa) : program_(program), pool_(program.pool), isa_(isa), ranges_(program) {}
+  TransposeTiles(Program& program, jit::Isa isa)
+      : program_(program), pool_(program.pool), isa_(isa), ranges_(program) {}
 
   bool Run() {
     return ReplaceLoops(program_, ranges_, [&](Loop& loop) { return Tiled(loop); });
@@ -57,7 +59,9 @@ class TransposeTiles {
       const auto found = WithLoads(nest, inner);
       if (!found || !IsLong(outer, Width(inner)) || !IsLong(inner, Width(inner))) continue;
       // Last, as it takes longest.
-      return RunInLanes(*loops) && AreIndependent(program_, outer, inner) ? absl::make_optional(Cut(*loops, *found)) : absl::nullopt;
+      return RunInLanes(*loops) && AreIndependent(program_, outer, inner)
+                 ? absl::make_optional(Cut(*loops, *found))
+                 : absl::nullopt;
     }
     return absl::nullopt;
   }
@@ -74,8 +78,11 @@ class TransposeTiles {
   absl::optional<LoopsAround> PerfectNest(const Loop& outermost) const {
     LoopsAround loops;
     for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
-      const auto moves = [&](const Loop* around) { return BoundsMoveWith(pool_, *loop, around->var); };
-      if (loop->step != 1 || loop->attributes.vector || absl::c_any_of(loops, moves)) return absl::nullopt;
+      const auto moves = [&](const Loop* around) {
+        return BoundsMoveWith(pool_, *loop, around->var);
+      };
+      if (loop->step != 1 || loop->attributes.vector || absl::c_any_of(loops, moves))
+        return absl::nullopt;
       loops.push_back(loop);
     }
     return loops.size() > 1 ? absl::make_optional(loops) : absl::nullopt;
@@ -83,7 +90,9 @@ class TransposeTiles {
 
   // Whole cache lines of both: a square of as many tiles as vectors fill one.
   int64_t TilesInSquare() const { return jit::kCacheLineBytes / jit::VectorBytes(isa_); }
-  int64_t Width(const Loop& inner) const { return TilesInSquare() * jit::LanesOf(program_, inner, isa_); }
+  int64_t Width(const Loop& inner) const {
+    return TilesInSquare() * jit::LanesOf(program_, inner, isa_);
+  }
 
   // Whether squares may fit: not in what is left over beside squares.
   bool IsLong(const Loop& loop, int64_t width) {
@@ -112,8 +121,8 @@ class TransposeTiles {
     return nest;
   }
 
-  // By how many elements the access steps with `along`, where it jumps with `across`; 0: it walks in
-  // another way.
+  // By how many elements the access steps with `along`, where it jumps with `across`; 0: it walks
+  // in another way.
   int64_t Walks(const Access& access, int32_t along, int32_t across) {
     if (access.place.empty()) return 0;
     // Axes of one element at the end, as those of a 1x1 window, are none.
@@ -140,7 +149,8 @@ class TransposeTiles {
     const Loop& inner = *loops.back();
     const int64_t lanes = jit::LanesOf(program_, inner, isa_), tiles = TilesInSquare();
     const bool overlaps = !IsOutermost(*loops.front()) && !ReadsWhatItWrites(inner);
-    const Side across = SideOf(*nest.across, inner, overlaps), along = SideOf(*nest.along, inner, overlaps);
+    const Side across = SideOf(*nest.across, inner, overlaps),
+               along = SideOf(*nest.along, inner, overlaps);
     Scope parts;
     Append(parts, Squares(loops, nest, across, along, lanes, tiles));
     // Columns beside the tiles, then rows below all.
@@ -153,9 +163,9 @@ class TransposeTiles {
   using Bounds = std::pair<IndexId, IndexId>;
   static Bounds BoundsOf(const Loop& loop) { return {loop.begin, loop.end}; }
 
-  // The squares along a loop: how many, what they cover, and what is left over. With `last`, the last one
-  // begins after so many elements, which is less than the others say, and `flag` is 1 where there is
-  // room for one, else 0.
+  // The squares along a loop: how many, what they cover, and what is left over. With `last`, the
+  // last one begins after so many elements, which is less than the others say, and `flag` is 1
+  // where there is room for one, else 0.
   struct Side {
     IndexId squares;
     Bounds covered, rest;
@@ -163,19 +173,25 @@ class TransposeTiles {
   };
 
   // Inside of other loops the last square ends where the loop does, and writes again what the one
-  // before has written; what is less than one square is left over. An outermost loop may run on several
-  // threads, which each write what no other one does: there all is left over that fills no square.
+  // before has written; what is less than one square is left over. An outermost loop may run
+  // on several threads, which each write what no other one does: there all is left over that
+  // fills no square.
   Side SideOf(const Loop& loop, const Loop& inner, bool overlaps) {
-    const IndexId length = ranges_.LengthOf(loop), width = pool_.Const(Width(inner)), whole = pool_.Div(length, width);
+    const IndexId length = ranges_.LengthOf(loop), width = pool_.Const(Width(inner)),
+                  whole = pool_.Div(length, width);
     if (!overlaps || pool_.IsConst(pool_.Mod(length, width), 0)) {
       const IndexId end = pool_.Add(loop.begin, pool_.Mul(whole, width));
       return {whole, {loop.begin, end}, {end, loop.end}};
     }
     const IndexId less = pool_.Sub(width, pool_.Const(1)), flag = pool_.Min(whole, pool_.Const(1));
     // `less` once more: so it is evident that this is no tile.
-    const IndexId left = pool_.Min(pool_.Min(length, less), pool_.Mul(less, pool_.Sub(pool_.Const(1), flag)));
-    return {pool_.Div(pool_.Add(length, less), width), BoundsOf(loop), {loop.begin, pool_.Add(loop.begin, left)},
-            pool_.Sub(length, width), flag};
+    const IndexId left =
+        pool_.Min(pool_.Min(length, less), pool_.Mul(less, pool_.Sub(pool_.Const(1), flag)));
+    return {pool_.Div(pool_.Add(length, less), width),
+            BoundsOf(loop),
+            {loop.begin, pool_.Add(loop.begin, left)},
+            pool_.Sub(length, width),
+            flag};
   }
 
   bool IsOutermost(const Loop& loop) const {
@@ -186,10 +202,12 @@ class TransposeTiles {
 
   bool ReadsWhatItWrites(const Loop& inner) const {
     const Footprint footprint = FootprintOf(program_, inner.body);
-    return absl::c_any_of(footprint.reads, [&](TensorId tensor) { return footprint.Changes(tensor); });
+    return absl::c_any_of(footprint.reads,
+                          [&](TensorId tensor) { return footprint.Changes(tensor); });
   }
 
-  void AppendRest(const LoopsAround& loops, const Nest& nest, Bounds across, Bounds along, Scope& parts) {
+  void AppendRest(const LoopsAround& loops, const Nest& nest, Bounds across, Bounds along,
+                  Scope& parts) {
     const auto is_empty = [&](const Bounds& bounds) { return bounds.first == bounds.second; };
     if (is_empty(across) || is_empty(along)) return;
     Scope part = loops.back()->body;
@@ -203,8 +221,8 @@ class TransposeTiles {
     if (fresh) Append(parts, ScopeOf(*std::move(fresh)));
   }
 
-  Scope Squares(const LoopsAround& loops, const Nest& nest, const Side& across, const Side& along, int64_t lanes,
-                int64_t tiles) {
+  Scope Squares(const LoopsAround& loops, const Nest& nest, const Side& across, const Side& along,
+                int64_t lanes, int64_t tiles) {
     const int32_t p = program_.AddVar(program_.vars[nest.across->var]);
     const int32_t q = program_.AddVar(program_.vars[nest.along->var]);
     const auto at = [&](const Loop& loop, const Side& side, int32_t square, int64_t tile) {
@@ -215,23 +233,30 @@ class TransposeTiles {
     Scope square;
     for (int64_t row = 0; row < tiles; ++row) {
       std::vector<IndexId> columns;
-      for (int64_t column = 0; column < tiles; ++column) columns.push_back(at(*nest.along, along, q, column));
+      for (int64_t column = 0; column < tiles; ++column)
+        columns.push_back(at(*nest.along, along, q, column));
       Tiles(loops.back()->body, nest, at(*nest.across, across, p, row), columns, lanes, square);
     }
     const int32_t blocks_across = program_.AddVar("p"), blocks_along = program_.AddVar("q");
     Scope scope = Around(InBlock(q, blocks_along, along.squares), std::move(square));
-    const absl::Span<const Loop* const> between = absl::MakeConstSpan(loops).subspan(1, loops.size() - 2);
+    const absl::Span<const Loop* const> between =
+        absl::MakeConstSpan(loops).subspan(1, loops.size() - 2);
     absl::optional<Strips> strips;
-    if (!between.empty() && !IsShort(*between.back())) strips = StripsOf(program_, ranges_, *between.back(), kMostBetween);
-    if (!between.empty()) scope = AroundAnew(program_, strips ? strips->strip : *between.back(), std::move(scope));
+    if (!between.empty() && !IsShort(*between.back()))
+      strips = StripsOf(program_, ranges_, *between.back(), kMostBetween);
+    if (!between.empty())
+      scope = AroundAnew(program_, strips ? strips->strip : *between.back(), std::move(scope));
     scope = Around(InBlock(p, blocks_across, across.squares), std::move(scope));
     scope = Around(Blocks(blocks_along, along.squares), std::move(scope));
     scope = Around(Blocks(blocks_across, across.squares), std::move(scope));
     for (const Side* side : {&across, &along}) {
-      if (side->flag) scope = Around(Loop{program_.AddVar("z"), pool_.Const(0), *side->flag, 1, {}, {}}, std::move(scope));
+      if (side->flag)
+        scope = Around(Loop{program_.AddVar("z"), pool_.Const(0), *side->flag, 1, {}, {}},
+                       std::move(scope));
     }
     if (strips) scope = Around(strips->over, std::move(scope));
-    for (size_t i = between.size(); i-- > 1;) scope = AroundAnew(program_, *between[i - 1], std::move(scope));
+    for (size_t i = between.size(); i-- > 1;)
+      scope = AroundAnew(program_, *between[i - 1], std::move(scope));
     return scope;
   }
 
@@ -241,7 +266,8 @@ class TransposeTiles {
   }
 
   Loop Blocks(int32_t var, IndexId squares) {
-    const IndexId blocks = pool_.Div(pool_.Add(squares, pool_.Const(kBlock - 1)), pool_.Const(kBlock));
+    const IndexId blocks =
+        pool_.Div(pool_.Add(squares, pool_.Const(kBlock - 1)), pool_.Const(kBlock));
     return {var, pool_.Const(0), blocks, 1, {}, {}};
   }
   Loop InBlock(int32_t var, int32_t block, IndexId squares) {
@@ -251,35 +277,40 @@ class TransposeTiles {
 
   // Tiles beside each other, whose first elements the indices reach at `across` and
   // `along`. Their rows are written together: a cache line at a time.
-  void Tiles(const Scope& body, const Nest& nest, IndexId across, absl::Span<const IndexId> along, int64_t lanes,
-             Scope& scope) {
+  void Tiles(const Scope& body, const Nest& nest, IndexId across, absl::Span<const IndexId> along,
+             int64_t lanes, Scope& scope) {
     const bool several = along.size() > 1;
     std::vector<std::vector<TensorId>> tiles;
-    for (IndexId first : along) tiles.push_back(FilledTiles(nest, across, first, lanes, several, scope));
+    for (IndexId first : along)
+      tiles.push_back(FilledTiles(nest, across, first, lanes, several, scope));
     Append(scope, ScopeOf(Rows(lanes, [&](IndexId row, Scope& rows) {
-      for (size_t i = 0; i < along.size(); ++i) {
-        Append(rows, ScopeOf(Lanes(lanes, [&](IndexId lane, Scope& inside) {
-          inside = body;
-          // The tiles first, while values have their old numbers.
-          VisitStatements(inside, [&](Statement& statement) {
-            statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
-              const auto it = std::find(nest.loads.begin(), nest.loads.end(), id);
-              if (it == nest.loads.end()) return absl::nullopt;
-              const TensorId tile = tiles[i][it - nest.loads.begin()];
-              return program_.AddLoad({tile, several ? IndexList{row, lane} : IndexList{lane, row}});
-            });
-          });
-          VarReplacement replace = Replacement(nest, pool_.Add(across, row), pool_.Add(along[i], lane));
-          RewriteIndices(program_, inside, [&](IndexId e) { return replace(e); });
-        })));
-      }
-    })));
+             for (size_t i = 0; i < along.size(); ++i) {
+               Append(rows, ScopeOf(Lanes(lanes, [&](IndexId lane, Scope& inside) {
+                        inside = body;
+                        // The tiles first, while values have their old numbers.
+                        VisitStatements(inside, [&](Statement& statement) {
+                          statement.value = RewriteValues(
+                              program_, statement.value,
+                              [&](ValueId id) -> absl::optional<ValueId> {
+                                const auto it = std::find(nest.loads.begin(), nest.loads.end(), id);
+                                if (it == nest.loads.end()) return absl::nullopt;
+                                const TensorId tile = tiles[i][it - nest.loads.begin()];
+                                return program_.AddLoad(
+                                    {tile, several ? IndexList{row, lane} : IndexList{lane, row}});
+                              });
+                        });
+                        VarReplacement replace =
+                            Replacement(nest, pool_.Add(across, row), pool_.Add(along[i], lane));
+                        RewriteIndices(program_, inside, [&](IndexId e) { return replace(e); });
+                      })));
+             }
+           })));
   }
 
   // By load: a tile with what it reads. `transposed`: its columns as rows, for a next tile
   // to be filled while these are all that is still needed.
-  std::vector<TensorId> FilledTiles(const Nest& nest, IndexId across, IndexId along, int64_t lanes, bool transposed,
-                                    Scope& scope) {
+  std::vector<TensorId> FilledTiles(const Nest& nest, IndexId across, IndexId along, int64_t lanes,
+                                    bool transposed, Scope& scope) {
     std::vector<TensorId> tiles;
     for (ValueId load : nest.loads) {
       const DType type = program_[load].type;
@@ -290,15 +321,20 @@ class TransposeTiles {
       });
       tiles.push_back(transposed ? Declared("columns", type, lanes, scope) : tile);
       if (!transposed) continue;
-      FillTile(tiles.back(), lanes, scope,
-               [&](IndexId row, IndexId lane) { return program_.AddLoad({tile, {lane, row}}); });
+      FillTile(tiles.back(), lanes, scope, [&](IndexId row, IndexId lane) {
+        return program_.AddLoad({tile, {lane, row}});
+      });
     }
     return tiles;
   }
 
   TensorId Declared(absl::string_view name, DType type, int64_t lanes, Scope& scope) {
-    const TensorId tile = program_.AddTensor({std::string(name), type, {pool_.Const(lanes), pool_.Const(lanes)},
-                                              Storage::kTemp, ReduceOp::kSum, true});
+    const TensorId tile = program_.AddTensor({std::string(name),
+                                              type,
+                                              {pool_.Const(lanes), pool_.Const(lanes)},
+                                              Storage::kTemp,
+                                              ReduceOp::kSum,
+                                              true});
     scope.push_back(DeclarationOf(tile));
     return tile;
   }
@@ -306,10 +342,10 @@ class TransposeTiles {
   void FillTile(TensorId tile, int64_t lanes, Scope& scope,
                 absl::FunctionRef<ValueId(IndexId row, IndexId lane)> value) {
     Append(scope, ScopeOf(Rows(lanes, [&](IndexId row, Scope& rows) {
-      Append(rows, ScopeOf(Lanes(lanes, [&](IndexId lane, Scope& inside) {
-        inside = Assignment(tile, {row, lane}, value(row, lane));
-      })));
-    })));
+             Append(rows, ScopeOf(Lanes(lanes, [&](IndexId lane, Scope& inside) {
+                      inside = Assignment(tile, {row, lane}, value(row, lane));
+                    })));
+           })));
   }
 
   VarReplacement Replacement(const Nest& nest, IndexId across, IndexId along) {
@@ -337,6 +373,8 @@ class TransposeTiles {
 
 }  // namespace
 
-absl::StatusOr<bool> TransposeInTiles(Program& program, jit::Isa isa) { return TransposeTiles(program, isa).Run(); }
+absl::StatusOr<bool> TransposeInTiles(Program& program, jit::Isa isa) {
+  return TransposeTiles(program, isa).Run();
+}
 
 }  // namespace nestor::loop

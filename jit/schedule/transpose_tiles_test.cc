@@ -278,7 +278,8 @@ TEST(TransposeTiles, Avx512) {
              }
            }
          })"},
-      // Loops between, of which one that is not short runs in strips: some iterations after the other in each square.
+      // Loops between, of which one that is not short runs in strips: some iterations after the
+      // other in each square.
       {"for i in [0, N) { for a in [0, A) { for j in [0, M) { v[a, i, j] = z[a, j, i] } } }",
        R"(
          block {
@@ -412,7 +413,8 @@ TEST(TransposeTiles, Avx512) {
       {"for i in [0, N) { for j in [0, M) { e[i, j] = f64(x[j, i]) } }", ""},
       {"for i in [0, N) { for j in [0, M) { g[i, j] = f[j, i] } }", ""},
       // Nor where the body keeps scalars.
-      {"for i in [0, N) { for j in [0, M) { temp t: f32  t = x[j, i]  y[i, j] = t  y2[i, j] = 2.0 * t } }", ""},
+      {"for i in [0, N) { for j in [0, M) { temp t: f32  t = x[j, i]  y[i, j] = t  y2[i, j] = 2.0 * t } }",
+       ""},
       // Not for more tiles than there are registers for.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i] + x2[j, i] + x3[j, i] } }", ""},
       // Not where what is written, or read, walks as well or not at all.
@@ -431,8 +433,10 @@ TEST(TransposeTiles, Avx512) {
       {"for i in [0, N) { for j in [0, M) { y[i, j] += x[j, i] } }", ""},
       {"for i in [0, N) { for j in [0, i) { drop y[i, j] = x[j, i | 0.0] } }", ""},
       {"for i in [0, N) { n[i] = 0.0  for j in [0, M) { y[i, j] = x[j, i] } }", ""},
-      {"for i in [0, N) { for a in [0, i) { for j in [0, M) { drop v[a, i, j] = z[a, j, i | 0.0] } } }", ""},
-      {"for i in [0, N) { for a in [0, A) { for j in [0, a) { drop v[a, i, j] = z[a, j, i | 0.0] } } }", ""},
+      {"for i in [0, N) { for a in [0, i) { for j in [0, M) { drop v[a, i, j] = z[a, j, i | 0.0] } } }",
+       ""},
+      {"for i in [0, N) { for a in [0, A) { for j in [0, a) { drop v[a, i, j] = z[a, j, i | 0.0] } } }",
+       ""},
       {"for i in [0, N) { for a in [0, A) { for j in [0, M) { y[i, j] = z[a, j, i] } } }", ""},
       // Nor loops that are scheduled already, or make larger steps.
       {"for i in [0, N) { for j in [0, M) vector { y[i, j] = x[j, i] } }", ""},

@@ -37,7 +37,8 @@ class SumTrimmer {
       const Inside inside = StepsInside(*nest, zero.load);
       if (inside.sums.empty() && inside.needed_if.empty()) continue;
       if (zero.others.empty()) return ScopeOf(Only(inside, nest->accumulator, outermost));
-      const bool moves = absl::c_any_of(nest->sums, [&](const Loop* sum) { return BoundsMove(pool_, *sum); });
+      const bool moves =
+          absl::c_any_of(nest->sums, [&](const Loop* sum) { return BoundsMove(pool_, *sum); });
       if (moves || !MayRunTwice(*nest->core)) continue;
       Loop trimmed = Only(inside, nest->accumulator, outermost);
       return WithSecondRun(*nest, zero, BandOf(outermost, *nest->core), std::move(trimmed));
@@ -46,7 +47,8 @@ class SumTrimmer {
   }
 
  private:
-  // The loads that make the value +0 where they lie outside of their tensors, if all else that must be finite then is bound.
+  // The loads that make the value +0 where they lie outside of their tensors, if all else that must
+  // be finite then is bound.
   std::vector<ZeroFactor> PaddingOf(ValueId value) const {
     std::vector<ZeroFactor> padding;
     for (const ValueId load : LoadsOf(program_, value)) {
@@ -62,7 +64,8 @@ class SumTrimmer {
     bool holds = false;
     VisitItems(loop.body, [&](const Item& item) {
       const auto* statement = item.As<Statement>();
-      holds = holds || (statement != nullptr && statement->op == ReduceOp::kSum && !PaddingOf(statement->value).empty());
+      holds = holds || (statement != nullptr && statement->op == ReduceOp::kSum &&
+                        !PaddingOf(statement->value).empty());
     });
     return holds;
   }
@@ -73,8 +76,8 @@ class SumTrimmer {
     return band;
   }
 
-  // The steps that read a load in its tensor: sums of which not all do so, without bodies, over those that may; and
-  // conditions that say for which rows and columns they do.
+  // The steps that read a load in its tensor: sums of which not all do so, without bodies, over
+  // those that may; and conditions that say for which rows and columns they do.
   struct Inside {
     std::vector<Loop> sums;
     IndexList needed_if;
@@ -108,13 +111,14 @@ class SumTrimmer {
       }
     });
     VisitStatements(nest.body, [&](Statement& statement) {
-      if (statement.target.tensor == sum) absl::c_copy(inside.needed_if, std::back_inserter(statement.needed_if));
+      if (statement.target.tensor == sum)
+        absl::c_copy(inside.needed_if, std::back_inserter(statement.needed_if));
     });
     return nest;
   }
 
-  // To where the axes that move with the sum, and else with batch loops alone, lie in the tensor. Of axes that move with
-  // a row or column, too, conditions say so.
+  // To where the axes that move with the sum, and else with batch loops alone, lie in the tensor.
+  // Of axes that move with a row or column, too, conditions say so.
   bool Narrow(const Contraction& nest, const Access& access, Loop& sum, IndexList& needed_if) {
     const Shape& shape = program_[access.tensor].shape;
     const Loop before = sum;
@@ -124,7 +128,8 @@ class SumTrimmer {
       if (!coefficient || !pool_.IsConst(*coefficient, 1)) continue;
       const IndexId rest = pool_.Sub(place, pool_.Var(sum.var));
       if (MovesWithAny(pool_, rest, nest.sums)) continue;
-      const bool may_be_before = !ranges_.LessEqual(zero, place), may_be_behind = !ranges_.Less(place, shape[axis]);
+      const bool may_be_before = !ranges_.LessEqual(zero, place),
+                 may_be_behind = !ranges_.Less(place, shape[axis]);
       if (MovesWithAny(pool_, rest, {nest.row, nest.column})) {
         if (may_be_before) needed_if.push_back(pool_.Condition(IndexKind::kLe, zero, place));
         if (may_be_behind) needed_if.push_back(pool_.Condition(IndexKind::kLt, place, shape[axis]));
@@ -136,10 +141,12 @@ class SumTrimmer {
     return sum.begin != before.begin || sum.end != before.end;
   }
 
-  // Whether the statements give the same when they run again: they assign, and read nothing that they write.
+  // Whether the statements give the same when they run again: they assign, and read nothing
+  // that they write.
   bool MayRunTwice(const Scope& core) const {
     const Footprint footprint = FootprintOf(program_, core);
-    const bool reads_own = absl::c_any_of(footprint.reads, [&](TensorId tensor) { return footprint.Changes(tensor); });
+    const bool reads_own =
+        absl::c_any_of(footprint.reads, [&](TensorId tensor) { return footprint.Changes(tensor); });
     return !reads_own && absl::c_all_of(core, [](const Item& item) {
       const auto* statement = item.As<Statement>();
       return statement == nullptr || !statement->op;
@@ -154,7 +161,8 @@ class SumTrimmer {
     });
   }
 
-  Scope WithSecondRun(const Contraction& nest, const ZeroFactor& zero, const LoopsAround& band, Loop trimmed) {
+  Scope WithSecondRun(const Contraction& nest, const ZeroFactor& zero, const LoopsAround& band,
+                      Loop trimmed) {
     Scope scope;
     SecondRun again(program_, ranges_);
     const IndexId not_finite = again.Flag("not_finite", scope);
@@ -169,20 +177,22 @@ class SumTrimmer {
     return scope;
   }
 
-  // Has conditions say where the load is in its tensor, each axis for itself: so two axes of a temporary may still
-  // become one (fusion/merge_axes.h).
+  // Has conditions say where the load is in its tensor, each axis for itself: so two axes of a
+  // temporary may still become one (fusion/merge_axes.h).
   void SayWhereInside(ValueId load, Statement& statement) {
-    statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
-      if (id != load) return absl::nullopt;
-      Access access = absl::get<LoadValue>(program_[id].node).access;
-      for (size_t axis = 0; axis < access.place.size(); ++axis) {
-        const IndexId place = access.place[axis];
-        if (pool_.VarValue(place) >= 0) continue;
-        access.conditions.push_back(pool_.Condition(IndexKind::kLe, pool_.Const(0), place));
-        access.conditions.push_back(pool_.Condition(IndexKind::kLt, place, program_[access.tensor].shape[axis]));
-      }
-      return program_.AddLoad(std::move(access));
-    });
+    statement.value =
+        RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
+          if (id != load) return absl::nullopt;
+          Access access = absl::get<LoadValue>(program_[id].node).access;
+          for (size_t axis = 0; axis < access.place.size(); ++axis) {
+            const IndexId place = access.place[axis];
+            if (pool_.VarValue(place) >= 0) continue;
+            access.conditions.push_back(pool_.Condition(IndexKind::kLe, pool_.Const(0), place));
+            access.conditions.push_back(
+                pool_.Condition(IndexKind::kLt, place, program_[access.tensor].shape[axis]));
+          }
+          return program_.AddLoad(std::move(access));
+        });
   }
 
   Program& program_;

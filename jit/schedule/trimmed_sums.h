@@ -24,19 +24,20 @@ namespace nestor::loop {
 //   } } }
 //   .. and the nest as it was, each statement if not_finite[] == 1 ..
 //
-// where the nest is a contraction (contraction.h), and h neither its row nor its column: a padded convolution, whose
-// windows reach beyond the image at its first and last rows. Of a row or column, which lies in a tile with others, the step
-// says where it is needed:
+// where the nest is a contraction (contraction.h), and h neither its row nor its column: a padded
+// convolution, whose windows reach beyond the image at its first and last rows. Of a row or column,
+// which lies in a tile with others, the step says where it is needed:
 //
 //     s += w[i, c] * x[h, j + c - 1 | 0]  ->  s += w[i, c] * x[h, j + c - 1 | 0] needed if 0 <= j + c - 1, j + c - 1 < M
 //
 // The products left out are 0 unless w holds inf or NaN,
-// and a sum that starts at +0 is the same without them. Nothing but steps is left out, so sums keep their order.
-// Such factors must be bound inputs (`bound`, by input; empty: none is), which are looked through once, not in each
-// call. Products of integers, and gated ones, are 0 whatever the other factor is.
+// and a sum that starts at +0 is the same without them. Nothing but steps is left out, so sums keep
+// their order. Such factors must be bound inputs (`bound`, by input; empty: none is), which are
+// looked through once, not in each call. Products of integers, and gated ones, are 0 whatever the
+// other factor is.
 //
-// It is padded_sums.h the other way round: what is added there makes a nest a contraction; what is left out here
-// leaves it one.
+// It is padded_sums.h the other way round: what is added there makes a nest a contraction; what is
+// left out here leaves it one.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

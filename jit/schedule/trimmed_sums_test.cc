@@ -52,8 +52,8 @@ TEST(TrimSums, TextInTextOut) {
       {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h + r, l, j + r - 1 | i32(0)]") "z[i, h, j] = s"),
        OVER("", "", SUM("", "", "i32", "0, min(R, -h + H)", "s += k[i, r, l] * c[h + r, l, j + r - 1 | i32(0)]"
                         " needed if 0 <= j + r - 1, j + r - 1 < M") "z[i, h, j] = s")},
-      // Not where something else stands outside; nor other values; nor what may not run twice, or whose weights lie in steps
-      // that a batch has.
+      // Not where something else stands outside; nor other values; nor what may not run twice, or
+      // whose weights lie in steps that a batch has.
       {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h + r - 1, l, j | i32(1)]") "z[i, h, j] = s"), ""},
       {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] + c[h + r - 1, l, j | i32(0)]") "z[i, h, j] = s"), ""},
       {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] += s"), ""},

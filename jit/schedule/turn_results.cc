@@ -33,9 +33,11 @@ class Turner {
     const absl::optional<Contraction> nest = ContractionOf(program_, loop);
     if (!nest || !MayKeepSums(*nest)) return absl::nullopt;
     if (IsBetterTurned(*nest)) {
-      return HasStrips(*nest) ? InStrips(*nest) : Rebuilt(*nest, "turned", {nest->column, nest->row});
+      return HasStrips(*nest) ? InStrips(*nest)
+                              : Rebuilt(*nest, "turned", {nest->column, nest->row});
     }
-    if (ScattersRows(*nest)) return Rebuilt(*nest, "gathered", {nest->row, nest->batch.back(), nest->column});
+    if (ScattersRows(*nest))
+      return Rebuilt(*nest, "gathered", {nest->row, nest->batch.back(), nest->column});
     return absl::nullopt;
   }
 
@@ -45,23 +47,27 @@ class Turner {
       const auto* declaration = item.As<Declaration>();
       return declaration == nullptr || declaration->tensor == nest.accumulator;
     };
-    return !nest.is_ragged && absl::c_all_of(*nest.core, is_plain) && !BoundsMove(pool_, *nest.row) &&
-           !BoundsMove(pool_, *nest.column);
+    return !nest.is_ragged && absl::c_all_of(*nest.core, is_plain) &&
+           !BoundsMove(pool_, *nest.row) && !BoundsMove(pool_, *nest.column);
   }
 
   bool IsBetterTurned(const Contraction& nest) {
     const auto slides = [&](const Contraction::Operand& operand) { return Slides(nest, operand); };
-    return (absl::c_all_of(nest.columns, slides) || OnlyColumnsLieAcross(nest) || LeavesLanesIdle(nest)) &&
+    return (absl::c_all_of(nest.columns, slides) || OnlyColumnsLieAcross(nest) ||
+            LeavesLanesIdle(nest)) &&
            FillsMoreLanes(nest);
   }
 
-  // Whether lanes along columns would have to be put together in each call, and lanes along rows need not be: they lie
-  // side by side, or are packed once.
+  // Whether lanes along columns would have to be put together in each call, and lanes along rows
+  // need not be: they lie side by side, or are packed once.
   bool OnlyColumnsLieAcross(const Contraction& nest) {
-    const auto lies_across = [&](const Contraction::Operand& operand) { return LiesAcross(nest, operand); };
+    const auto lies_across = [&](const Contraction::Operand& operand) {
+      return LiesAcross(nest, operand);
+    };
     const auto is_at_hand = [&](const Contraction::Operand& operand) {
       const Access access = AccessOf(program_, operand);
-      const bool lies_together = !access.place.empty() && MovesWithAny(pool_, access.place.back(), nest.sums);
+      const bool lies_together =
+          !access.place.empty() && MovesWithAny(pool_, access.place.back(), nest.sums);
       return !lies_together || IsBound(program_, bound_, access.tensor);
     };
     return absl::c_all_of(nest.columns, lies_across) && absl::c_all_of(nest.rows, is_at_hand);
@@ -75,8 +81,8 @@ class Turner {
            absl::c_any_of(nest.sums, lies_along);
   }
 
-  // Whether just the places of the results keep apart the rows of an image, which lie one after the other in the
-  // operands, so that they would be columns of one product (MergeRowsOfTemporaries).
+  // Whether just the places of the results keep apart the rows of an image, which lie one after the
+  // other in the operands, so that they would be columns of one product (MergeRowsOfTemporaries).
   bool ScattersRows(const Contraction& nest) {
     if (nest.batch.empty()) return false;
     const Loop& row = *nest.batch.back();
@@ -87,7 +93,8 @@ class Turner {
       return DependsOn(program_, AccessOf(program_, operand), row);
     };
     return absl::c_all_of(nest.columns, walks_rows) && absl::c_none_of(nest.rows, moves) &&
-           absl::c_any_of(*nest.core, [&](const Item& item) { return StoresApart(item, *nest.column); });
+           absl::c_any_of(*nest.core,
+                          [&](const Item& item) { return StoresApart(item, *nest.column); });
   }
 
   // Of a temporary, the last two axes.
@@ -95,7 +102,8 @@ class Turner {
     const TensorInfo& info = program_[access.tensor];
     const size_t rank = info.shape.size();
     const auto walks = [&](size_t axis, const Loop& loop) {
-      return pool_.VarValue(access.place[axis]) == loop.var && info.shape[axis] == loop.end && pool_.IsConst(loop.begin, 0);
+      return pool_.VarValue(access.place[axis]) == loop.var && info.shape[axis] == loop.end &&
+             pool_.IsConst(loop.begin, 0);
     };
     return info.storage == Storage::kTemp && rank > 1 && !access.masked && walks(rank - 2, outer) &&
            walks(rank - 1, inner);
@@ -113,7 +121,8 @@ class Turner {
     constexpr double kBusy = 0.85;
     const int64_t lanes = jit::LanesOf(program_[nest.accumulator].type, isa_);
     const auto columns = KnownLength(program_, *nest.column);
-    return columns && *columns > lanes && Filled(*columns, lanes) < kBusy * static_cast<double>(lanes);
+    return columns && *columns > lanes &&
+           Filled(*columns, lanes) < kBusy * static_cast<double>(lanes);
   }
 
   // Lanes of a vector that so many elements fill, on average.
@@ -125,7 +134,8 @@ class Turner {
   // Whether a window of known size slides over the operand's rows, with the column.
   bool Slides(const Contraction& nest, const Contraction::Operand& operand) const {
     const Access access = AccessOf(program_, operand);
-    if (access.place.empty() || !HoldsVar(pool_, access.place.back(), nest.column->var)) return false;
+    if (access.place.empty() || !HoldsVar(pool_, access.place.back(), nest.column->var))
+      return false;
     return absl::c_any_of(nest.sums, [&](const Loop* sum) {
       const auto length = KnownLength(program_, *sum);
       return HoldsVar(pool_, access.place.back(), sum->var) && length && *length > 1;
@@ -136,12 +146,15 @@ class Turner {
   // more or less matter less than what is left over of each row of an image.
   bool FillsMoreLanes(const Contraction& nest) const {
     const int64_t lanes = jit::LanesOf(program_[nest.accumulator].type, isa_);
-    const auto kernels = KnownLength(program_, *nest.row), columns = KnownLength(program_, *nest.column);
+    const auto kernels = KnownLength(program_, *nest.row),
+               columns = KnownLength(program_, *nest.column);
     if (kernels && *kernels < 2 * lanes) return false;
-    return !columns || (kernels ? Filled(*kernels, lanes) : static_cast<double>(lanes)) > Filled(*columns, lanes);
+    return !columns || (kernels ? Filled(*kernels, lanes) : static_cast<double>(lanes)) >
+                           Filled(*columns, lanes);
   }
 
-  // The sums along `order`, and then what is done with them, in the batch loops that are not among these.
+  // The sums along `order`, and then what is done with them, in the batch loops that are
+  // not among these.
   Scope Rebuilt(const Contraction& nest, absl::string_view name, const LoopsAround& order) {
     const KeptSum kept(program_, ranges_, name, nest.accumulator, order);
     LoopsAround around = nest.batch;
@@ -149,16 +162,16 @@ class Turner {
     return Around(around, SumsAndEnds(nest, kept, order));
   }
 
-  // What is done with the sums goes along the rows of what it stores, and of a strip through all rows of a kernel, which
-  // lie one after the other.
+  // What is done with the sums goes along the rows of what it stores, and of a strip through all
+  // rows of a kernel, which lie one after the other.
   Scope SumsAndEnds(const Contraction& nest, const KeptSum& kept, const LoopsAround& order) {
     LoopsAround ends = order;
     if (ends.back() != nest.column) std::rotate(ends.begin(), ends.end() - 1, ends.end());
     return kept.SumsAndEnds(ranges_, *nest.core, order, ends);
   }
 
-  // Whether windows slide over columns along the innermost batch loop, too, and rows are the same at each of its
-  // iterations.
+  // Whether windows slide over columns along the innermost batch loop, too, and rows are the same
+  // at each of its iterations.
   bool HasStrips(const Contraction& nest) const {
     if (nest.batch.empty()) return false;
     const Loop& batch = *nest.batch.back();
@@ -176,9 +189,11 @@ class Turner {
   // The same by strips of the innermost batch loop.
   Scope InStrips(const Contraction& nest) {
     const Strips strips = EvenStripsOf(program_, ranges_, *nest.batch.back());
-    const KeptSum kept(program_, ranges_, "turned", nest.accumulator, {&strips.whole, nest.column, nest.row});
+    const KeptSum kept(program_, ranges_, "turned", nest.accumulator,
+                       {&strips.whole, nest.column, nest.row});
     ranges_.Enter(strips.over);
-    Scope scope = Around(strips.over, SumsAndEnds(nest, kept, {&strips.strip, nest.column, nest.row}));
+    Scope scope =
+        Around(strips.over, SumsAndEnds(nest, kept, {&strips.strip, nest.column, nest.row}));
     ranges_.Leave();
     return Around(absl::MakeConstSpan(nest.batch).first(nest.batch.size() - 1), std::move(scope));
   }

@@ -89,7 +89,8 @@ TEST(TurnResults, StripsOfAnImage) {
       {OVER_IMAGE("H", "w[o, c, q] * x[n, c, 2*k + q, l + r - 1 | 0.0]", "y[n, o, k, l] = max(s, 0.0)"),
        IN_STRIPS("549755813887*O*W*" ROWS, "2*max((H + 15)/16, 1)", ROWS, "k_2*" ROWS, "min(H, k_2*" ROWS " + " ROWS ")",
                  "w[o, c, q] * x[n, c, q + 2*k, l + r - 1 | 0.0]", RAISED)},
-      // Rows by themselves, where kernels are others in each of them, or no window goes over them; one row alone.
+      // Rows by themselves, where kernels are others in each of them, or no window goes over them;
+      // one row alone.
       {OVER_IMAGE("H", "v[o, k, c, q] * x[n, c, k + q, l + r | 0.0]", "drop y[n, o, k, l] = s"),
        ROW_BY_ROW("H", "v[o, k, c, q] * x[n, c, k + q, l + r | 0.0]")},
       {OVER_IMAGE("H", "w[o, c, q] * x[n, c, k, l + r | 0.0]", "drop y[n, o, k, l] = s"),
@@ -116,8 +117,8 @@ TEST(TurnResults, SumsThatLieApartAreGathered) {
        "assume : 549755813887*H*O*W block { temp gathered: f32[O, H, W] for o in [0, O) { for k in [0, H) { for l in [0, W) { "
        SUM_OF("w[o, m] * t[m, k, l]") " gathered[o, k, l] = s } } }"
        " for o_2 in [0, O) { for k_2 in [0, H) { for l_2 in [0, W) { y[o_2, 2*k_2, 2*l_2] = gathered[o_2, k_2, l_2] } } } }"},
-      // Not of an argument, whose rows stay apart; nor of a part of rows, where the other factor moves with them,
-      // or results that lie side by side.
+      // Not of an argument, whose rows stay apart; nor of a part of rows, where the other factor
+      // moves with them, or results that lie side by side.
       {IMAGE("w[o, m] * x[m, k, l]", "y[o, 2*k, 2*l] = s"), ""},
       {"for o in [0, O) { for k in [0, H) { for l in [0, W/2) { " SUM_OF("w[o, m] * t[m, k, l]")
        " y[o, 2*k, 2*l] = s } } }", ""},
@@ -127,7 +128,8 @@ TEST(TurnResults, SumsThatLieApartAreGathered) {
   ExpectPass(ForAvx2, kImage, kCases);
 }
 
-// A temporary whose columns lie apart is read along what is summed, if kernels need not be packed in each call instead.
+// A temporary whose columns lie apart is read along what is summed, if kernels need not be packed
+// in each call instead.
 constexpr Frame kPoints = {
     "program p(x: f32[N, C], w: f32[O, C], v: f32[C, O]) -> (y: f32[O, N], one: f32[1]) {\n"
     "  temp t: f32[N, C]\n  for i in [0, N) { for c in [0, C) { t[i, c] = x[i, c] } }\n",

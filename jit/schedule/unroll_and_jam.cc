@@ -22,8 +22,9 @@ namespace {
 
 constexpr int64_t kRows = 4;
 constexpr int kMostOperations = 4;
-constexpr int kMostOfWindow = 32;   // operations on the elements of a window
-constexpr size_t kMostShared = 8;   // elements that a row shares with the next: they stay in registers
+constexpr int kMostOfWindow = 32;  // operations on the elements of a window
+// Elements that a row shares with the next: they stay in registers.
+constexpr size_t kMostShared = 8;
 constexpr int64_t kPageBytes = 4096;
 constexpr int64_t kManyRows = int64_t{1} << 32;  // more than there are
 
@@ -36,7 +37,8 @@ class Jammer {
     return ReplaceLoops(program_, ranges_, [&](Loop& loop) -> absl::optional<Scope> {
       const bool windows = SlidesWindows(loop);
       if (!windows && !Qualifies(loop)) return absl::nullopt;
-      const IndexId count = windows ? pool_.Div(ranges_.LengthOf(loop), pool_.Const(kRows)) : Count(loop);
+      const IndexId count =
+          windows ? pool_.Div(ranges_.LengthOf(loop), pool_.Const(kRows)) : Count(loop);
       absl::optional<Loop> rest = Rest(loop, count);
       windows ? JamWindows(loop, count) : Jam(loop, count);
       Scope scope = ScopeOf(std::move(loop));
@@ -58,14 +60,16 @@ class Jammer {
 
   bool Qualifies(const Loop& loop) {
     // What is left over by this pass begins somewhere else, or is short.
-    if (!IsPlain(loop) || loop.body[0].As<Loop>() == nullptr || !pool_.ConstValue(loop.begin)) return false;
+    if (!IsPlain(loop) || loop.body[0].As<Loop>() == nullptr || !pool_.ConstValue(loop.begin))
+      return false;
     if (!MayHaveFourRows(loop)) return false;
     ranges_.Enter(loop);
     const bool has_rows = HasRows(*loop.body[0].As<Loop>(), loop.var);
     ranges_.Leave();
     if (!has_rows) return false;
     const std::vector<IndexId> pages = PagesBetweenRows(loop);
-    return std::none_of(pages.begin(), pages.end(), [&](IndexId p) { return pool_.ConstValue(p).value_or(1) <= 0; });
+    return std::none_of(pages.begin(), pages.end(),
+                        [&](IndexId p) { return pool_.ConstValue(p).value_or(1) <= 0; });
   }
 
   // Whether the loop and those in it reach each element once in each iteration of the
@@ -97,10 +101,13 @@ class Jammer {
   // How often four rows are taken: never where they lie on one page, which is read faster
   // from end to end.
   IndexId Count(const Loop& loop) {
-    // A loop that ends before 0 has no four rows, either, and provers need not know that it does not.
-    IndexId count = pool_.Div(pool_.IsConst(loop.begin, 0) ? loop.end : ranges_.LengthOf(loop), pool_.Const(kRows));
+    // A loop that ends before 0 has no four rows, either, and provers need not know
+    // that it does not.
+    IndexId count = pool_.Div(pool_.IsConst(loop.begin, 0) ? loop.end : ranges_.LengthOf(loop),
+                              pool_.Const(kRows));
     for (IndexId pages : PagesBetweenRows(loop)) {
-      if (!pool_.ConstValue(pages)) count = pool_.Min(count, pool_.Mul(pages, pool_.Const(kManyRows)));
+      if (!pool_.ConstValue(pages))
+        count = pool_.Min(count, pool_.Mul(pages, pool_.Const(kManyRows)));
     }
     return count;
   }
@@ -109,11 +116,13 @@ class Jammer {
   std::vector<IndexId> PagesBetweenRows(const Loop& loop) {
     std::vector<IndexId> pages;
     VisitItems(loop.body, [&](const Item& item) {
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
-        const absl::optional<IndexId> distance = Distance(tensor, place, loop.var);
-        if (!distance) return;
-        pages.push_back(pool_.Div(Length(*distance), pool_.Const(kPageBytes / ByteSize(program_[tensor].type))));
-      });
+      VisitAccesses(
+          program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
+            const absl::optional<IndexId> distance = Distance(tensor, place, loop.var);
+            if (!distance) return;
+            pages.push_back(pool_.Div(Length(*distance),
+                                      pool_.Const(kPageBytes / ByteSize(program_[tensor].type))));
+          });
     });
     return pages;
   }
@@ -130,7 +139,8 @@ class Jammer {
   absl::optional<IndexId> Distance(TensorId tensor, absl::Span<const IndexId> place, int32_t row) {
     if (place.empty() || HoldsVar(pool_, place.back(), row)) return absl::nullopt;
     IndexId distance = pool_.Const(0), extent = pool_.Const(1);
-    for (size_t axis = place.size(); axis-- > 0; extent = pool_.Mul(extent, program_[tensor].shape[axis])) {
+    for (size_t axis = place.size(); axis-- > 0;
+         extent = pool_.Mul(extent, program_[tensor].shape[axis])) {
       const auto coefficient = CoefficientOf(program_, place[axis], row);
       if (!coefficient) return absl::nullopt;
       distance = pool_.Add(distance, pool_.Mul(*coefficient, extent));
@@ -146,7 +156,8 @@ class Jammer {
     // Always so, but whoever proves that places are in range should see it.
     if (!ranges_.LessEqual(loop.begin, tail.begin)) tail.begin = pool_.Max(loop.begin, tail.begin);
     if (NESTOR_MUTANT("jam_remainder_skipped")) tail.begin = tail.end;
-    if (NESTOR_MUTANT("jam_remainder_twice")) tail.begin = pool_.Max(pool_.Sub(tail.begin, pool_.Const(1)), loop.begin);
+    if (NESTOR_MUTANT("jam_remainder_twice"))
+      tail.begin = pool_.Max(pool_.Sub(tail.begin, pool_.Const(1)), loop.begin);
     return FreshCopy(program_, ranges_, tail);
   }
 
@@ -168,7 +179,8 @@ class Jammer {
       for (int64_t row = 0; row < kRows; ++row) {
         VarReplacement replace(program_);
         replace.Set(row_var, pool_.Add(first, pool_.Const(row)));
-        const ValueId next = RewriteIndices(program_, statement.value, [&](IndexId e) { return replace(e); });
+        const ValueId next =
+            RewriteIndices(program_, statement.value, [&](IndexId e) { return replace(e); });
         value = program_.AddApply(StepOp(*statement.op), {value, next}, program_[next].type);
       }
       statement.op.reset();
@@ -183,17 +195,20 @@ class Jammer {
   void FindChains() {
     for (const Block& block : program_.blocks) {
       const Loop* loop = OnlyLoopIn(block.body);
-      while (loop != nullptr && (loop = OnlyLoopIn(loop->body)) != nullptr) chained_.insert(loop->var);
+      while (loop != nullptr && (loop = OnlyLoopIn(loop->body)) != nullptr)
+        chained_.insert(loop->var);
     }
   }
 
   // Whether the loop goes from row to row of results that are computed from windows, each its own.
   bool SlidesWindows(const Loop& loop) {
-    const Loop* row = IsPlain(loop) && !chained_.contains(loop.var) ? OnlyLoopIn(loop.body) : nullptr;
+    const Loop* row =
+        IsPlain(loop) && !chained_.contains(loop.var) ? OnlyLoopIn(loop.body) : nullptr;
     if (row == nullptr || row->step != 1 || BoundsMoveWith(pool_, *row, loop.var)) {
       return false;
     }
-    return SharesElements(loop.var, *row) && !CarriedTensor(program_, loop).has_value() && MayHaveFourRows(loop);
+    return SharesElements(loop.var, *row) && !CarriedTensor(program_, loop).has_value() &&
+           MayHaveFourRows(loop);
   }
 
   // Whether rows that follow each other read the same elements, as many as registers hold and
@@ -205,13 +220,16 @@ class Jammer {
       const auto* statement = item.As<Statement>();
       if (statement != nullptr) operations += Operations(statement->value);
       const auto* declaration = item.As<Declaration>();
-      const bool is_register = declaration != nullptr && program_[declaration->tensor].shape.empty();
+      const bool is_register =
+          declaration != nullptr && program_[declaration->tensor].shape.empty();
       if (statement == nullptr && !is_register) return false;
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
-        if (kind == AccessKind::kRead && !place.empty() && MovesBy(place.last(1), row.var) && MovesBy(place, row_var)) {
-          reads.emplace(tensor, IndexList(place.begin(), place.end()));
-        }
-      });
+      VisitAccesses(program_, item,
+                    [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+                      if (kind == AccessKind::kRead && !place.empty() &&
+                          MovesBy(place.last(1), row.var) && MovesBy(place, row_var)) {
+                        reads.emplace(tensor, IndexList(place.begin(), place.end()));
+                      }
+                    });
     }
     if (reads.empty() || operations > kMostOfWindow) return false;
     const size_t of_two = ReadBy(reads, row_var, 2), of_four = ReadBy(reads, row_var, kRows);
@@ -248,7 +266,8 @@ class Jammer {
     VisitValues(program_, root, [&](ValueId, const Value& value) {
       const auto* apply = absl::get_if<ApplyValue>(&value.node);
       if (apply == nullptr) return;
-      const bool has_body = FunctionOf(apply->op, program_[apply->args.back()].type, value.type).body != nullptr;
+      const bool has_body =
+          FunctionOf(apply->op, program_[apply->args.back()].type, value.type).body != nullptr;
       applied += has_body ? kMostOfWindow + 1 : 1;
     });
     return applied;
@@ -262,7 +281,8 @@ class Jammer {
     std::vector<Loop> more;
     ranges_.Enter(loop);
     ranges_.Enter(row);
-    for (int64_t i = 1; i < kRows; ++i) more.push_back(*DecidedCopy(program_, ranges_, row, /*fresh=*/true));
+    for (int64_t i = 1; i < kRows; ++i)
+      more.push_back(*DecidedCopy(program_, ranges_, row, /*fresh=*/true));
     ranges_.Leave();
     ranges_.Leave();
     const IndexId first = CountByFour(loop, count);

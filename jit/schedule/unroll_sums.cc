@@ -43,7 +43,8 @@ class SumUnroller {
     const Statement* step = OnlyStatementIn(loop);
     if (step == nullptr || !step->op || IsArg(*step->op) || step->target.masked) return false;
     const TensorId sum = step->target.tensor;
-    const bool is_scalar = program_[sum].storage == Storage::kAccumulator && program_[sum].shape.empty();
+    const bool is_scalar =
+        program_[sum].storage == Storage::kAccumulator && program_[sum].shape.empty();
     if (!is_scalar || OperationsOf(program_, step->value) > kMostOperations) return false;
     const auto steps = StepsOf(loop);
     const bool declares = absl::c_any_of(scope, [&](const Item& item) {
@@ -51,7 +52,8 @@ class SumUnroller {
       return declaration != nullptr && declaration->tensor == sum;
     });
     const auto changes = [&](const Item& item) { return FootprintOf(program_, item).Changes(sum); };
-    return steps && *steps > 0 && *steps <= kMostSteps && declares && absl::c_count_if(scope, changes) == 1;
+    return steps && *steps > 0 && *steps <= kMostSteps && declares &&
+           absl::c_count_if(scope, changes) == 1;
   }
 
   // nullopt where it is no number, or large.
@@ -74,7 +76,8 @@ class SumUnroller {
   }
 
   // `at`: the indices of the loops around.
-  void AddSteps(const Loop& loop, const Statement& step, std::vector<std::pair<int32_t, IndexId>> at, ValueId& sum) {
+  void AddSteps(const Loop& loop, const Statement& step,
+                std::vector<std::pair<int32_t, IndexId>> at, ValueId& sum) {
     const Loop* inner = loop.body[0].As<Loop>();
     at.emplace_back(loop.var, IndexId());
     for (int64_t i = *pool_.ConstValue(loop.begin); i < *pool_.ConstValue(loop.end); ++i) {
@@ -85,7 +88,8 @@ class SumUnroller {
       }
       VarReplacement replace(program_);
       for (const auto& [var, index] : at) replace.Set(var, index);
-      const ValueId next = RewriteIndices(program_, step.value, [&](IndexId e) { return replace(e); });
+      const ValueId next =
+          RewriteIndices(program_, step.value, [&](IndexId e) { return replace(e); });
       sum = program_.AddApply(StepOp(*step.op), {sum, next}, program_[step.target.tensor].type);
     }
   }

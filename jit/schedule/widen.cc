@@ -12,8 +12,10 @@ absl::optional<int> DirectionOf(const IndexPool& pool, IndexId e, int32_t var) {
   const IndexNode& node = pool[e];
   if (node.kind == IndexKind::kVar) return 1;
   if (node.kind == IndexKind::kMul) {
-    const auto factor = pool.ConstValue(node.args[0]) ? pool.ConstValue(node.args[0]) : pool.ConstValue(node.args[1]);
-    const auto other = DirectionOf(pool, pool.ConstValue(node.args[0]) ? node.args[1] : node.args[0], var);
+    const auto factor = pool.ConstValue(node.args[0]) ? pool.ConstValue(node.args[0])
+                                                      : pool.ConstValue(node.args[1]);
+    const auto other =
+        DirectionOf(pool, pool.ConstValue(node.args[0]) ? node.args[1] : node.args[0], var);
     if (!factor || !other) return absl::nullopt;
     return *factor < 0 ? -*other : *other;
   }
@@ -21,7 +23,8 @@ absl::optional<int> DirectionOf(const IndexPool& pool, IndexId e, int32_t var) {
     const auto divisor = pool.ConstValue(node.args[1]);
     return divisor && *divisor > 0 ? DirectionOf(pool, node.args[0], var) : absl::nullopt;
   }
-  if (node.kind != IndexKind::kAdd && node.kind != IndexKind::kMin && node.kind != IndexKind::kMax) return absl::nullopt;
+  if (node.kind != IndexKind::kAdd && node.kind != IndexKind::kMin && node.kind != IndexKind::kMax)
+    return absl::nullopt;
   const auto a = DirectionOf(pool, node.args[0], var), b = DirectionOf(pool, node.args[1], var);
   if (!a || !b || *a * *b < 0) return absl::nullopt;
   return *a + *b > 0 ? 1 : -1;
@@ -29,22 +32,26 @@ absl::optional<int> DirectionOf(const IndexPool& pool, IndexId e, int32_t var) {
 
 bool IsInRange(Program& program, Ranges& ranges, const Access& access) {
   const auto defined = [&](IndexId e) { return ranges.Defined(e); };
-  if (access.masked) return absl::c_all_of(access.place, defined) && absl::c_all_of(access.conditions, defined);
+  if (access.masked)
+    return absl::c_all_of(access.place, defined) && absl::c_all_of(access.conditions, defined);
   return ranges.InRange(access.place, program[access.tensor].shape);
 }
 
 bool IsInRange(Program& program, Ranges& ranges, const Statement& statement) {
   bool good = IsInRange(program, ranges, statement.target);
   VisitValues(program, statement.value, [&](ValueId, const Value& node) {
-    if (const auto* load = absl::get_if<LoadValue>(&node.node)) good = good && IsInRange(program, ranges, load->access);
-    if (const auto* index = absl::get_if<IndexValue>(&node.node)) good = good && ranges.Defined(index->index);
+    if (const auto* load = absl::get_if<LoadValue>(&node.node))
+      good = good && IsInRange(program, ranges, load->access);
+    if (const auto* index = absl::get_if<IndexValue>(&node.node))
+      good = good && ranges.Defined(index->index);
   });
   return good;
 }
 
 }  // namespace
 
-absl::optional<Extremes> ExtremesOver(Program& program, IndexId e, int32_t var, IndexId first, IndexId last) {
+absl::optional<Extremes> ExtremesOver(Program& program, IndexId e, int32_t var, IndexId first,
+                                      IndexId last) {
   const auto direction = DirectionOf(program.pool, e, var);
   if (!direction) return absl::nullopt;
   const auto at = [&](IndexId index) {

@@ -13,7 +13,8 @@ namespace nestor::loop {
 struct Extremes {
   IndexId least, greatest;
 };
-absl::optional<Extremes> ExtremesOver(Program& program, IndexId e, int32_t var, IndexId first, IndexId last);
+absl::optional<Extremes> ExtremesOver(Program& program, IndexId e, int32_t var, IndexId first,
+                                      IndexId last);
 
 // Whether the places of all accesses in the loop are in range, or masked, wherever it stands:
 // all of its iterations could run there, whether the program asks for them or not.

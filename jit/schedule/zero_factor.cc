@@ -16,11 +16,14 @@ bool IsZeroWith(const Program& program, ValueId value, ZeroFactor& zero) {
     return IsZeroWith(program, choice->args[1], zero) && IsZeroWith(program, choice->args[2], zero);
   }
   const ApplyValue* gated = jit::AsApply(program, value, ScalarOp::kMulz);
-  const ApplyValue* product = gated != nullptr ? gated : jit::AsApply(program, value, ScalarOp::kMul);
+  const ApplyValue* product =
+      gated != nullptr ? gated : jit::AsApply(program, value, ScalarOp::kMul);
   if (product == nullptr) return false;
-  const bool first = IsZeroWith(program, product->args[0], zero), second = IsZeroWith(program, product->args[1], zero);
+  const bool first = IsZeroWith(program, product->args[0], zero),
+             second = IsZeroWith(program, product->args[1], zero);
   if (first == second) return first;
-  if (gated == nullptr && IsFloat(program[value].type)) zero.others.push_back(product->args[first ? 1 : 0]);
+  if (gated == nullptr && IsFloat(program[value].type))
+    zero.others.push_back(product->args[first ? 1 : 0]);
   return true;
 }
 

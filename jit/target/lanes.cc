@@ -39,7 +39,8 @@ int LaneBytesOfPrimitive(ScalarOp op, DType operand, DType target) {
   switch (op) {
     // Quotients of 32 bits are found in f64.
     case ScalarOp::kFloorDiv:
-    case ScalarOp::kMod: return IsInteger(operand) && ByteSize(operand) == 4 ? 8 : std::max(bytes, kLeastLaneBytes);
+    case ScalarOp::kMod:
+      return IsInteger(operand) && ByteSize(operand) == 4 ? 8 : std::max(bytes, kLeastLaneBytes);
     // x86 shifts narrower lanes all by one count, if at all.
     case ScalarOp::kShl:
     case ScalarOp::kShr:
@@ -86,7 +87,8 @@ int WidestLane(const Program& program, const loop::Loop& loop) {
     bytes = std::max(bytes, WidestLane(program, statement->value));
     if (statement->op) {
       const DType type = program[statement->target.tensor].type;
-      if (!IsArg(*statement->op)) bytes = std::max(bytes, LaneBytesOf(StepOp(*statement->op), type, type));
+      if (!IsArg(*statement->op))
+        bytes = std::max(bytes, LaneBytesOf(StepOp(*statement->op), type, type));
     }
     if (statement->position.valid()) bytes = 8;
   });
@@ -105,7 +107,8 @@ absl::optional<int> StepInLanes(Program& program, absl::Span<const IndexId> plac
   return sum;
 }
 
-// Whether nothing in the loop's body has another width but booleans, and elements lie so that narrow lanes can take them.
+// Whether nothing in the loop's body has another width but booleans, and elements lie so that
+// narrow lanes can take them.
 bool IsAllOfWidth(Program& program, const loop::Loop& loop, int bytes) {
   bool is_all = true;
   const auto look = [&](loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
@@ -127,7 +130,8 @@ bool IsAllOfWidth(Program& program, const loop::Loop& loop, int bytes) {
 // The narrowest lanes that the loop's body can be computed in.
 int BytesOfLanes(Program& program, const loop::Loop& loop) {
   const int widest = WidestLane(program, loop);
-  return widest < kLeastLaneBytes && !IsAllOfWidth(program, loop, widest) ? kLeastLaneBytes : widest;
+  return widest < kLeastLaneBytes && !IsAllOfWidth(program, loop, widest) ? kLeastLaneBytes
+                                                                          : widest;
 }
 
 }  // namespace
@@ -146,7 +150,8 @@ Lane LaneOf(DType type, int narrow_bytes) {
 int LaneBytesOf(ScalarOp op, DType operand, DType target) {
   // 0: not known yet. Threads that meet there store the same.
   static std::atomic<uint8_t> known[kNumScalarOps][kNumTypes][kNumTypes];
-  std::atomic<uint8_t>& entry = known[static_cast<int>(op)][static_cast<int>(operand)][static_cast<int>(target)];
+  std::atomic<uint8_t>& entry =
+      known[static_cast<int>(op)][static_cast<int>(operand)][static_cast<int>(target)];
   int bytes = entry.load(std::memory_order_relaxed);
   if (bytes == 0) {
     bytes = ComputeLaneBytes(op, operand, target);

@@ -21,29 +21,34 @@ constexpr int LaneBytes(Lane lane) {
 }
 inline bool IsFloat(Lane lane) { return lane == Lane::kF32 || lane == Lane::kF64; }
 constexpr Lane IntegerLane(int lane_bytes) {
-  return lane_bytes == 1 ? Lane::kI8 : lane_bytes == 2 ? Lane::kI16 : lane_bytes == 4 ? Lane::kI32 : Lane::kI64;
+  return lane_bytes == 1   ? Lane::kI8
+         : lane_bytes == 2 ? Lane::kI16
+         : lane_bytes == 4 ? Lane::kI32
+                           : Lane::kI64;
 }
-// The lanes that elements of `type` are computed in; no narrower than these, which fill a register with
-// fewer elements, but let all types meet.
+// The lanes that elements of `type` are computed in; no narrower than these, which fill a register
+// with fewer elements, but let all types meet.
 constexpr int kLeastLaneBytes = 4;
 Lane LaneOf(DType type);
-// The same where all that meets is integers of `narrow_bytes` and booleans: 1 or 2, else kLeastLaneBytes.
+// The same where all that meets is integers of `narrow_bytes` and booleans: 1 or 2, else
+// kLeastLaneBytes.
 Lane LaneOf(DType type, int narrow_bytes);
 // How many of these fill a vector.
 inline int LanesOf(DType type, Isa isa) { return VectorBytes(isa) / LaneBytes(LaneOf(type)); }
 
 // The widest lanes, in bytes, that computing the row needs, inside its body, too. `operand` is
-// the type of its operands, `target` of its result. 1 or 2: lanes of the operands' own width do, where they are
-// narrow integers. REQUIRES: the row takes `operand`.
+// the type of its operands, `target` of its result. 1 or 2: lanes of the operands' own width do,
+// where they are narrow integers. REQUIRES: the row takes `operand`.
 int LaneBytesOf(ScalarOp op, DType operand, DType target);
 
-// How many lanes fit where the widest value of the loop's body fills a vector, none being narrower than
-// kLeastLaneBytes.
+// How many lanes fit where the widest value of the loop's body fills a vector, none being narrower
+// than kLeastLaneBytes.
 int LanesOf(const loop::Program& program, const loop::Loop& loop, Isa isa);
 
-// The width of the lanes that the loop's body can be computed in: 1 or 2 where all that it reads, computes and writes
-// is integers of that width, and booleans (side by side in memory for a width of 1 only), by rows that need no more,
-// and where its elements lie side by side or are the same for all lanes. Else kLeastLaneBytes.
+// The width of the lanes that the loop's body can be computed in: 1 or 2 where all that it reads,
+// computes and writes is integers of that width, and booleans (side by side in memory for a width
+// of 1 only), by rows that need no more, and where its elements lie side by side or are the same
+// for all lanes. Else kLeastLaneBytes.
 int NarrowLaneBytes(loop::Program& program, const loop::Loop& loop);
 // The most lanes that the loop can have: LanesOf, or in lanes of NarrowLaneBytes more.
 int MostLanesOf(loop::Program& program, const loop::Loop& loop, Isa isa);

@@ -25,10 +25,13 @@ bool IsPlusZero(const Program& program, ValueId id) {
 ValueId AddGatedStep(Program& program, ValueId a, ValueId b, ValueId t) {
   const DType type = program[t].type;
   const ValueId zero = program.AddConstant(Scalar::Zero(type));
-  const ValueId tests[] = {program.AddApply(ScalarOp::kEq, {a, zero}), program.AddApply(ScalarOp::kEq, {b, zero})};
+  const ValueId tests[] = {program.AddApply(ScalarOp::kEq, {a, zero}),
+                           program.AddApply(ScalarOp::kEq, {b, zero})};
   const ValueId gate = program.AddApply(ScalarOp::kOr, tests);
-  return program.AddApply(ScalarOp::kFma, {program.AddApply(ScalarOp::kSelect, {gate, zero, a}, type),
-                                           program.AddApply(ScalarOp::kSelect, {gate, zero, b}, type), t}, type);
+  return program.AddApply(ScalarOp::kFma,
+                          {program.AddApply(ScalarOp::kSelect, {gate, zero, a}, type),
+                           program.AddApply(ScalarOp::kSelect, {gate, zero, b}, type), t},
+                          type);
 }
 
 namespace {
@@ -48,7 +51,8 @@ absl::optional<GatedStep> GatedStepOf(const Program& program, ValueId id) {
   const ApplyValue* b = AsApply(program, step->args[1], ScalarOp::kSelect);
   if (a == nullptr || b == nullptr || a->args[0] != b->args[0]) return absl::nullopt;
   const ApplyValue* gate = AsApply(program, a->args[0], ScalarOp::kOr);
-  if (gate == nullptr || !IsPlusZero(program, a->args[1]) || !IsPlusZero(program, b->args[1])) return absl::nullopt;
+  if (gate == nullptr || !IsPlusZero(program, a->args[1]) || !IsPlusZero(program, b->args[1]))
+    return absl::nullopt;
   const bool tests_a = IsZeroTest(program, gate->args[0], a->args[2]);
   if (!tests_a || !IsZeroTest(program, gate->args[1], b->args[2])) return absl::nullopt;
   return GatedStep{a->args[2], b->args[2], step->args[2], step->args[0], step->args[1]};

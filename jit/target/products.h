@@ -7,7 +7,8 @@
 
 namespace nestor::jit {
 
-// The application of `op` that the value is; null: it is none. The pointer is valid until a value is added.
+// The application of `op` that the value is; null: it is none. The pointer is valid until a
+// value is added.
 const loop::ApplyValue* AsApply(const loop::Program& program, loop::ValueId id, ScalarOp op);
 
 // Whether the value is the element that the access means, loaded.
@@ -23,7 +24,8 @@ struct GatedStep {
   loop::ValueId gated_a, gated_b;  // the two choices
 };
 // Of f32 or f64.
-loop::ValueId AddGatedStep(loop::Program& program, loop::ValueId a, loop::ValueId b, loop::ValueId t);
+loop::ValueId AddGatedStep(loop::Program& program, loop::ValueId a, loop::ValueId b,
+                           loop::ValueId t);
 // nullopt: the value is none.
 absl::optional<GatedStep> GatedStepOf(const loop::Program& program, loop::ValueId id);
 
