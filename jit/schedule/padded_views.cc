@@ -180,7 +180,7 @@ class Materializer {
       return KnownLength(program_, *sum).value_or(kMostOfWindow + 1) <= kMostOfWindow;
     });
     return nest.row == nullptr && is_small && !operand.is_computed() && type != DType::kBool &&
-           ByteSize(type) >= kLeastLaneBytes &&
+           ByteSize(type) >= jit::kLeastLaneBytes &&
            OnlyAxisAlong(program_, access.place, *nest.column) == access.place.size() - 1 &&
            IsAlong(program_, access, *nest.column);
   }
