@@ -1,4 +1,4 @@
-// The verbs that join the parts; each part stands in its own folder.
+// The verbs that join the parts; each part has its own folder.
 #include "nestor.h"
 
 #include <utility>
@@ -48,7 +48,8 @@ absl::StatusOr<std::vector<Tensor>> Run(const jit::Executable& executable, const
   for (loop::TensorId id : program.inputs) arguments.push_back(inputs.tensors.at(program[id].name));
   std::vector<Scalar> params;
   for (const ParamInfo& param : program.params) params.push_back(binding.params.at(param.name));
-  // A workspace knows a call without dimensions again.
+  // Dimensions that the arguments bind are left out: then a workspace recognizes a call by its
+  // arguments alone.
   const auto* dims =
       UnboundDimensions(signature, {inputs.tensors, {}, {}}).empty() ? nullptr : &inputs.dims;
   NESTOR_ASSIGN_OR_RETURN(const std::vector<Dims> shapes,

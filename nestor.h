@@ -11,8 +11,8 @@
 //   absl::StatusOr<std::vector<nestor::Tensor>> same = nestor::Run(**compiled, inputs);
 //   absl::StatusOr<nestor::CheckReport> report = nestor::Check("softmax", my_kernel);
 //
-// What a caller can get wrong is an absl::Status that names op, argument, axis and
-// sizes. Everything const may be used from many threads. Global to the process are the
+// An error of the caller is an absl::Status that names op, argument, axis and sizes.
+// Everything const may be used from many threads. The process has three kinds of globals: the
 // macro library, which never changes, caches that follow from the tables of ops, and the
 // thread pool of jit::DefaultExecutor().
 //
@@ -64,22 +64,22 @@ absl::StatusOr<std::vector<Tensor>> Run(const Op& op, const RunInputs& inputs,
                                         const InterpreterOptions& options = {});
 
 // Machine code for `op`: one executable serves all sizes and $params, and any number of
-// threads. A call that computes much compiles code of its own for small windows, strides and
-// the like, when the first of them comes; Executable::Specialize makes code for given sizes.
-// Unimplemented, naming it, for what cannot be compiled; FailedPrecondition where the CPU
-// lacks the instruction set (see jit/compile.h).
+// threads. A call that computes much compiles code of its own for small windows, strides and the
+// like, when they first occur; Executable::Specialize makes code for given sizes. Unimplemented
+// where something cannot be compiled, with its name; FailedPrecondition where the CPU lacks the
+// instruction set (see jit/compile.h).
 absl::StatusOr<std::unique_ptr<const jit::Executable>> Compile(
     const Op& op, const jit::CompileOptions& options = {});
 
-// A file of schedules that `nestor bench --tune` has written, for CompileOptions::schedules.
+// Loads a file of schedules that `nestor bench --tune` has written, for CompileOptions::schedules.
 // NotFound and the like where the system refuses the file; InvalidArgument, naming the line, where
 // it is malformed.
 absl::StatusOr<std::shared_ptr<const jit::Schedules>> LoadSchedules(const std::string& path);
 
-// What Run gives of the op, from its machine code: the same bits in Mode::kStrict,
-// within the proven bound in Mode::kFast. A caller with memory for the results calls
-// Executable::Run, and so does one to whom microseconds count: this binds by name,
-// and makes the results. `workspace` may be kept from call to call.
+// The results of Run on the op, computed by its machine code: the same bits in Mode::kStrict,
+// within the proven bound in Mode::kFast. This function binds arguments by name and allocates the
+// results; a caller that has memory for the results, or cannot spare the microseconds, calls
+// Executable::Run. `workspace` may be kept from call to call.
 absl::StatusOr<std::vector<Tensor>> Run(const jit::Executable& executable, const RunInputs& inputs,
                                         jit::Workspace* workspace = nullptr);
 

@@ -1,5 +1,5 @@
-// That compiled code is run from inputs by name as the interpreter is: the same
-// results, the same refusals.
+// Compiled code is run from inputs by name as the interpreter is: with the same results and
+// the same refusals.
 #include "nestor.h"
 
 #include <memory>
@@ -110,7 +110,7 @@ TEST_F(CompiledOp, RefusesWhatTheReferenceRefuses) {
   }
 }
 
-// As docs/bounds.md shows.
+// The check that docs/bounds.md shows.
 absl::Status CheckFirst(const Op& op, const RunInputs& inputs, const TensorView& kernel_result) {
   const absl::StatusOr<std::vector<ReferenceTensor>> want = InterpretReference(Lower(op), inputs);
   if (!want.ok()) return want.status();

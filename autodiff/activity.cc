@@ -35,7 +35,7 @@ class ActivityAnalysis {
     for (NodeId arg : op_.custom_calls[map->tag - 1].args) add(arg);
   }
 
-  // A carry is what its body is. Whether one was not known to be active.
+  // A carry is active if its body is. Returns whether one was found that was not known to be.
   bool ActivateCarries() {
     bool changed = false;
     for (NodeId id : graph_.recurrences()) {

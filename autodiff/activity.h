@@ -1,5 +1,5 @@
-// Activity analysis: finds the nodes whose adjoints a reverse walk has to compute. A node is
-// active if it depends, through floats, on what is differentiated by.
+// Activity analysis: finds the nodes whose adjoints a reverse walk has to compute. A node is active
+// if it depends, through floats, on one that the program is differentiated by.
 #ifndef NESTOR_AUTODIFF_ACTIVITY_H_
 #define NESTOR_AUTODIFF_ACTIVITY_H_
 

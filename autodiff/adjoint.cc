@@ -1,13 +1,12 @@
-// Nodes are visited from the results to the arguments; each hands its adjoint on
-// to its operands, one case per micro-op, and contributions add up. Only active
-// nodes (activity.h) take part. What an adjoint has passed is carried along, since
-// products with it depend on that (chain_rule.h).
+// Nodes are visited from the results to the arguments; each hands its adjoint on to its operands,
+// one case per micro-op, and contributions add up. Only active nodes (activity.h) take part. Each
+// adjoint carries along what it has passed, since products with it depend on that (chain_rule.h).
 //
-// The adjoint of a recurrence is a recurrence that runs the other way. What each read of an
-// earlier step hands back is its carry: the adjoint of the read, one lag later. Its equation
-// is found by the same walk, over the steps. A step's own value is taken from outside, where it
-// is computed from whole tensors that the recurrence gives (those that are read at earlier
-// steps), all steps at once.
+// The adjoint of a recurrence is a recurrence that runs the other way. Its carries are what the
+// reads of earlier steps hand back: the adjoint of the read, one lag later. Their equations are
+// found by the same walk, over the steps. A step's own value is taken from outside, where it is
+// computed for all steps at once from whole tensors that the recurrence gives (those that are read
+// at earlier steps).
 #include "autodiff/adjoint.h"
 
 #include <algorithm>
@@ -108,8 +107,8 @@ class ReverseWalk {
   // The recurrence whose steps are being walked.
   struct Block {
     const Steps& steps;
-    absl::flat_hash_map<NodeId, NodeId> values;  // of its steps and carries, from outside
-    std::vector<Contribution> outside;           // to what is no step; settled at the end
+    absl::flat_hash_map<NodeId, NodeId> values;  // of its steps and carries, seen from outside
+    std::vector<Contribution> outside;           // to nodes that are no steps; settled at the end
   };
 
   // x as a value that an adjoint is computed from.
@@ -134,7 +133,8 @@ class ReverseWalk {
     return values;
   }
 
-  // Done once, at the oldest view of the recurrence: then all users of any view were visited.
+  // This is done once, at the oldest view of the recurrence, when all users of all views have
+  // been visited.
   absl::Status VisitRecurrence(NodeId id, const Recurrence& n) {
     std::vector<NodeId> views = views_.at(n.carries[0]);
     if (views[0] < id) return absl::OkStatus();
@@ -174,14 +174,14 @@ class ReverseWalk {
   }
 
   // What all reads of one carry at one lag hand back: their adjoints, at their own steps, in the
-  // places of the carry. Its elements reach the carry's body a lag before.
+  // places of the carry. Its elements reach the carry's body one lag earlier.
   struct HandedBack {
     int carry;
     IndexId lag;
     Equation equation;
   };
 
-  // The equations of what the reads of earlier steps hand back.
+  // The equations of the adjoints that the reads of earlier steps hand back.
   absl::StatusOr<std::vector<Equation>> WalkSteps(const Recurrence& n, const Steps& steps) {
     std::vector<HandedBack> handed;
     absl::flat_hash_map<NodeId, size_t> reads;  // to which of these each adds
@@ -214,7 +214,7 @@ class ReverseWalk {
         static_cast<int>(std::find(n.carries.begin(), n.carries.end(), read.x) - n.carries.begin());
     const IndexId lag = *LagOf(pool_, read.place[from.axis], axis, from.backward);
     for (size_t i = 0; i < handed.size(); ++i) {
-      // Lags hold no index, so that they are one number where they are one expression.
+      // Lags hold no index, so equal expressions are equal numbers.
       if (handed[i].carry == k && handed[i].lag == lag) return i;
     }
     const Shape shape = graph_.shape(read.x);
@@ -390,7 +390,7 @@ class ReverseWalk {
 
   // ---- Ops with gradients of their own
 
-  // Done once per call, at the oldest of its results that has an adjoint.
+  // This is done once per call, at the oldest of its results that has an adjoint.
   absl::Status VisitCustomCall(NodeId id, const Map& map) {
     const Op::CustomCall call = op_.custom_calls[map.tag - 1];
     for (NodeId result : call.results) {
@@ -430,7 +430,8 @@ class ReverseWalk {
       const NodeId result = call.results[i];
       if (call.op->results[i].name == name) return result;
       if (absl::StrCat("g_", call.op->results[i].name) != name) continue;
-      // Results that are one node have one adjoint, which is given once: with the first.
+      // Results that are the same node share an adjoint, which is given once, with the first
+      // of them.
       const auto first = std::find(call.results.begin(), call.results.end(), result);
       const bool is_first = first == call.results.begin() + static_cast<std::ptrdiff_t>(i);
       const NodeId g = is_first ? adjoints_[result.value] : NodeId();
@@ -450,7 +451,7 @@ class ReverseWalk {
   std::vector<NodeId> adjoints_;
   std::vector<uint8_t> masks_;  // by forward node, of its adjoint
   std::vector<bool> active_;    // by forward node
-  // Of each recurrence, the oldest first, by its first carry.
+  // The Recurrence nodes of each system, the oldest first, by its first carry.
   absl::flat_hash_map<NodeId, std::vector<NodeId>> views_;
   Block* block_ = nullptr;  // while the steps of a recurrence are walked
 };

@@ -14,9 +14,9 @@ struct Seed {
   NodeId adjoint;  // of the same type and shape
 };
 
-// Adds to op.graph the adjoints of the nodes `wrt` (all older than the seeds'
-// adjoints, floats) and returns them; invalid where nothing flows. Errors name
-// what has no gradient.
+// Adds to op.graph the adjoints of the nodes `wrt` (all older than the seeds' adjoints, floats)
+// and returns them; an adjoint to which nothing flows is invalid. Errors name the node that has
+// no gradient.
 absl::StatusOr<std::vector<NodeId>> Adjoints(Op& op, absl::Span<const Seed> seeds,
                                              absl::Span<const NodeId> wrt);
 

@@ -107,7 +107,7 @@ NodeId Algebra::SumOut(NodeId x, absl::Span<const int> axes) {
     if (!Match(x, op, inner)) continue;
     for (int side : {1, 0}) {
       if (DependsOn(inner[side], axes) || (op == ScalarOp::kDiv && side == 0)) continue;
-      // The factor does not depend on the axes: what it is at their start.
+      // The factor does not depend on the axes, so it is taken at their start.
       Shape kept;
       IndexList place(graph_.rank(x), graph_.pool().Const(0));
       for (int axis = 0; axis < graph_.rank(x); ++axis) {

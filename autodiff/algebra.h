@@ -1,8 +1,7 @@
-// Constructors for adjoint expressions. They are exact in real arithmetic and
-// keep gradients lean: signs float outwards, factors that a sum does not run over
-// leave it, common divisors are taken out, and where a product is a value that the
-// forward program computes already, that value is used. The last is what makes
-// softmax's gradient one of its result alone.
+// Constructors for adjoint expressions. They are exact in real arithmetic and keep gradients lean:
+// signs float outwards, factors that a sum does not run over leave it, common divisors are taken
+// out, and where a product is a value that the forward program computes already, that value is
+// used. Thanks to the last, the gradient of softmax depends on its result alone.
 #ifndef NESTOR_AUTODIFF_ALGEBRA_H_
 #define NESTOR_AUTODIFF_ALGEBRA_H_
 

@@ -85,8 +85,8 @@ bool ChainRule::IsConstant(NodeId x) const {
   return graph_.As<Constant>(reindex == nullptr ? x : reindex->x) != nullptr;
 }
 
-// Whether elements of x may be inf or NaN though the arguments are finite: a row
-// whose derivative or value is unbounded stands above, or a constant that is.
+// Whether elements of x may be inf or NaN though the arguments are finite: they depend on a row
+// whose derivative or value is unbounded, or on a constant that is inf or NaN.
 bool ChainRule::MayBeNonFinite(NodeId x) {
   while (static_cast<int>(non_finite_.size()) < graph_.size()) {
     const NodeId id{static_cast<int32_t>(non_finite_.size())};
@@ -101,9 +101,8 @@ bool ChainRule::MayBeNonFinite(NodeId x) {
   return non_finite_[x.value];
 }
 
-// A masked adjoint is 0 where its value did not matter: times what may be inf
-// there, the product must be 0 all the same. Behind a mulz it may itself be inf,
-// and what it meets is 0.
+// A masked adjoint is 0 where its value did not matter: its product with a factor that may be inf
+// there must still be 0. After a mulz the adjoint may itself be inf, and the other factor 0.
 bool ChainRule::NeedsMulz(const NodeList& x, int carrier, uint8_t mask) {
   if (mask == kUnmasked || IsConstant(x[1 - carrier])) return false;
   return MayBeNonFinite(x[1 - carrier]) || ((mask & kUnbridled) && MayBeNonFinite(x[carrier]));

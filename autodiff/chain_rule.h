@@ -17,8 +17,8 @@
 
 namespace nestor {
 
-// What an adjoint has passed: something that makes it 0 where it did not matter,
-// and, on the way back through a gradient, a mulz, behind which it need not be.
+// What an adjoint has passed: something that makes it 0 where its value did not matter, and, on the
+// way back through a gradient, a mulz, after which it need not be 0 there.
 enum AdjointMask : uint8_t { kUnmasked = 0, kZeroed = 1, kUnbridled = 2 };
 
 // An op that computes g times the derivative of `scalar_op` with respect to one operand. Its
@@ -32,8 +32,8 @@ class ChainRule {
   // REQUIRES: `algebra` builds nodes of `graph`, and both outlive this.
   ChainRule(Graph& graph, Algebra& algebra) : graph_(graph), algebra_(algebra) {}
 
-  // The derivative's rank-0 graph on whole tensors. What carries the adjoint goes
-  // through the algebra, or is multiplied by mulz.
+  // Applies the derivative's rank-0 graph to whole tensors. Values that carry the adjoint are built
+  // through the algebra, or multiplied by mulz.
   NodeId Apply(const Op& derivative, absl::Span<const NodeId> args, NodeId y, NodeId g,
                uint8_t mask);
 
@@ -47,7 +47,7 @@ class ChainRule {
 
   Graph& graph_;
   Algebra& algebra_;
-  std::vector<bool> non_finite_;  // by node, as far as asked
+  std::vector<bool> non_finite_;  // by node, up to the last asked about
 };
 
 }  // namespace nestor

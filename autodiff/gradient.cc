@@ -1,8 +1,7 @@
-// In a copy of the op's graph the adjoints are built first, over whatever forward
-// values they need. Then comes the choice of what the gradient op is given: given
-// values end the walk back from the adjoints to the arguments, and the reductions
-// of the forward program that the walk meets are what has to be recomputed.
-// Candidates are dropped one at a time while that number does not grow.
+// In a copy of the op's graph the adjoints are built first, over whatever forward values they need.
+// Then the values that the gradient op is given are chosen: given values end the walk back from the
+// adjoints to the arguments, and the reductions of the forward program that the walk meets have to
+// be recomputed. Candidates are dropped one at a time while that number does not grow.
 #include "autodiff/gradient.h"
 
 #include <algorithm>
@@ -179,7 +178,7 @@ class Differentiator {
       return all[a].rank != all[b].rank ? all[a].rank > all[b].rank
                                         : all[a].is_result < all[b].is_result;
     });
-    // One name may stand for two nodes, and two names for one, which is given until both
+    // One name may denote two nodes, and two names may denote one node, which is given until both
     // are dropped.
     absl::flat_hash_map<NodeId, int> names;
     absl::flat_hash_map<std::string, std::vector<size_t>> named;
@@ -279,7 +278,7 @@ class Differentiator {
     };
     for (const Argument& arg : adjoint_args_) bind(arg.shape);
     for (const Candidate& c : given_) bind(work_.graph.shape(c.node));
-    absl::flat_hash_set<std::string> listed;  // what is given, and then shapes
+    absl::flat_hash_set<std::string> listed;  // the given names, and then shapes
     for (const Candidate& c : given_) listed.insert(c.name);
     const auto list = [&](const Argument& arg) {
       listed.insert(arg.name);
@@ -350,8 +349,8 @@ class Differentiator {
       return op.graph.AddParam(param->name, work_.graph.type(id));
     };
     const auto symbol = [](int64_t) -> absl::optional<IndexId> { return absl::nullopt; };
-    // A recomputed call with a gradient of its own is an ordinary one here: its
-    // second derivative is that of what it computes.
+    // A recomputed call with a gradient of its own is an ordinary one here: its second derivative
+    // is derived from what it computes.
     const auto tag = [](int64_t) -> int64_t { return 0; };
     const std::vector<NodeId> cut = CutAt(given_);
     return ImportNodes(work_.graph, gradients_, op.graph, {leaf, symbol, tag, cut});
@@ -386,7 +385,7 @@ class Differentiator {
 
   const Op& op_;
   const GradientRequest& request_;
-  Op work_;  // the forward graph and, behind it, the adjoints
+  Op work_;  // the forward graph and, after it, the adjoints
   const int forward_size_;
   absl::flat_hash_set<std::string> used_names_;  // the op's and the gradient op's
   std::vector<const Result*> of_;
@@ -402,7 +401,7 @@ class Differentiator {
 
 absl::StatusOr<GradientResult> Gradient(const Op& op, const GradientRequest& request) {
   if (op.gradient != nullptr) {
-    // As a call of it would be differentiated.
+    // The op is differentiated as a call of it would be.
     NESTOR_ASSIGN_OR_RETURN(const Op whole, Combine(op.name, {op}));
     return Differentiator(whole, request).Run();
   }

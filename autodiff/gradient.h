@@ -24,21 +24,21 @@ struct GradientRequest {
 };
 
 struct GradientResult {
-  // `<op>_grad`: arguments are the adjoints g_<result>, then what is used of the
-  // op's arguments and results under their own names, and its $params; results
-  // are g_<argument>, in the order of `wrt`.
+  // `<op>_grad`: arguments are the adjoints g_<result>, then those of the op's arguments and
+  // results that are used, under their own names, and its $params; results are g_<argument>, in the
+  // order of `wrt`.
   Op op;
   // The arguments and results of the original op that the gradient op takes.
   std::vector<std::string> mask;
-  // Those of them that it reads only the dimensions of.
+  // Those of `mask` of which the gradient op reads only the dimensions.
   std::vector<std::string> shapes;
   // For every name in wrt, the name of its gradient among op.results.
   std::vector<std::string> results;
 };
 
-// InvalidArgument where a name is unknown, where `wrt` or `of` names what is not a
-// float, where something has no gradient (named), or where `given` does not
-// suffice (what is missing is named).
+// InvalidArgument where a name is unknown, where `wrt` or `of` names a value that is no float,
+// where a node has no gradient (it is named), or where `given` does not suffice (the missing names
+// are listed).
 absl::StatusOr<GradientResult> Gradient(const Op& op, const GradientRequest& request = {});
 
 }  // namespace nestor

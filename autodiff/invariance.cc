@@ -1,8 +1,8 @@
-// For one reduction m, every later value is classified by how it depends on m at
-// the same place: not at all, as f + k*m, as f * exp(k*m), or otherwise. Sums,
-// products, quotients, exp and log carry the classes; where the powers cancel, the
-// dependence is gone. Which axes of a value are m's is carried along, since
-// a sum of exp(k*m) over an axis of m itself is no multiple of one exp(k*m).
+// For one reduction m, every later value is classified by how it depends on m at the same place:
+// not at all, as f + k*m, as f * exp(k*m), or otherwise. Sums, products, quotients, exp and log
+// carry the classes; where the powers cancel, the dependence is gone. Each class also says which
+// axes of the value are m's, since a sum of exp(k*m) over an axis of m itself is no multiple of
+// one exp(k*m).
 #include "autodiff/invariance.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Dependence Of(Kind kind, int power, std::vector<int> axes) {
   return {kind, power, std::move(axes)};
 }
 
-// By node: those that it is an operand of.
+// By node: the nodes that it is an operand of.
 std::vector<std::vector<NodeId>> UsersOf(const Graph& graph) {
   std::vector<std::vector<NodeId>> users(graph.size());
   for (int i = 0; i < graph.size(); ++i) {
@@ -41,8 +41,8 @@ std::vector<std::vector<NodeId>> UsersOf(const Graph& graph) {
 
 class Classifier {
  public:
-  // Classifies the nodes of `live`, which lead to the results, as far as m is felt; stops
-  // where a node depends on it otherwise, and so does whatever is computed from that.
+  // Classifies the nodes of `live`, which lead to the results, that depend on m; stops at a node
+  // that depends on it otherwise, as then does everything that is computed from that node.
   Classifier(const Graph& graph, const std::vector<std::vector<NodeId>>& users,
              const std::vector<bool>& live, NodeId m)
       : graph_(graph), users_(users), live_(live) {
@@ -170,7 +170,7 @@ class Classifier {
   const Graph& graph_;
   const std::vector<std::vector<NodeId>>& users_;
   const std::vector<bool>& live_;
-  absl::flat_hash_map<NodeId, Dependence> classes_;  // of what depends on m
+  absl::flat_hash_map<NodeId, Dependence> classes_;  // of the nodes that depend on m
   // Not classified yet, in the order of the graph.
   std::set<NodeId> reached_;
   bool dependent_ = false;

@@ -1,6 +1,6 @@
-// Finds maxima and minima that cancel: values whose gradient is zero because what
-// is differentiated does not depend on them. softmax(x) = exp(x - m) / sum(exp(x -
-// m)) is the same for every m, so the ties of m = max(x) need no care.
+// Finds maxima and minima that cancel: values whose gradient is zero because the differentiated
+// results do not depend on them. softmax(x) = exp(x - m) / sum(exp(x - m)) is the same for every m,
+// so the ties of m = max(x) need no care.
 #ifndef NESTOR_AUTODIFF_INVARIANCE_H_
 #define NESTOR_AUTODIFF_INVARIANCE_H_
 

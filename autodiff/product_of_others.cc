@@ -1,6 +1,6 @@
 // Along one axis the others are those before and those after: two recurrences, one forward, one
-// backward. Of several axes the last is done so for each row, and each row's product is a factor
-// beside those of the other rows.
+// backward. With several axes this is done along the last one for each row, and then each row's
+// product is one factor among those of the other rows.
 #include "autodiff/product_of_others.h"
 
 #include "uops/invariant.h"
@@ -12,7 +12,8 @@ namespace {
 
 NodeId Times(Graph& graph, NodeId a, NodeId b) { return graph.AddMap(ScalarOp::kMul, {a, b}); }
 
-// Of the elements before each along the last axis, or of those after it; 1 where there is none.
+// For each element, the product of the elements before it along the last axis, or of those after
+// it; 1 where there are none.
 NodeId ProductOnOneSide(Graph& graph, NodeId x, bool after) {
   const Shape shape = graph.shape(x);
   const int axis = graph.rank(x) - 1;

@@ -6,10 +6,10 @@
 
 namespace nestor {
 
-// For each element of x the product of all others that differ from it along the last `count` axes
-// alone: of x's type and shape, right for any number of zeros, in time linear in the elements.
-// Narrow floats are multiplied in f32 and rounded once. REQUIRES: 1 <= count <= rank of x, whose
-// type is a float.
+// For each element of x, the product of all others whose subscripts differ from its own only on the
+// last `count` axes. The result has x's type and shape, is right for any number of zeros, and takes
+// time linear in the number of elements. Narrow floats are multiplied in f32 and rounded once.
+// REQUIRES: 1 <= count <= rank of x, whose type is a float.
 NodeId ProductOfOthers(Graph& graph, NodeId x, int count);
 
 }  // namespace nestor

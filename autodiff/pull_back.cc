@@ -1,6 +1,6 @@
 // Where every element of x knows the one place at which it was read, its adjoint is read there;
-// else the adjoints are scattered to where they came from. In a recurrence what depends on the
-// step alone is a constant, so that a diagonal is no scatter to the step in two ways.
+// else the adjoints are scattered to where they came from. In a recurrence an index that depends on
+// the step alone counts as a constant, so that a diagonal does not scatter along the step twice.
 #include "autodiff/pull_back.h"
 
 #include <algorithm>
@@ -68,7 +68,7 @@ class Puller {
 
   NodeId Gather(NodeId g, const Inverse& inverse, const Shape& x_shape) {
     std::vector<int> unused;
-    std::vector<int> position(graph_.rank(g), -1);  // of an axis of g, once summed
+    std::vector<int> position(graph_.rank(g), -1);  // of each axis of g, after the sum
     int kept = 0;
     for (int axis = 0; axis < graph_.rank(g); ++axis) {
       const bool used =
@@ -90,7 +90,7 @@ class Puller {
     return graph_.AddReindex(sum, x_shape, place, NodeId(), conditions);
   }
 
-  // Of a constant, or an expression of the read's step: the same over the axes of x.
+  // `e`, a constant or an expression of the read's step, in terms of the axes of x.
   IndexId InPlacesOfX(IndexId e) {
     if (!pool_.HasVar(e)) return e;
     IndexList axes(static_cast<size_t>(step_.read) + 1, pool_.Const(0));
@@ -98,7 +98,7 @@ class Puller {
     return SubstituteVars(pool_, e, axes);
   }
 
-  // What depends on the step alone gets an axis of its own, on which one element is not 0.
+  // A place that depends on the step alone gets an axis of its own, on which one element is not 0.
   NodeId Scatter(NodeId g, IndexList place, const Shape& x_shape) {
     Shape shape = graph_.shape(g);
     const size_t rank = shape.size();

@@ -1,7 +1,7 @@
-// Less given means more computed, and never less: what is live stays live. So an attempt
-// walks on only from the nodes that it drops, over what is not live yet; what it reaches
-// stays live where it succeeds, and each node is reached so once. An attempt ends at the
-// first obstacle; the nodes between it and what was dropped lead there for good.
+// The less is given, the more is computed: live nodes stay live. So an attempt walks on only from
+// the nodes that it drops, over nodes that are not live yet; if it succeeds, the nodes it reaches
+// stay live, so each node becomes live only once. An attempt ends at the first obstacle; the nodes
+// between it and the dropped node always lead there.
 #include "autodiff/recomputation.h"
 
 namespace nestor {
@@ -58,7 +58,7 @@ void Recomputation::Compute(NodeId id, Attempt& attempt) {
 }
 
 void Recomputation::Undo(const Attempt& attempt, absl::Span<const NodeId> nodes) {
-  // Of several nodes each may be given while another is dropped: nothing is for good.
+  // If there are several nodes, each may be given while another is dropped: then nothing is final.
   for (NodeId id = attempt.obstacle; nodes.size() == 1 && id.valid(); id = user_[id.value])
     hopeless_[id.value] = true;
   for (NodeId id : attempt.reached) live_[id.value] = false;

@@ -1,4 +1,5 @@
-// What a gradient program recomputes of the forward one, by what it is given of it.
+// Which parts of the forward program a gradient program recomputes, depending on the values of it
+// that are given.
 #ifndef NESTOR_AUTODIFF_RECOMPUTATION_H_
 #define NESTOR_AUTODIFF_RECOMPUTATION_H_
 
@@ -12,17 +13,17 @@ namespace nestor {
 
 class Recomputation {
  public:
-  // The nodes below `forward_size` are the forward program's; `results` are computed
-  // from what is given. REQUIRES: `graph` outlives this and does not change.
+  // The nodes below `forward_size` are the forward program's; `results` are computed from the nodes
+  // `given`. REQUIRES: `graph` outlives this and does not change.
   Recomputation(const Graph& graph, int forward_size, absl::Span<const NodeId> results,
                 absl::Span<const NodeId> given);
 
   // The forward program's inputs that are needed and not given, by name, in order.
   std::vector<std::string> Missing() const;
 
-  // Whether these nodes need not be given: without them no input is missing and no
-  // reduction of the forward program recomputed that was not before. Then they are given
-  // no longer. Over all calls of a program about linear in its size.
+  // Whether these nodes need not be given: without them no input is missing, and every reduction of
+  // the forward program that is recomputed was recomputed before. If so, they are no longer given.
+  // All calls for a program together take time about linear in its size.
   bool Drop(absl::Span<const NodeId> nodes);
 
  private:
@@ -37,10 +38,10 @@ class Recomputation {
 
   const Graph& graph_;
   const int forward_size_;
-  std::vector<bool> live_;  // reached from the results; what is given ends the walk
+  std::vector<bool> live_;  // reached from the results; given nodes end the walk
   std::vector<bool> given_;
   std::vector<bool> hopeless_;  // cannot be computed without an obstacle, ever again
-  std::vector<NodeId> user_;    // of what the last attempt reached: by which node
+  std::vector<NodeId> user_;    // by node reached in the last attempt: the node it was reached from
 };
 
 }  // namespace nestor

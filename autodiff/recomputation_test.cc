@@ -20,7 +20,7 @@ NodeId Pick(Random& random, const std::vector<NodeId>& nodes) {
   return nodes[random() % nodes.size()];
 }
 
-// What is live, and not given, of the forward program.
+// Counts the nodes of the forward program that are live and not given.
 struct Cost {
   int inputs = 0, reductions = 0;
 };
@@ -39,7 +39,7 @@ Cost CostOf(const Graph& graph, int forward_size, const std::vector<NodeId>& res
   return cost;
 }
 
-// Grows the graph by sums of two nodes, sums along the axis and inputs.
+// Adds sums of two nodes, sums along the axis and inputs to the graph.
 void Grow(Graph& graph, Random& random, int steps, std::vector<NodeId>& nodes) {
   const Shape shape = {graph.pool().Symbol("N")};
   for (int i = 0; i < steps; ++i) {

@@ -7,14 +7,14 @@
 
 namespace nestor::bench {
 
-// What a core has pipes for.
+// The kinds of operations that a core has pipes for.
 enum class Arithmetic {
   kProducts,   // fused multiply-adds
   kAny,        // these and sums in turns, which have pipes of their own on some processors
   kQuotients,  // which take a pipe for several cycles
 };
 
-// A loop of that without a load or store, for one thread.
+// A loop of such operations without loads and stores, for one thread.
 struct PeakVariant {
   void (*run)(int64_t steps);
   int64_t operations;  // of one step, on one number each

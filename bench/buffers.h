@@ -1,4 +1,4 @@
-// The named arrays of one row: what Nestor, its peers and the limit all work on.
+// The named arrays of one row, on which Nestor, its peers and the limit all work.
 #ifndef NESTOR_BENCH_BUFFERS_H_
 #define NESTOR_BENCH_BUFFERS_H_
 
@@ -17,7 +17,7 @@ namespace nestor::bench {
 enum class Fill {
   kUniform,      // floats in [-scale, scale), integers in [0, below): drawn from the name
   kPermutation,  // 0 .. n-1, shuffled: places to gather from
-  kOutput,       // written by what is measured
+  kOutput,       // written by the engines
 };
 
 struct BufferSpec {
@@ -34,13 +34,13 @@ class Buffers {
   static absl::StatusOr<Buffers> Create(absl::Span<const BufferSpec> specs);
 
   bool Has(absl::string_view name) const { return tensors_.contains(name); }
-  // REQUIRES: there is a buffer of that name. The memory stays where it is as long
-  // as the Buffers exist, moved or not.
+  // REQUIRES: there is a buffer of that name. The memory does not move as long as the Buffers
+  // exist, even if these are moved.
   Tensor& operator[](absl::string_view name);
 
   const std::vector<std::string>& outputs() const { return outputs_; }
-  // Copies of the outputs, in that order; and a pattern over them that is NaN in
-  // every float type, so that what is not written shows.
+  // CopyOutputs copies the outputs, in the order of the specs; PoisonOutputs fills them with a
+  // pattern that is NaN in every float type, so that unwritten elements show.
   absl::StatusOr<std::vector<Tensor>> CopyOutputs();
   void PoisonOutputs();
 

@@ -1,5 +1,5 @@
-// How fast Check is: trials a second on small sizes, and on large ones the time of a trial
-// beside the kernel's. The kernels are our own compiled code, on one thread.
+// How fast Check is: trials per second on small sizes, and on large ones the time of a trial next
+// to the kernel's. The kernels are our own compiled code, on one thread.
 //
 //   bazel run //bench:check_speed [NUMBER OF A ROW]
 #include <algorithm>

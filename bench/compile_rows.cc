@@ -1,5 +1,5 @@
-// A budget is an engine like another, of which nobody measures the cost: a goal of
-// once its "speed" asks for no more milliseconds or bytes than it has.
+// A budget is an engine like any other, except that its cost is not measured: a goal of 1 times its
+// "speed" allows no more milliseconds or bytes than the budget.
 #include "bench/compile_rows.h"
 
 #include <algorithm>

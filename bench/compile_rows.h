@@ -1,4 +1,4 @@
-// What compiling costs, and what a call costs beside its work. Rows of Nestor alone.
+// The cost of compiling, and the overhead of a call. Rows of Nestor alone.
 #ifndef NESTOR_BENCH_COMPILE_ROWS_H_
 #define NESTOR_BENCH_COMPILE_ROWS_H_
 
@@ -12,12 +12,12 @@
 
 namespace nestor::bench {
 
-// From the text to the callable, with symbolic shapes.
+// Compiling from the text to the callable, with symbolic shapes.
 struct CompileRow {
   std::string name;
   std::vector<Step> steps;  // compiled one after the other
   double most_ms = 0;
-  // Of the largest kernel; none: they are not measured.
+  // The budget for the largest kernel; none: code bytes are not measured.
   absl::optional<int64_t> most_code_bytes = 16 << 10;
 };
 std::vector<CompileRow> CompileRows();

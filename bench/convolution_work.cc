@@ -1,4 +1,4 @@
-// Both axes are alike, so that pairs along one of them say all.
+// Both axes are alike, so it is enough to count pairs along one of them.
 #include "bench/convolution_work.h"
 
 namespace nestor::bench {

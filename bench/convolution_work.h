@@ -12,7 +12,7 @@ struct ConvolutionWork {
 };
 
 int64_t ResultSize(const ConvolutionWork& work);
-// Those with the padding's zeros left out.
+// The multiply-adds without those on the padding's zeros.
 double MultiplyAdds(const ConvolutionWork& work);
 
 }  // namespace nestor::bench

@@ -1,8 +1,8 @@
 // A goal is a list of terms, each "ratio times the speed of that engine", and the
 // easiest one counts. So "2.5 times oneDNN, but nobody need beat the memory" and
 // "half of f32's elements a second, where the arithmetic bounds it" are one rule,
-// without a case for either. In costs, which is what is measured, the least speed
-// is the greatest of cost / ratio.
+// without a case for either. Costs are measured, not speeds: the least speed is the greatest of
+// cost / ratio.
 #include "bench/goal.h"
 
 #include <algorithm>

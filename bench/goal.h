@@ -1,4 +1,4 @@
-// What a row of the benchmark must reach, and whether it did.
+// The goal of a row of the benchmark, and whether the row met it.
 #ifndef NESTOR_BENCH_GOAL_H_
 #define NESTOR_BENCH_GOAL_H_
 
@@ -12,9 +12,9 @@
 
 namespace nestor::bench {
 
-// The engines that every row knows. The limit is of walking each array from end to
-// end (in parts, memory may give more, which is reported but no goal), or of the
-// arithmetic, for a row that is bound by that.
+// The engines that every row knows. The limit is that of walking each array from end to end
+// (walking it in parts may be faster, which is reported but no goal), or that of the arithmetic,
+// for a row that is bound by it.
 inline constexpr absl::string_view kNestor = "Nestor";
 inline constexpr absl::string_view kLimit = "limit";
 inline constexpr absl::string_view kLimitInParts = "limit in parts";
@@ -22,7 +22,7 @@ inline constexpr absl::string_view kLimitInParts = "limit in parts";
 // In a goal: the fastest of the row's peers, whichever that is (NameBestPeer).
 inline constexpr absl::string_view kBestPeer = "best peer";
 
-// The part of the measured limit beyond which no goal goes: what is left is noise.
+// No goal asks for more than this part of the measured limit: the rest is noise.
 inline constexpr double kLimitCap = 0.92;
 
 // "As fast as `ratio` times that engine."
@@ -32,12 +32,12 @@ struct GoalTerm {
   double on_more_threads = 1;
 };
 
-// `ratio` times a peer on one thread; on more as fast as it, or `ratio` if that is less.
+// `ratio` times a peer on one thread; on more threads as fast as it, or `ratio` if that is less.
 GoalTerm TimesPeer(absl::string_view engine, double ratio);
 // `fraction` of the machine's limit, on any number of threads.
 GoalTerm OfLimit(double fraction);
 
-// One row, measured on so many threads.
+// One row, measured on a number of threads.
 struct RowResult {
   std::string row;
   int threads = 1;
@@ -47,21 +47,21 @@ struct RowResult {
   absl::optional<double> max_difference;
   std::string failure;  // why there is no reading of Nestor, or why it does not count
 
-  // nullopt where that engine has none.
+  // nullopt where that engine has no reading.
   absl::optional<double> CostOf(absl::string_view engine) const;
 };
 
-// A result whose goal is to need no more than `budget` of that unit: it has a reading of an
-// engine of that cost.
+// A result whose goal is to cost no more than `budget`, in that unit: it has a reading of an engine
+// with that cost.
 RowResult WithBudget(std::string row, int threads, std::string unit, double budget);
 
-// Puts the fastest of `peers` for kBestPeer in the goal; leaves it if none has a reading.
+// Replaces kBestPeer in the goal by the fastest of `peers`; leaves it if none has a reading.
 void NameBestPeer(absl::Span<const std::string> peers, RowResult& result);
 
 struct Verdict {
   bool met = false;
-  // The cost that Nestor may have; nullopt where what the goal refers to is missing,
-  // or where there is no goal.
+  // The cost that Nestor may have; nullopt where a reading that the goal refers to is missing, or
+  // where there is no goal.
   absl::optional<double> allowed;
   // The term that allows that cost, with the ratio for this number of threads.
   std::string engine;

@@ -1,8 +1,8 @@
-// bench:growth: what compiling costs as programs grow, in seconds and memory.
+// bench:growth: the cost of compiling, in seconds and memory, as programs grow.
 //
 // Each program has a process of its own: peak memory is then the program's, and a cap on
-// time or memory ends it without ending the table. The process writes a line for each
-// stage that it has behind it; what is missing at its end is the stage that it died in.
+// time or memory ends it without ending the table. The process writes a line for each completed
+// stage; the first missing one is the stage in which it died.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -89,7 +89,7 @@ void SetLimit(int resource, rlim_t value) {
   setrlimit(resource, &limit);
 }
 
-// In the process of its own: a line for each stage, or the message of the Status.
+// Runs in the child process: writes a line for each stage, or the message of the Status.
 void RunStages(const std::vector<GrowthStage>& stages, std::FILE* out) {
   for (const GrowthStage& stage : stages) {
     const double start = ProcessorSeconds();
@@ -159,7 +159,7 @@ Outcome RunInProcess(const std::vector<GrowthStage>& stages) {
   return outcome;
 }
 
-// The sum up to the first results, and the memory there.
+// The total time up to the first results, and the memory at that point.
 absl::optional<Reading> Total(const Outcome& outcome) {
   const Reading* last = outcome.Find(kTotalEnd);
   if (last == nullptr) return absl::nullopt;

@@ -1,5 +1,5 @@
-// Each statement reads the one before it, but for the outputs, which have no order, and
-// the sum, which is one statement.
+// Each statement reads the one before it, except in the outputs, which have no order, and the sum,
+// which is one statement.
 #include "bench/growth_programs.h"
 
 #include "absl/strings/str_cat.h"

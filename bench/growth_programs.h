@@ -1,5 +1,5 @@
-// Programs of any number of statements, one family for each way in which statements can
-// hang together: what //bench:growth times and //tests:growth_test counts.
+// Programs of any number of statements, one family for each way in which statements can depend on
+// each other. //bench:growth times them, and //tests:growth_test counts their work.
 #ifndef NESTOR_BENCH_GROWTH_PROGRAMS_H_
 #define NESTOR_BENCH_GROWTH_PROGRAMS_H_
 

@@ -1,4 +1,4 @@
-// The stages share what they make through one object, which lives as long as any of them.
+// The stages share their outputs through one object, which lives as long as any of them.
 #include "bench/growth_stages.h"
 
 #include <memory>

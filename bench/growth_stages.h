@@ -1,5 +1,5 @@
-// The way of a program from text to results, a stage at a time, so that each can be timed
-// or its work be counted.
+// The way of a program from text to results, a stage at a time, so that each can be timed or
+// its work counted.
 #ifndef NESTOR_BENCH_GROWTH_STAGES_H_
 #define NESTOR_BENCH_GROWTH_STAGES_H_
 
@@ -13,7 +13,7 @@ namespace nestor::bench {
 
 struct GrowthStage {
   std::string name;
-  // Works on what the stage before it made. Call once.
+  // Works on the output of the stage before it. Call once.
   std::function<absl::Status()> run;
 };
 

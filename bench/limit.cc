@@ -1,8 +1,8 @@
 // Each kind of sweep (vector width, stores, parts) walks all of the traffic, so
 // that the kinds can be compared; the measuring keeps the best. Each is run once by
 // the whole team, and once by one thread, which is faster where waking the others
-// takes longer than the work. Arithmetic is divided in the same way; of what would take long,
-// the first milliseconds stand for all.
+// takes longer than the work. Arithmetic is divided in the same way; if it would take long, its
+// first milliseconds stand for all of it.
 #include "bench/limit.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ Streams StreamsOf(const Traffic& traffic, Buffers& buffers) {
   return streams;
 }
 
-// All traffic writes, or none does, so that there are the same variants for all.
+// Either all traffic writes or none does, so that there are the same variants for all.
 std::vector<Kind> KindsOf(absl::Span<const Traffic> all, Buffers& buffers) {
   std::vector<Kind> kinds;
   for (const Traffic& traffic : all) {
@@ -64,7 +64,7 @@ void Run(absl::Span<const BoundSweep> sweeps, int member, int team_size) {
   }
 }
 
-// Of one thread: some ten milliseconds.
+// For one thread: some ten milliseconds.
 constexpr double kMostOperations = 4e8;
 
 Contender Computing(absl::string_view engine, const PeakVariant& variant, double operations,

@@ -15,7 +15,7 @@ TEST(LimitTest, ArithmeticIsDoneAsAWholeOrInPart) {
   } kCases[] = {
       {1, 1, 1e3},           // a step is more
       {1e6, 1, 1.001},       // rounded up to steps
-      {1e12, 4e-4, 8.1e-4},  // minutes: what each thread does in milliseconds stands for them
+      {1e12, 4e-4, 8.1e-4},  // minutes: milliseconds of each thread stand for them
   };
   for (const int threads : {1, 2}) {
     ThreadTeam team(threads);

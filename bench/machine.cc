@@ -1,4 +1,4 @@
-// The machine's peaks, and beside them what OpenBLAS gets out of it.
+// The machine's peaks, and next to them the rate that OpenBLAS reaches.
 #include "bench/machine.h"
 
 #include <cblas.h>

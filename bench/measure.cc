@@ -6,11 +6,11 @@
 //
 // and the median over the rounds is kept, which one disturbed round does not move.
 // A turn begins when the threads of the engine before sleep: they spin for a while when
-// their work is done, those of OpenBLAS for a tenth of a second. It is a batch of calls
-// long enough for the clock, behind a short one that is not timed, which fetches the data
-// again that the engine before has displaced. A call that takes many times as long as all
-// this needs none of it; and where calls are so long that the rounds take too much time,
-// there are fewer rounds, for all engines alike, so that they stay paired.
+// their work is done, those of OpenBLAS for a tenth of a second. It is a batch of calls long enough
+// for the clock, after a short batch that is not timed, which fetches the data again that the
+// engine before has displaced. A call that takes many times as long as this needs neither; and
+// where calls are so long that the rounds take too much time, there are fewer rounds, the same
+// number for all engines, so that they stay paired.
 #include "bench/measure.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 
 // The untimed part of a turn: 2 of 20 milliseconds.
 constexpr double kWarmUp = 0.1;
-// A call of so many batches is not warmed up.
+// A call that takes as long as this many batches is not warmed up.
 constexpr double kLongCall = 10;
 
 double SecondsPerCall(const Contender& contender, int chunk, double least_seconds,
@@ -42,7 +42,8 @@ double SecondsPerCall(const Contender& contender, int chunk, double least_second
   return elapsed / static_cast<double>(calls);
 }
 
-// Those that run or could, this one included, by what Linux says of them: "id (name) R ..".
+// The number of threads that run or could run, this one included, by their status in Linux: "id
+// (name) R ..".
 int RunningThreads() {
   int running = 0;
   std::error_code error;
@@ -65,7 +66,7 @@ int ChunkFor(const Contender& contender, const MeasureOptions& options) {
   return chunk;
 }
 
-// A contender and what is known of it so far.
+// A contender and its measurements so far.
 struct Player {
   const Contender* contender;
   int chunk = 1;
@@ -73,7 +74,7 @@ struct Player {
   std::vector<double> seconds = {};  // per call, one for each turn
 };
 
-// Runs it until it is known how to measure it. A long call is its first turn.
+// Runs the contender until it is known how to measure it. A long call counts as its first turn.
 Player Enter(const Contender& contender, const MeasureOptions& options) {
   Player player{&contender};
   options.rest();

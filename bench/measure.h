@@ -15,12 +15,12 @@ namespace nestor::bench {
 struct Contender {
   std::string engine;
   std::function<void()> run;
-  // How much of the work one run does, where all of it would only take longer.
+  // The part of the work that one run does, where doing all of it would only take longer.
   double part = 1;
 };
 
-// What one piece of work costs an engine: less is better. The unit (seconds,
-// milliseconds, bytes) is the reader's to know.
+// The cost of one piece of work for an engine: less is better. The unit (seconds, milliseconds,
+// bytes) depends on the context.
 struct Reading {
   std::string engine;
   double cost = 0;
@@ -29,14 +29,14 @@ struct Reading {
 // Seconds from some fixed time.
 double SteadySeconds();
 
-// Returns when every other thread of this process sleeps, so that none spins in wait of more
-// work; at the latest after some tenths of a second.
+// Returns when every other thread of this process sleeps, so that none spins waiting for more work;
+// at the latest after some tenths of a second.
 void WaitForIdle();
 
 struct MeasureOptions {
   int rounds = 5;
-  double batch_seconds = 0.02;  // one measurement repeats calls for at least so long
-  double most_seconds = 10;     // no round but the first begins later than so long after the start
+  double batch_seconds = 0.02;  // one measurement repeats calls for at least this time
+  double most_seconds = 10;     // no round but the first begins later than this after the start
   std::function<double()> now = SteadySeconds;
   std::function<void()> rest = WaitForIdle;  // before each turn
 };
@@ -47,7 +47,7 @@ struct MeasureOptions {
 std::vector<Reading> MeasureAlternating(absl::Span<const Contender> contenders,
                                         const MeasureOptions& options = {});
 
-// The middle value; of an even number, the mean of the two in the middle.
+// The middle value; for an even number of values, the mean of the two in the middle.
 // REQUIRES: not empty.
 double Median(std::vector<double> values);
 

@@ -1,5 +1,5 @@
-// The way of a user: parsed, differentiated if asked, compiled, and run on tensors that
-// the caller holds.
+// An op goes the same way as for a user: it is parsed, differentiated if asked, compiled, and run
+// on tensors that the caller holds.
 #include "bench/nestor_kernel.h"
 
 #include <algorithm>

@@ -24,15 +24,15 @@ class NestorKernel {
  public:
   struct Options {
     int threads = 1;
-    // The gradient of the op, by every float argument, in place of the op. It takes
-    // g_<result> and what else it needs, and gives g_<argument>.
+    // Compiles the gradient of the op, by every float argument, in place of the op. It takes
+    // g_<result> and the arguments that it needs, and gives g_<argument>.
     bool gradient = false;
     // By these arguments only, unless empty.
     std::vector<std::string> wrt = {};
   };
 
   // The last op of `notation`, which may call macro ops. Its dimensions stay symbols:
-  // one kernel serves all sizes. Each call compiles anew; there is no cache behind it.
+  // one kernel serves all sizes. Each call compiles anew; there is no cache.
   static absl::StatusOr<std::unique_ptr<NestorKernel>> Compile(absl::string_view notation,
                                                                const Options& options);
 
@@ -51,13 +51,12 @@ class NestorKernel {
   // gives to its results; they do not overlap. For one thread at a time.
   absl::Status Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs);
 
-  // What the op computes, fused, for arguments of these shapes. Of a kernel without
-  // bound arguments.
+  // The work of the fused program for arguments of these shapes. REQUIRES: no argument is bound.
   absl::StatusOr<loop::Statistics> Count(absl::Span<const TensorView> inputs) const;
 
   // From the text to the callable.
   double compile_ms() const { return compile_ms_; }
-  // Of machine code, constants left out.
+  // The bytes of machine code, without constants.
   absl::optional<int64_t> code_bytes() const { return executable_->kernel().code_bytes(); }
 
  private:

@@ -1,5 +1,5 @@
-// A primitive says what layout it takes an argument in; a reorder, a primitive too, copies
-// between two.
+// A primitive says in which layout it takes an argument; a reorder, which is also a primitive,
+// copies between two layouts.
 #include "bench/onednn_call.h"
 
 namespace nestor::bench {

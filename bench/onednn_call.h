@@ -1,5 +1,5 @@
-// One primitive of oneDNN on memory in any layout: what differs from the layout that the
-// primitive was made for has memory of its own.
+// One primitive of oneDNN on memory in any layout: an argument in another layout than the primitive
+// was made for is copied into memory of its own.
 #ifndef NESTOR_BENCH_ONEDNN_CALL_H_
 #define NESTOR_BENCH_ONEDNN_CALL_H_
 
@@ -28,7 +28,7 @@ class OneDnnCall {
              const std::vector<OneDnnArgument>& arguments);
 
   void Run() const;
-  // Brings results from the primitive's layouts to where they were asked for.
+  // Copies results from the primitive's layouts to the memory given for them.
   void Deliver() const;
 
  private:

@@ -1,5 +1,5 @@
 // A descriptor of "any" layout lets oneDNN choose one, with blocks of channels innermost
-// for a convolution; what it chose is asked of the primitive (bench/onednn_primitive.h).
+// for a convolution; the primitive tells which one it chose (bench/onednn_primitive.h).
 #include "bench/onednn_contractions.h"
 
 #include <dnnl.hpp>
@@ -69,7 +69,7 @@ absl::StatusOr<Peer> OwnInnerProduct(Buffers& buffers, int) {
 
 // ---- Convolutions ----
 
-// The layouts of data, weights and result, of their gradients alike.
+// The layouts of data, weights and result, and also of their gradients.
 struct Convolution {
   memory::desc x, w, y;
   memory::dims strides, pads;
@@ -88,7 +88,7 @@ constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
 using Forward = dnnl::convolution_forward;
 
-// Also the hint from which the gradients are made.
+// It is also the hint from which the gradients are made.
 Forward::primitive_desc ForwardDescription(const Convolution& c, dnnl::prop_kind kind) {
   return Forward::primitive_desc(
       Forward::desc(kind, kDirect, c.x, c.w, c.y, c.strides, c.pads, c.pads), OneDnnEngine());
@@ -110,7 +110,7 @@ Peer GradientPeer(absl::string_view engine, const Convolution& asked,
   return PrimitivePeer(engine, Gradient(description), description, operands, buffers);
 }
 
-// A kind of convolution, as oneDNN and the rows name what it reads and writes.
+// A kind of convolution, with oneDNN's and the rows' names of its operands and result.
 struct Kind {
   OneDnnOperand x, w, y;
   Peer (*make)(absl::string_view engine, const Convolution& asked,
@@ -138,7 +138,7 @@ Kind KindOf(ConvolutionResult result) {
   __builtin_unreachable();
 }
 
-// Of images; axes in oneDNN's order, whatever their strides.
+// The descriptor of images, with axes in oneDNN's order, whatever their strides.
 memory::desc ImagesDescriptor(const Tensor& images, bool channels_last) {
   const memory::desc layout = DescriptorOf(images);
   return channels_last ? layout.permute_axes({0, 2, 3, 1}) : layout;

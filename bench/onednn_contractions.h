@@ -15,8 +15,8 @@ namespace nestor::bench {
 // is timed, results back after it.
 inline constexpr absl::string_view kOneDnnOwn = "oneDNN own";
 
-// a [M, K] times b [K, N] -> c [M, N]: as they are; with the layout of b left to oneDNN,
-// as its matmul and as its inner_product.
+// a [M, K] times b [K, N] -> c [M, N]: in the row's layouts, and with the layout of b left to
+// oneDNN, as its matmul and as its inner_product.
 std::vector<PeerMaker> OneDnnProducts();
 
 // x [N, G * C, H, W], w [O, C, R, S] -> y [N, O, ..], with as many zeros on each side; G
@@ -31,7 +31,8 @@ enum class ConvolutionResult {
   kByWeights  // g_y, x -> g_w
 };
 
-// As they are, and with all layouts left to oneDNN. They sum directly, not by Winograd's way.
+// In the row's layouts, and with all layouts left to oneDNN. They sum directly, not
+// by Winograd's algorithm.
 std::vector<PeerMaker> OneDnnConvolutions(ConvolutionResult result, ConvolutionStep step);
 
 }  // namespace nestor::bench

@@ -1,7 +1,7 @@
-// Each primitive says what layouts it takes; where the one before left another, a reorder
-// stands between them, which is timed. In training, activations are kept, so that the addition
-// of a bottleneck has memory of its own, and relu's gradient looks at relu's result. An
-// activation's adjoint is the first contribution to it, to which others are added.
+// Each primitive says which layouts it takes; where the one before it left another layout, a
+// reorder between them is timed, too. In training, activations are kept, so that the addition of a
+// bottleneck has memory of its own, and relu's gradient reads relu's result. An activation's
+// adjoint is the first contribution to it, to which others are added.
 #include "bench/onednn_network.h"
 
 #include <dnnl.hpp>
@@ -31,7 +31,7 @@ class Chain {
   void Add(const dnnl::primitive& primitive, Arguments arguments) {
     calls_.emplace_back(primitive, std::move(arguments));
   }
-  // `given` in that layout: brought there by each run, if it is in another.
+  // `given` in that layout: each run copies it, if it is in another one.
   memory In(const memory::desc& layout, const memory& given) {
     if (given.get_desc() == layout) return given;
     const memory other = Make(layout);
@@ -54,7 +54,7 @@ using Forward = dnnl::convolution_forward;
 struct Convolved {
   Forward::primitive_desc description;
   memory input, weights;  // as the convolution takes them
-  memory result;          // behind relu
+  memory result;          // after relu
 };
 
 memory::dims ResultShape(const memory::dims& x, const memory::dims& w, int64_t stride,
@@ -87,14 +87,14 @@ class Network {
     Tensor& tensor = buffers_[name];
     return memory(DescriptorOf(tensor), OneDnnEngine(), tensor.data());
   }
-  // A parameter, brought to the layout now.
+  // A parameter, copied to the layout now.
   memory Packed(const std::string& name, const memory::desc& layout) {
     Chain packing;
     const memory packed = packing.In(layout, Buffer(name));
     packing.Run();
     return packed;
   }
-  // Memory of that layout whose values are a result.
+  // Memory of that layout whose values are copied to a result.
   memory Result(const std::string& name, const memory::desc& layout) {
     const memory buffer = Buffer(name);
     if (buffer.get_desc() == layout) return buffer;
@@ -181,7 +181,7 @@ class Network {
     return y;
   }
 
-  // The mean of each channel and the last layer, whose weights have axes of one element more.
+  // The mean of each channel and the last layer, whose weights have additional axes of one element.
   void AddHead() {
     const memory x = activations_.back();
     const memory::dims in = x.get_desc().dims(), window = {in[2], in[3]}, ones = {1, 1},
@@ -270,7 +270,7 @@ class Network {
     return g_x;
   }
 
-  // From the adjoint of the layer's activation to those of what it reads and to the gradients.
+  // From the adjoint of the layer's activation to the adjoints of its inputs and to the gradients.
   void AddLayerGradient(int number) {
     const ResidualLayer& layer = layers_[number];
     const Convolved& done = convolved_[number];
@@ -326,7 +326,7 @@ class Network {
     return g_x;
   }
 
-  // `shared`: others read the contribution's memory later, at which nothing may be added.
+  // `shared`: others read the contribution's memory later, so nothing may be added to it.
   void Contribute(int activation, const memory& contribution, bool shared) {
     memory& adjoint = adjoints_[activation];
     if (!adjoint) {

@@ -14,11 +14,11 @@ namespace nestor::bench {
 // anything is timed; bias, addition and relu are part of a convolution.
 PeerMaker OneDnnResidualNetwork(std::vector<ResidualLayer> layers);
 
-// These and g_y -> y, the gradients by all but x. Weights are in the layouts of the forward
-// pass before anything is timed, and their gradients are left in the layouts in which they
-// are computed: what brings the latter to the row's arrays is not timed. Where the gradient by
-// the data takes the weights in yet another layout, each run brings them there, as weights change
-// from step to step.
+// The same inputs and g_y -> y, the gradients by all but x. Weights are in the layouts of the
+// forward pass before anything is timed, and their gradients are left in the layouts in which they
+// are computed: copying the latter to the row's arrays is not timed. Where the gradient by the
+// data takes the weights in yet another layout, each run copies them there, as weights change from
+// step to step.
 PeerMaker OneDnnResidualNetworkStep(std::vector<ResidualLayer> layers);
 
 }  // namespace nestor::bench

@@ -1,4 +1,4 @@
-// Each is one primitive between the buffers as they are.
+// Each peer is one primitive on the buffers as they are.
 #include "bench/onednn_peers.h"
 
 #include <dnnl.hpp>
@@ -13,7 +13,7 @@ std::vector<OneDnnOperand> FromXToY(Buffers& buffers) {
           {DNNL_ARG_DST, "y", DescriptorOf(buffers["y"]), /*result=*/true}};
 }
 
-// From the operation's description.
+// Makes a peer from the operation's description.
 template <class Primitive>
 Peer PeerOf(const typename Primitive::desc& operation, const std::vector<OneDnnOperand>& operands,
             Buffers& buffers) {

@@ -1,6 +1,6 @@
-// A primitive is made once for its shapes, as oneDNN means it to be used, and bound
-// to the buffers; what is timed is its execution. It takes the number of threads
-// from OpenMP, both when it is made and when it runs.
+// A primitive is made once for its shapes, as oneDNN is meant to be used, and bound to the buffers;
+// only its execution is timed. It takes the number of threads from OpenMP, both when it is made and
+// when it runs.
 #include "bench/onednn_primitive.h"
 
 #include <memory>

@@ -1,5 +1,5 @@
-// What every peer that is one primitive of oneDNN shares: views of buffers, errors, and the way
-// from a primitive to a peer.
+// The common part of all peers that are one primitive of oneDNN: views of buffers, errors, and the
+// way from a primitive to a peer.
 #ifndef NESTOR_BENCH_ONEDNN_PRIMITIVE_H_
 #define NESTOR_BENCH_ONEDNN_PRIMITIVE_H_
 
@@ -28,14 +28,14 @@ struct OneDnnOperand {
   bool result = false;
 };
 
-// Runs `primitive` on the operands. Where `description`, from which it was made, says
-// another layout than the buffer's, the operand has memory of its own: inputs are brought
-// there now, results are brought back when they are delivered. Throws dnnl::error.
+// Runs `primitive` on the operands. Where `description`, from which it was made, has a layout other
+// than the buffer's, the operand has memory of its own: inputs are copied there now, results are
+// copied back when they are delivered. Throws dnnl::error.
 Peer PrimitivePeer(absl::string_view engine, const dnnl::primitive& primitive,
                    const dnnl::primitive_desc_base& description,
                    const std::vector<OneDnnOperand>& operands, Buffers& buffers);
 
-// What `make` gives; oneDNN reports by exceptions, which end here.
+// The result of `make`; oneDNN reports by exceptions, which this turns into Statuses.
 template <class Make>
 absl::StatusOr<Peer> GuardedFromOneDnn(const Make& make) {
   try {

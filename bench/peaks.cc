@@ -1,4 +1,4 @@
-// The same measuring as for rows, without Nestor.
+// Measures in the same way as for rows, without Nestor.
 #include "bench/peaks.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ double Gigaflops(ThreadTeam& team) {
 
 constexpr int64_t kBeyondCaches = 16 << 20;  // elements
 
-// All streams together, of `count` elements each.
+// The rate of all streams together, of `count` elements each.
 double Gigabytes(const Traffic& traffic, int64_t count, ThreadTeam& team) {
   absl::StatusOr<Buffers> buffers =
       Buffers::Create({{"x", DType::kF32, {count}}, {"y", DType::kF32, {count}, Fill::kOutput}});
@@ -44,8 +44,7 @@ Peaks MeasurePeaks(ThreadTeam& team) {
           Gigabytes({{"x"}, {"y"}}, kBeyondCaches, team)};
 }
 
-// Of each cache, half is read: what the one before it has of that is little, where it
-// is much smaller.
+// Half of each cache is read: the cache before it, if it is much smaller, holds little of that.
 std::vector<CacheRate> MeasureCacheRates(absl::Span<const int64_t> bytes) {
   constexpr absl::string_view kNames[] = {"first cache", "second cache", "last cache"};
   ThreadTeam team(1);

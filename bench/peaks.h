@@ -1,4 +1,4 @@
-// What this machine does at best: the rates that others are seen against.
+// The peak rates of this machine, with which other rates are compared.
 #ifndef NESTOR_BENCH_PEAKS_H_
 #define NESTOR_BENCH_PEAKS_H_
 
@@ -27,8 +27,8 @@ struct CacheRate {
   double gigabytes;  // a second, that one thread reads where they lie in it
 };
 
-// Of the caches that the processor tells of, the nearest first, but for those that are no larger
-// than the one before: `bytes` has that of each level.
+// The rates of the caches that the processor reports, the nearest first, without those that are no
+// larger than the one before; `bytes` has the size of each level.
 std::vector<CacheRate> MeasureCacheRates(absl::Span<const int64_t> bytes);
 
 }  // namespace nestor::bench

@@ -1,5 +1,5 @@
-// bench:peers: Nestor beside oneDNN, PyTorch and what this machine can do at best, in
-// one process and in turns; exits with 1 where a row falls short of its goal.
+// bench:peers: compares Nestor with oneDNN, PyTorch and the limits of this machine, in one process
+// and in turns; exits with 1 where a row falls short of its goal.
 #include <omp.h>
 
 #include <cstdio>
@@ -52,7 +52,7 @@ bool Wanted(absl::string_view name) { return absl::StrContains(name, absl::GetFl
 // Prints every result as it comes, since all of them take minutes.
 class Report {
  public:
-  // What follows is a table of its own, if anything follows.
+  // Further results, if any, form a new table.
   void BeginTable() { head_ = absl::StrCat("\n", TableHead()); }
   void Add(RowResult result) {
     std::fputs(std::exchange(head_, "").c_str(), stdout);
@@ -78,7 +78,7 @@ void MeasureRows(int threads, Report& report) {
   if (Wanted(kCallRow)) report.Add(MeasureCall(threads));
 }
 
-// Rows of Nestor alone. Compiling takes one thread, whatever it compiles for.
+// Rows of Nestor alone. Compiling uses one thread, for any number of threads that the code runs on.
 void MeasureOwnRows(Report& report) {
   report.BeginTable();
   if (Wanted(kScalingRow)) report.Add(MeasureScaling(ScalingSizes()));
@@ -98,7 +98,7 @@ bool WriteFile(const std::string& path, const std::string& text) {
   return false;
 }
 
-// Prints the sum; the exit code.
+// Prints the summary; returns the exit code.
 int Conclude(const std::vector<RowResult>& results) {
   size_t goals = 0, met = 0, failures = 0;
   for (const RowResult& result : results) {

@@ -1,5 +1,5 @@
-// Whatever is in the macro library is called by its name. A training step is made of ops and
-// written back as text, which says the same op.
+// Ops of the macro library are called by name. A training step is composed of ops and printed as
+// text that denotes the same op.
 #include "bench/programs.h"
 
 #include "absl/strings/str_cat.h"

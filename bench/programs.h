@@ -30,7 +30,7 @@ std::string GatherRows();
 
 // a: f32[M, K], b: f32[K, N] -> c: f32[M, N].
 std::string MatrixProduct();
-// The same of another type. A sum of integers is i32.
+// The same with another type. A sum of integers is i32.
 std::string MatrixProduct(DType type);
 // a: f32[B, M, K], b: f32[B, K, N] -> c: f32[B, M, N].
 std::string BatchedMatrixProduct();
@@ -43,7 +43,7 @@ std::string DepthwiseConvolution(int64_t stride, int64_t pad);
 // q: f32[B, L, D], k: f32[B, S, D], v: f32[B, S, E] -> y: f32[B, L, E].
 std::string Attention(bool causal);
 
-// x: f32[N] -> y, the sum of what stands up to each place.
+// x: f32[N] -> y, the sum of the elements up to each place.
 std::string RunningSum();
 // x: f32[L, N, I], h0, c0: f32[N, H], wx: f32[4, H, I], wh: f32[4, H, H], bx, bh: f32[4, H] ->
 // y: f32[L, N, H].
@@ -52,8 +52,8 @@ std::string Lstm();
 // A block of a transformer, norms first: x: f32[B, L, D], and the parameters in the order of
 // TransformerParameters() -> y. Weights have outputs first, as torch.nn.Linear has them, with an
 // axis for H heads: wq, wk, wv: f32[H, E, D], bq, bv: f32[H, E], wo: f32[D, H, E]; between w1 and
-// w2 there are F features. Keys have no bias: the softmax takes it out again, so that its gradient
-// is zero but for rounding, and there is nothing to compare.
+// w2 there are F features. Keys have no bias: the softmax cancels it, so that its gradient is zero
+// but for rounding, and there is nothing to compare.
 std::string TransformerBlock();
 // scale1, bias1, wq, bq, wk, wv, bv, wo, bo, scale2, bias2, w1, b1, w2, b2.
 std::vector<std::string> TransformerParameters();

@@ -1,4 +1,4 @@
-// The rows' programs at small sizes, where what they give is known.
+// The rows' programs at small sizes, where their results are known.
 #include "bench/programs.h"
 
 #include <cmath>
@@ -71,7 +71,7 @@ TEST(ProgramsTest, OfFloats) {
   }
 }
 
-// Of x^2: the square, and 2 x times what comes in.
+// For x^2: the square, and 2 x times the incoming gradient.
 TEST(ProgramsTest, TrainingStep) {
   const std::string step =
       TrainingStep("op f(x: f32[N], z: f32[N]) -> (y) { y[i] = x[i] * x[i] + z[i] }", {"x"});

@@ -1,5 +1,5 @@
-// The long form, a line for each reading, as spreadsheets and data frames want it:
-// a new engine adds lines, never a column.
+// The long form, a line for each reading, as spreadsheets and data frames need it: a new engine
+// adds lines, never a column.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -22,7 +22,7 @@ std::string Line(absl::Span<const std::string> fields) {
       "\n");
 }
 
-// What is known of Nestor's reading only.
+// The fields that only Nestor's reading has.
 std::vector<std::string> VerdictFields(const RowResult& result) {
   const Verdict verdict = Judge(result);
   return {verdict.allowed ? absl::StrFormat("%.6g", *verdict.allowed) : "",
@@ -39,7 +39,7 @@ std::string Csv(absl::Span<const RowResult> results) {
   std::string text =
       Line({"row", "threads", "engine", "cost", "unit", "allowed", "met", "difference", "failure"});
   for (const RowResult& result : results) {
-    // A row that Nestor could not run has its line, too.
+    // A row that Nestor could not run gets a line, too.
     std::vector<Reading> readings = result.readings;
     const bool ran = result.CostOf(kNestor).has_value();
     if (!ran) readings.insert(readings.begin(), {std::string(kNestor), 0});

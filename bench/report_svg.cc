@@ -1,7 +1,7 @@
 // Rows differ by a factor of a million in time, so times on one axis would show
-// nothing. Every bar is therefore Nestor's speed in parts of what the row's goal
-// asks for: all goals are one vertical line, what reaches it is met, and the ticks of
-// the other engines stand on the same scale.
+// nothing. Every bar is therefore Nestor's speed relative to the speed of the row's goal: all goals
+// are one vertical line, a bar that reaches it meets its goal, and the ticks of the other engines
+// have the same scale.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

@@ -1,6 +1,6 @@
-// One line a row: what Nestor took, the engine that the goal refers to, what it
-// took, how many times as fast Nestor was and should have been, the part of the
-// machine's limit, the difference of the results, the verdict.
+// One line for each row: Nestor's time, the engine that the goal refers to, its time, how many
+// times as fast Nestor was and should have been, the part of the machine's limit, the difference of
+// the results, the verdict.
 //
 //   row                 threads    Nestor  against         ratio   goal  of limit  differs
 //   softmax 4096x1024         1  3.214 ms  oneDNN 8.7 ms    2.71   2.50      0.81    1e-06  met

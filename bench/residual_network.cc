@@ -1,6 +1,6 @@
 // A bottleneck narrows to a quarter of its channels by a 1x1 convolution, has a 3x3 one there,
-// which takes the stride, widens by a third and adds what it began with: as it is or, at the
-// beginning of a stage, through a 1x1 convolution of its own.
+// which takes the stride, widens by a third one and adds its input: as it is or, at the beginning
+// of a stage, through a separate 1x1 convolution.
 #include "bench/residual_network.h"
 
 #include <utility>
@@ -16,13 +16,13 @@ constexpr int64_t kFirstWidth = 64, kWidening = 4;
 
 class LayerList {
  public:
-  // The number of its activation.
+  // Adds a layer and returns the number of its activation.
   int Add(const ResidualLayer& layer) {
     layers_.push_back(layer);
     return static_cast<int>(layers_.size()) - 1;
   }
 
-  // From the activation `input` to the one that it returns.
+  // Adds layers from the activation `input` to the one that it returns.
   int AddBottleneck(int input, int64_t width, int64_t stride, bool projects) {
     const int64_t channels = layers_[input].kernels;
     const int narrow = Add({channels, width, 1, 1, input});
@@ -38,7 +38,8 @@ class LayerList {
   std::vector<ResidualLayer> layers_;
 };
 
-// The name of a layer's number of kernels: that of its input's channels is the same.
+// The name of a layer's number of kernels, which is also that of the channels of the layers
+// that read it.
 std::string Kernels(int layer) { return layer < 0 ? "C" : absl::StrCat("K", layer); }
 std::string Activation(int layer) { return layer < 0 ? "x" : absl::StrCat("a", layer); }
 
@@ -103,7 +104,7 @@ std::vector<int64_t> ResidualSizes(absl::Span<const ResidualLayer> layers, int64
   std::vector<int64_t> sizes;
   for (const ResidualLayer& layer : layers) {
     int64_t size = layer.input < 0 ? image : sizes[layer.input];
-    if (layer.input == 0) size = (size - 1) / 2 + 1;  // behind the maximum
+    if (layer.input == 0) size = (size - 1) / 2 + 1;  // after the maximum
     sizes.push_back((size - 1) / layer.stride + 1);
   }
   return sizes;

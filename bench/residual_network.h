@@ -13,9 +13,9 @@
 
 namespace nestor::bench {
 
-// A convolution of square windows, padded by half a window, with a bias; then an activation
-// is added, if any, and relu follows, if it does. Its result is the activation of its number,
-// but that of the first layer, which a 3x3 maximum of stride 2, padded by 1, follows.
+// A convolution of square windows, padded by half a window, with a bias; then perhaps an addend,
+// and perhaps relu. Its result is the activation with the layer's number; the first layer's is
+// followed by a 3x3 maximum of stride 2, padded by 1.
 struct ResidualLayer {
   int64_t channels, kernels, window, stride;
   int input = -1;   // an activation; -1: the image

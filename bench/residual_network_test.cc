@@ -1,4 +1,4 @@
-// The table of ResNet-50 and that its program is one.
+// The table of ResNet-50 is right, and its program is valid.
 #include "bench/residual_network.h"
 
 #include "gtest/gtest.h"
@@ -16,7 +16,7 @@ TEST(ResidualNetworkTest, HasTheShapeOfResNet50) {
     EXPECT_EQ(layer.kernels, layer.addend < 0 ? layer.kernels : layers[layer.addend].kernels);
     weights += (layer.channels * layer.window * layer.window + 1) * layer.kernels;
   }
-  // Those of the published model, less a scale a kernel, which folds into the weights.
+  // The number of the published model, less one scale per kernel, which folds into the weights.
   EXPECT_EQ(weights, 25'530'472);
   const std::vector<int64_t> sizes = ResidualSizes(layers, 224);
   EXPECT_EQ(sizes.front(), 112);

@@ -1,7 +1,7 @@
-// Engines of a row differ in what they are made of, not in what is done with them:
-// each becomes a contender, a function without arguments. Nestor's are its compiled
-// steps, the limit's write sums over the outputs, a peer makes its own. So results
-// are compared first, and the outputs hold nothing of use when that is done.
+// Engines of a row are made differently but used alike: each becomes a contender, a function
+// without arguments. Nestor's are its compiled steps, the limit's write sums over the outputs, a
+// peer makes its own. So results are compared first; after that the contents of the outputs
+// do not matter.
 #include "bench/row.h"
 
 #include <iterator>
@@ -21,7 +21,7 @@ struct BoundKernel {
   std::unique_ptr<NestorKernel> kernel;
   std::vector<TensorView> inputs, outputs;
 };
-// Shared, as std::function copies what it holds.
+// Shared, as std::function copies its captures.
 using BoundKernels = std::shared_ptr<std::vector<BoundKernel>>;
 
 absl::StatusOr<std::vector<TensorView>> ViewsOf(absl::Span<const std::string> names,
@@ -60,7 +60,7 @@ absl::StatusOr<BoundKernels> CompileAll(absl::Span<const Step> steps, Buffers& b
   return kernels;
 }
 
-// Runs the steps once, too.
+// Also runs the steps once.
 absl::StatusOr<Peer> Prepare(absl::string_view engine, absl::Span<const Step> steps,
                              Buffers& buffers, int threads) {
   NESTOR_ASSIGN_OR_RETURN(const BoundKernels kernels, CompileAll(steps, buffers, threads));
@@ -110,7 +110,7 @@ absl::Status CompareAll(const Row& row, absl::Span<const Peer> peers, Buffers& b
 
 // ---- The row ----
 
-// The status joins what failed before.
+// Adds the status to the earlier failures.
 void Fail(const absl::Status& status, absl::string_view engine, RowResult& result) {
   if (status.ok()) return;
   absl::StrAppend(&result.failure, result.failure.empty() ? "" : "; ", engine, ": ",
@@ -127,7 +127,7 @@ std::vector<Peer> MakePeers(const Row& row, Buffers& buffers, int threads, RowRe
   return peers;
 }
 
-// Of those whose results are the row's.
+// The names of the peers whose results are the row's.
 std::vector<std::string> NamesOf(absl::Span<const Peer> peers) {
   std::vector<std::string> names;
   for (const Peer& peer : peers) {
@@ -136,7 +136,7 @@ std::vector<std::string> NamesOf(absl::Span<const Peer> peers) {
   return names;
 }
 
-// f32 results of vector operations. A wider type's count for more.
+// The vector operations by f32 results; those of wider types count for more.
 absl::StatusOr<Operations> OperationsOf(const Row& row, Buffers& buffers) {
   NESTOR_ASSIGN_OR_RETURN(const BoundKernels kernels,
                           CompileAll(row.steps, buffers, /*threads=*/1));

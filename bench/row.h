@@ -34,7 +34,7 @@ struct Peer {
   // Brings the results of the last run into the outputs; absent where `run` writes
   // there itself.
   std::function<void()> deliver;
-  // False for what is a yardstick only, with outputs of its own.
+  // False for a mere yardstick, with outputs of its own.
   bool compared = true;
 };
 using PeerMaker = std::function<absl::StatusOr<Peer>(Buffers& buffers, int threads)>;
@@ -43,29 +43,30 @@ struct Row {
   std::string name;
   std::vector<BufferSpec> buffers;
   std::vector<Step> steps;  // run in order
-  // The limit: what is walked, in order, or else how many f32 multiply-adds the work needs.
-  // Neither: there is none.
+  // The limit: the traffic that is walked, in order, or else the number of f32 multiply-adds that
+  // the work needs. Neither: there is no limit.
   std::vector<Traffic> traffic;
   double multiply_adds = 0;
-  // What is walked, or, where that takes longer, the vector operations of the fused programs.
+  // The limit is the traffic, or, where that takes longer, the vector operations of
+  // the fused programs.
   bool counts_operations = false;
   std::vector<PeerMaker> peers;
   std::vector<GoalTerm> goal;
   double tolerance = 1e-3;  // of MaxRelativeDifference
-  // The programs say sizes in numbers, so that the buffers have no others.
+  // Sizes in the programs are numbers, so the buffers cannot have other sizes.
   bool fixed_sizes = false;
 };
 
-// The row with a second goal: so much of a limit that counts its programs' operations.
+// The row with a second goal: that fraction of a limit that counts its programs' operations.
 Row OfOperations(Row row, double fraction);
 
 // Compares Nestor's results with those of each peer, then measures all in turns, in
-// milliseconds. What goes wrong with one engine is RowResult::failure, and the others
-// are measured all the same.
+// milliseconds. A failure of one engine is RowResult::failure, and the others are measured
+// all the same.
 RowResult RunRow(const Row& row, ThreadTeam& team, const MeasureOptions& options = {});
 
-// Nestor itself at other types, as a yardstick: runs `steps` on buffers of its own,
-// which have the shapes of the row's buffers of the same names.
+// Nestor itself with other types, as a yardstick: runs `steps` on buffers of its own, which have
+// the shapes of the row's buffers of the same names.
 PeerMaker NestorPeer(std::string engine, std::vector<BufferSpec> buffers, std::vector<Step> steps);
 
 }  // namespace nestor::bench

@@ -1,6 +1,6 @@
-// Attention as a transformer's layer calls it: each head a batch of two products with a
-// softmax between them. A peer that runs one operation after the other writes the
-// scores to memory several times; causal, it computes those that are masked, too.
+// Attention as a transformer's layer calls it: each head is a batch of two products with a softmax
+// between them. A peer that runs one operation after the other writes the scores to memory several
+// times; with a causal mask, it also computes the masked scores.
 #include "absl/strings/str_cat.h"
 #include "bench/programs.h"
 #include "bench/rows.h"
@@ -15,7 +15,7 @@ struct Size {
 constexpr Size kLayer = {12, 512, 64};
 constexpr Size kOneHead = {1, 2048, 64};
 
-// Of one product of the scores' size.
+// The multiply-adds of one product of the scores' size.
 double MultiplyAdds(const Size& size, bool causal) {
   const int64_t scores = causal ? size.places * (size.places + 1) / 2 : size.places * size.places;
   return static_cast<double>(size.heads * scores * size.features);
@@ -42,7 +42,7 @@ Row ForwardRow(const Size& size, bool causal, double times) {
   return row;
 }
 
-// The gradients take four products more: by the values, by the probabilities, by q and k.
+// The gradients take four more products: by the values, by the probabilities, by q and k.
 Row GradientRow(bool causal, double times) {
   Row row = ForwardRow(kLayer, causal, times);
   row.name += ", fwd + bwd";

@@ -1,6 +1,6 @@
 // Products of matrices: squares from the first cache to memory, few rows, one row, few
-// columns, many small ones. Their multiply-adds bound them, but for the product with one row, which
-// uses each element of the matrix once and so is bound by reading it.
+// columns, many small ones. They are bound by their multiply-adds, except for the product with one
+// row, which uses each element of the matrix once and so is bound by reading it.
 #include "absl/strings/str_cat.h"
 #include "bench/onednn_contractions.h"
 #include "bench/openblas_peers.h"
@@ -32,7 +32,7 @@ Row OfOneRow(Row row) {
   return row;
 }
 
-// Square matrices of a side that no vector holds: a peer calls a product for each.
+// Square matrices with a side shorter than a vector: a peer calls a product for each.
 Row BatchRow(int64_t count, int64_t side) {
   const Dims shape = {count, side, side};
   Row row;

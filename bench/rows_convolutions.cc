@@ -1,5 +1,5 @@
 // Convolutions of images, channels first or last: the result, the gradient by the data and by the
-// weights. All three need the same products, those of the padding's zeros left out.
+// weights. All three need the same products, without those of the padding's zeros.
 #include "absl/strings/str_cat.h"
 #include "bench/convolution_work.h"
 #include "bench/onednn_contractions.h"
@@ -68,7 +68,8 @@ Row ForwardRow(const Layer& layer) {
   return row;
 }
 
-// By x or w. The program sees the other's values, and of this one its shape.
+// The gradient by x or w. The program reads the values of the other one, and only the shape
+// of this one.
 Row GradientRow(const Layer& layer, std::string wrt, ConvolutionResult result) {
   Row row = ForwardRow(layer);
   absl::StrAppend(&row.name, ", g_", wrt);
@@ -85,8 +86,8 @@ Row GradientRow(const Layer& layer, std::string wrt, ConvolutionResult result) {
   return row;
 }
 
-// Its goal refers to the peer on the same arrays: where the channels are innermost, as oneDNN
-// prefers them, lanes are channels, and the work is of another kind.
+// The goal refers to the peer on the same arrays: with innermost channels, which oneDNN prefers,
+// lanes are channels, and the work is of another kind.
 Row DepthwiseRow(const Layer& layer) {
   Row row = ForwardRow(layer);
   row.name = absl::StrCat("depthwise conv f32 ", Text(layer));

@@ -1,6 +1,6 @@
-// A step of training: the result, then the gradients by everything. At the least,
-// the forward op reads x and writes y, the backward op reads x and g_y and writes
-// g_x; what is as long as one row does not count.
+// A step of training: the result, then the gradients by everything. At least, the forward op
+// reads x and writes y, and the backward op reads x and g_y and writes g_x; arrays as long as one
+// row do not count.
 #include "bench/programs.h"
 #include "bench/rows.h"
 #include "bench/torch_peers.h"

@@ -30,8 +30,8 @@ BufferSpec Output(const std::string& name, const Dims& shape) {
   return {name, DType::kF32, shape, Fill::kOutput};
 }
 
-// A layer's weights keep the size of what goes through (K. He et al., "Delving deep into
-// rectifiers", 2015).
+// A layer's weights keep the magnitude of the activations (K. He et al., "Delving deep
+// into rectifiers", 2015).
 BufferSpec Weights(const std::string& name, const Dims& shape, int64_t fan_in) {
   BufferSpec spec = Input(name, shape);
   spec.scale = std::sqrt(6 / static_cast<double>(fan_in));
@@ -62,10 +62,11 @@ Dims TransformerShape(absl::string_view parameter) {
   return parameter[0] == 'w' ? Dims{kHeads, kHeadFeatures, kFeatures} : Dims{kHeads, kHeadFeatures};
 }
 
-// Of a layer's outputs by its inputs.
+// The number of inputs of each output of the layer.
 int64_t FanIn(absl::string_view parameter) { return parameter == "w2" ? kInner : kFeatures; }
 
-// Forward: four projections, two layers, the scores and what they weigh. Twice as much backward.
+// Forward: four projections, two layers, the scores and the weighted values. Twice
+// as much backward.
 double TransformerMultiplyAdds() {
   constexpr int64_t kTokens = kBatch * kPlaces;
   return 3.0 * kTokens *
@@ -114,7 +115,7 @@ struct Residual {
     return specs;
   }
 
-  // Of the convolutions whose index is at least `first`, and of the last layer.
+  // The multiply-adds of the convolutions whose index is at least `first`, and of the last layer.
   double MultiplyAddsFrom(size_t first) const {
     const std::vector<int64_t> sizes = ResidualSizes(layers, kImage);
     double sum = static_cast<double>(images * layers.back().kernels * kClasses);
@@ -141,10 +142,10 @@ Row ResidualRow(const Residual& network) {
   return row;
 }
 
-// The gradients by all parameters, not by the image, whose multiply-adds are not needed. Of the
-// 77 million values that go into relu, some are so near zero that rounding decides their sign: then
-// one of the terms of a gradient, 392 in the last stages, is there or not. One engine with itself,
-// the image changed by a millionth, differs by 0.05.
+// The gradients by all parameters, not by the image, whose multiply-adds are not needed. Some of
+// the 77 million inputs of relu are so near zero that rounding decides their sign, and so whether
+// one of the terms of a gradient, 392 in the last stages, is there. Even a single engine's results
+// differ by 0.05 when the image is changed by a millionth.
 Row ResidualStepRow(const Residual& network) {
   Row row = ResidualRow(network);
   row.name += ", fwd + bwd";
@@ -161,7 +162,7 @@ Row ResidualStepRow(const Residual& network) {
 
 // ---- Digits ----
 
-// One step at examples/digits' size of a batch (training.h) and of its steps.
+// One step with the batch size of examples/digits (training.h) and its learning rate and momentum.
 constexpr int64_t kDigitsBatch = 32;
 constexpr SgdStep kDigitsStep = {.learning_rate = 0.1f, .momentum = 0.9f};
 

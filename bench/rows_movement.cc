@@ -1,6 +1,5 @@
-// Programs that only move elements: their limit is a copy of as many bytes. Where
-// the inputs are not one array as large as the output, the copy reads one that is
-// there for it alone.
+// Programs that only move elements: their limit is a copy of as many bytes. Where the inputs are
+// not one array as large as the output, the copy reads an extra array of that size.
 #include "bench/programs.h"
 #include "bench/rows.h"
 #include "bench/torch_peers.h"

@@ -1,6 +1,6 @@
 // Rows of a matrix: in memory, with a length that no vector divides evenly into
-// registers, and within the first caches. A peer that walks a row three times pays
-// for it in the first, and the call itself shows in the last.
+// registers, and within the first caches. A peer that walks a row three times pays for it in the
+// first case, and the overhead of a call shows in the last.
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +17,7 @@ struct Size {
 };
 constexpr Size kSizes[] = {{4096, 1024}, {1000, 1000}, {64, 128}};
 
-// `times` oneDNN at each size.
+// Goals are `times` oneDNN at each size.
 void AddRows(const Row& prototype, absl::Span<const double> times, std::vector<Row>& rows) {
   for (size_t i = 0; i < times.size(); ++i) {
     const auto [n, c] = kSizes[i];

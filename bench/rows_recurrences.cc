@@ -1,4 +1,4 @@
-// What one step hands to the next: running sums, an LSTM and a step of its training.
+// Computations that go from step to step: running sums, an LSTM and a step of its training.
 #include <cmath>
 #include <cstdint>
 #include <string>

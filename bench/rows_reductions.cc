@@ -1,6 +1,6 @@
 // The same elements summed along each axis: over the last the sum is within a
 // vector, over the others vectors are summed, with accumulators in a row (middle) or
-// a plane (first) of memory. What is written is 1/256 of what is read.
+// a plane (first) of memory. The bytes written are 1/256 of those read.
 #include "absl/strings/str_cat.h"
 #include "bench/programs.h"
 #include "bench/rows.h"

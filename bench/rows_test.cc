@@ -1,5 +1,5 @@
-// Every row at small sizes: its Nestor programs agree with its peers, on one thread
-// and on two, and what its goal refers to is measured.
+// Every row at small sizes: its Nestor programs agree with its peers, on one thread and on two, and
+// the engines of its goal are measured.
 #include "bench/rows.h"
 
 #include "bench/openblas_peers.h"
@@ -9,9 +9,9 @@
 namespace nestor::bench {
 namespace {
 
-// Keeps relations of extents as they are in the rows: equalities, sums of multiples of what
-// it divides by, and a convolution's, whose windows are small and stay, and which halves or
-// keeps an extent, as ceil(ceil(n / 8) / 2) = ceil(ceil(n / 2) / 8).
+// Keeps the relations of extents in the rows: equalities, sums of multiples of the divisor, and
+// those of a convolution, whose windows are small and stay as they are, and which halves or keeps
+// an extent, as ceil(ceil(n / 8) / 2) = ceil(ceil(n / 2) / 8).
 int64_t Shrunk(int64_t extent) {
   if (extent > 100'000) return extent >> 16;
   return extent <= 8 ? extent : (extent + 7) / 8;

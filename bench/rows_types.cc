@@ -1,7 +1,7 @@
-// Other types than f32: the same part of the limit where bytes bound a row; where
-// arithmetic does, bf16 keeps up with f32 in elements a second (it is computed as
-// f32), and f64 reaches half (half as many fit a vector); products of 8-bit integers reach
-// twice. The f32 row of the same number of elements is measured beside it for that.
+// Types other than f32. A row that is bound by bytes must reach the same part of the limit. In one
+// that is bound by arithmetic, bf16 keeps up with f32 in elements a second (it is computed as f32),
+// f64 reaches half (half as many fit a vector), and products of 8-bit integers reach twice; for
+// this the f32 row of the same number of elements is also measured.
 #include "absl/strings/str_cat.h"
 #include "bench/programs.h"
 #include "bench/rows.h"
@@ -33,7 +33,7 @@ std::vector<BufferSpec> ProductBuffers(DType type) {
           {"c", result, {kSide, kSide}, Fill::kOutput}};
 }
 
-// The limit's part; for floats also the part of f32's speed.
+// The goal is a part of the limit; for floats also a part of f32's speed.
 void SetGoal(DType type, double of_limit, const PeerMaker& f32, Row& row) {
   row.goal = {OfLimit(of_limit)};
   row.tolerance = ToleranceOf(type);

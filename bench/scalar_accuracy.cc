@@ -1,15 +1,15 @@
 // The errors of the transcendental scalar ops: //bench:scalar_accuracy [OP ..]
 // [--stride=N] [--f64=N]
 //
-// Prints docs/scalar_accuracy.md's table: of each row the worst error found and where, in f32 on
-// every one of the 2^32 arguments (every N-th with --stride; of two operands on as many structured
-// random pairs as in f64), in f64 on ten million structured random arguments (--f64). The row runs
-// as machine code, bit for bit what its body says.
+// Prints the table of docs/scalar_accuracy.md: for each row the worst error found and its place, in
+// f32 on every one of the 2^32 arguments (every N-th with --stride; for two operands on as many
+// structured random pairs as in f64), in f64 on ten million structured random arguments (--f64).
+// The row runs as machine code, which gives the bits of its body.
 //
 // Judging each result by MPFR would take weeks. So each is screened by the C library, f32 by its
-// functions of double, f64 by those of long double, both good to a thousandth of an ulp; MPFR
-// settles the worst few of each block, and whatever the screen finds near or above the row's stated
-// error. A result above it ends with exit code 1.
+// functions of double, f64 by those of long double, both accurate to a thousandth of an ulp; MPFR
+// judges the worst few of each block, and all results whose screened error is near or above the
+// row's stated one. If a result is above it, the exit code is 1.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -127,7 +127,7 @@ std::string PlaceText(const Worst& worst, DType type) {
   return text;
 }
 
-// A line of the table; whether both errors are as stated.
+// Prints a line of the table; returns whether both errors are as stated.
 bool Report(const ScalarOpRow& row, int64_t stride, int64_t count) {
   const Worst narrow =
       row.arity == 1 ? OnEveryF32(row, stride) : OnStructured(row, DType::kF32, count);

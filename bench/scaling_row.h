@@ -1,4 +1,4 @@
-// How evenly quick a product of matrices is at all sizes.
+// How much the speed of a matrix product varies over sizes.
 #ifndef NESTOR_BENCH_SCALING_ROW_H_
 #define NESTOR_BENCH_SCALING_ROW_H_
 
@@ -12,7 +12,7 @@
 namespace nestor::bench {
 
 inline constexpr char kScalingRow[] = "matmul f32 64..4096, slowest to fastest";
-// From the first cache to memory, and what no tile divides.
+// Sizes from the first cache to memory, and sizes that no tile divides.
 std::vector<int64_t> ScalingSizes();
 
 // Products n x n x n of one kernel on one thread, in turns: the most time for each multiply-add

@@ -1,4 +1,4 @@
-// A search that stops early has the best of what it looked at.
+// A search that stops early returns the best candidate so far.
 #include "bench/schedule_search.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A small search for a schedule that is quicker than the default one.
+// A small search for a schedule that is faster than the default one.
 #ifndef NESTOR_BENCH_SCHEDULE_SEARCH_H_
 #define NESTOR_BENCH_SCHEDULE_SEARCH_H_
 
@@ -13,7 +13,7 @@
 namespace nestor::bench {
 
 struct SearchOptions {
-  double seconds = 30;       // no candidate is looked at later than so long after the start
+  double seconds = 30;       // no candidate is looked at later than this after the start
   double least_gain = 0.03;  // of the time, for which another schedule is taken
   std::function<double()> now = SteadySeconds;
 };
@@ -23,9 +23,10 @@ struct SearchOptions {
 using TimeRatio = absl::FunctionRef<absl::StatusOr<double>(const jit::ChosenValues& best,
                                                            const jit::ChosenValues& candidate)>;
 
-// Goes along one choice after the other, takes what is quicker than the best so far, and begins
-// again until nothing is: coordinate descent, from the default on. At last, what brings nothing any
-// more is left out. Empty where the default is as quick as any. A Status of `ratio` ends it.
+// Coordinate descent from the default schedule: tries the values of one choice after the other,
+// keeps those that are faster than the best so far, and begins again until none is. In the end,
+// choices that no longer help are left out. Empty where the default is as fast as any. An error of
+// `ratio` ends it.
 absl::StatusOr<jit::ChosenValues> SearchSchedule(absl::Span<const jit::ScheduleChoice> choices,
                                                  TimeRatio ratio,
                                                  const SearchOptions& options = {});

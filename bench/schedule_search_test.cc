@@ -1,4 +1,4 @@
-// A made-up time for each schedule: what the search finds of it.
+// The search on a made-up time for each schedule.
 #include "bench/schedule_search.h"
 
 #include <string>
@@ -23,7 +23,7 @@ const std::vector<ScheduleChoice>& Choices() {
 
 using Values = absl::flat_hash_map<std::string, int64_t>;
 
-// Searches by the time that `time` gives, of values that are 2, 0 and 10 by default.
+// Searches by the time that `time` gives for values that are 2, 0 and 10 by default.
 ChosenValues Found(const std::function<double(const Values&)>& time, int* tries = nullptr,
                    double seconds = 1e9) {
   double clock = 0;
@@ -65,7 +65,7 @@ TEST(SearchSchedule, GoesAlongAllChoicesAgain) {
   EXPECT_EQ(Found(time), (ChosenValues{{"c", 20}, {"b", 1}}));
 }
 
-// a = 4 is quicker than the default until b is 1.
+// a = 4 is faster than the default until b is 1.
 TEST(SearchSchedule, WhatBringsNothingAnyMoreIsLeftOut) {
   const auto time = [](const Values& v) {
     return v.at("b") == 1 ? 0.5 : v.at("a") == 4 ? 0.9 : 1.0;

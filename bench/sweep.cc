@@ -1,12 +1,11 @@
 // A kernel that does little arithmetic cannot be faster than the memory under it.
-// How fast that is depends on the mix of reads and writes, on the sizes and on what
-// shares the machine at the moment; a number from a data sheet, or from another
-// program, says little. So the limit of a row is a loop written by hand that moves
-// the same streams, measured in turns with the row itself. Several such loops are
-// tried, as none is best everywhere: a streaming store does not fetch the line that
-// it overwrites, which saves a third of a copy's traffic in memory, but throws a
-// small array out of the cache. Walking several parts of the arrays at once goes
-// further still where one core's prefetchers follow only so much of one stream.
+// The memory's speed depends on the mix of reads and writes, on the sizes and on other processes
+// that share the machine at the moment; a number from a data sheet, or from another program, says
+// little. So the limit of a row is a loop written by hand that moves the same streams, measured in
+// turns with the row itself. Several such loops are tried, as none is best everywhere: a streaming
+// store does not fetch the line that it overwrites, which saves a third of a copy's traffic in
+// memory, but throws a small array out of the cache. Walking several parts of the arrays at once is
+// faster still where one core's prefetchers run only so far ahead in one stream.
 #include "bench/sweep.h"
 
 #include <immintrin.h>

@@ -31,13 +31,13 @@ struct SweepVariant {
   SweepFunction sweep;
 };
 
-// The ways that this CPU knows for so many reads and writes: each vector width, with
-// ordinary and with streaming stores, in one and in several parts. Empty where the
-// CPU lacks AVX2. REQUIRES: reads and writes as in Streams.
+// The ways that this CPU knows for that many reads and writes: each vector width, with ordinary and
+// with streaming stores, in one and in several parts. Empty where the CPU lacks AVX2. REQUIRES:
+// reads and writes as in Streams.
 std::vector<SweepVariant> SweepVariants(int reads, int writes);
 
-// Bytes [begin, end) of member `member` of `team_size`: all but the last, less than
-// kSweepStep, are dealt out, which flatters a limit by next to nothing.
+// Bytes [begin, end) of member `member` of `team_size`. The last bytes, fewer than kSweepStep,
+// belong to no member, which flatters a limit by next to nothing.
 struct SweepSlice {
   size_t begin, end;
 };

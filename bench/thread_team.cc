@@ -1,6 +1,6 @@
 // Each call raises a generation number, on which the members sleep; the last one
-// to finish wakes the caller. The release of `generation_` publishes the work, that
-// of `busy_` what the members wrote.
+// to finish wakes the caller. The release of `generation_` publishes the work, that of `busy_`
+// the members' writes.
 #include "bench/thread_team.h"
 
 namespace nestor::bench {

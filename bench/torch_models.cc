@@ -1,5 +1,5 @@
-// Parameters come as a list, in the order of the program's arguments, and are taken from it one
-// after the other. relu works in place, as in the models that PyTorch ships.
+// Parameters are a list, in the order of the program's arguments, and are taken from it one after
+// the other. relu works in place, as in the models that PyTorch ships.
 #include "bench/torch_models.h"
 
 #include <torch/csrc/autograd/autograd.h>
@@ -13,7 +13,7 @@ namespace {
 
 // ---- Transformer ----
 
-// x [B, L, D] by a layer of heads, w [H, E, D], b [H, E] or none: [B, H, L, E].
+// x [B, L, D] through a layer of heads, w [H, E, D], b [H, E] or none: [B, H, L, E].
 at::Tensor Project(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b) {
   const at::Tensor y = at::linear(x, w.flatten(0, 1), b.defined() ? b.flatten() : b);
   return y.view({x.size(0), x.size(1), w.size(0), w.size(1)}).transpose(1, 2);

@@ -11,17 +11,18 @@
 
 namespace nestor::bench {
 
-// x, the parameters of TransformerBlock() (programs.h), g_y -> y, the gradients by x and these.
+// x, the parameters of TransformerBlock() (programs.h), g_y -> y, the gradients by x
+// and the parameters.
 PeerMaker TorchTransformerStep(std::vector<std::string> parameters);
 
 // x, w0, b0, .. (residual_network.h) -> y.
 PeerMaker TorchResidualNetwork(std::vector<ResidualLayer> layers);
-// These and g_y -> y, the gradients by all but x.
+// The same inputs and g_y -> y, the gradients by all but x.
 PeerMaker TorchResidualNetworkStep(std::vector<ResidualLayer> layers);
 
 // x, h0, c0, wx, wh, bx, bh (Lstm() in programs.h) -> y.
 PeerMaker TorchLstm();
-// These and g_y -> y, the gradients by all but h0 and c0.
+// The same inputs and g_y -> y, the gradients by all but h0 and c0.
 PeerMaker TorchLstmStep();
 
 struct SgdStep {

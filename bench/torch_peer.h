@@ -1,4 +1,4 @@
-// What every peer of PyTorch's shares: the row's buffers as tensors, and the way from a
+// The common part of all peers of PyTorch: the row's buffers as tensors, and the way from a
 // function of tensors to a peer.
 #ifndef NESTOR_BENCH_TORCH_PEER_H_
 #define NESTOR_BENCH_TORCH_PEER_H_
@@ -15,13 +15,13 @@ namespace nestor::bench {
 
 using TorchTensors = std::vector<at::Tensor>;
 
-// Gets the buffers `names`, gives the row's outputs, in order; it is run without recording
-// for a gradient, unless it asks for that itself.
+// `compute` gets the buffers `names` and gives the row's outputs, in order; it is run without
+// recording for a gradient, unless it asks for that itself.
 PeerMaker TorchPeer(std::vector<std::string> names,
                     std::function<TorchTensors(const TorchTensors&)> compute);
 
-// Gets the buffers `given`, then `wrt`, gives y. The peer gives y and its gradients by `wrt`,
-// from the buffer g_y.
+// `compute` gets the buffers `given`, then `wrt`, and gives y. The peer gives y and its gradients
+// by `wrt`, from the buffer g_y.
 PeerMaker TorchGradientPeer(std::vector<std::string> given, std::vector<std::string> wrt,
                             std::function<at::Tensor(const TorchTensors&)> compute);
 

@@ -1,4 +1,4 @@
-// Each is a function of tensors (bench/torch_peer.h), most of them one of PyTorch's.
+// Each peer is a function of tensors (bench/torch_peer.h), mostly one of PyTorch's.
 #include "bench/torch_peers.h"
 
 #include <ATen/ATen.h>
@@ -14,7 +14,7 @@ namespace {
 
 using Inputs = TorchTensors;
 
-// Of one result.
+// A peer with one result.
 PeerMaker Maker(std::vector<std::string> names,
                 std::function<at::Tensor(const Inputs&)> operation) {
   return TorchPeer(std::move(names), [operation = std::move(operation)](const Inputs& in) {

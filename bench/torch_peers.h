@@ -1,6 +1,6 @@
-// PyTorch, eager: one library call an operation, each with a new tensor for its
-// result, as a program of PyTorch's runs. Peers of rows of the benchmark; they read
-// and deliver the buffers that are named.
+// PyTorch, eager: one library call per operation, each with a new tensor for its result, as a
+// PyTorch program runs. Peers of rows of the benchmark; they read and deliver the buffers
+// that are named.
 #ifndef NESTOR_BENCH_TORCH_PEERS_H_
 #define NESTOR_BENCH_TORCH_PEERS_H_
 

@@ -1,6 +1,6 @@
-// As Judge::DecideOne decides, but in double arithmetic and typed: nearly all elements pass here.
-// Whether a bound is narrow and how far an element is from its middle are for the
-// histogram alone.
+// Decides as Judge::DecideOne does, but in double arithmetic and typed: nearly all elements
+// pass here. Whether a bound is narrow and how far an element is from its middle matters only
+// for the histogram.
 #include "check/accept.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class Acceptor {
     units_ = std::ldexp(1.0, format.precision - 1);
   }
 
-  // Whether it lies there; then it is counted.
+  // Whether the element lies in its bound; if so, counts it.
   bool Accept(int64_t number, double low, double high) {
     const double value = NumberAt<T>(elements_, number);
     if (!Holds(low, high, value)) return false;
@@ -45,12 +45,12 @@ class Acceptor {
 
   bool Holds(double low, double high, double value) const {
     if (signed_zeros_) return HoldsInner(low, high, value);
-    // Infinite ends say nothing, and neither does NaN.
+    // Infinite or NaN ends say nothing.
     return low <= value && value <= high && std::isfinite(low) && std::isfinite(high);
   }
 
-  // At most a unit in the last place wide: none of so few values is nearer to the exact result
-  // than another.
+  // The bound is at most a unit in the last place wide: none of so few values is nearer to the
+  // exact result than another.
   bool IsNarrow(double low, double high) const {
     if constexpr (!kIsFloat) return true;
     const uint64_t largest = absl::bit_cast<uint64_t>(std::max(std::abs(low), std::abs(high)));
@@ -60,7 +60,7 @@ class Acceptor {
            absl::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
   }
 
-  // In tenths of the half width from the middle.
+  // Counts the element by its distance from the middle, in tenths of the half width.
   void Count(double low, double high, double value) {
     const double half = (high - low) / 2, distance = std::abs(value - (low + half));
     const double in_half_widths = std::min(distance / half, 1.0);

@@ -11,8 +11,8 @@
 
 namespace nestor {
 
-// Bounds that FastJudge gives, of the elements `numbers` of a result by their row-major numbers, of
-// which -1 is none; null: of all elements in order.
+// Bounds that FastJudge gives for the elements of a result whose row-major numbers are in
+// `numbers`, where -1 stands for no element; null: for all elements in order.
 struct ElementBounds {
   absl::Span<const double> low, high;
   const int64_t* numbers = nullptr;

@@ -1,4 +1,4 @@
-// From a failing case to what the report says of it.
+// Makes the account of a failing case in the report.
 #include "check/account.h"
 
 #include <algorithm>
@@ -52,8 +52,7 @@ std::string MapText(const Subject& subject, const Case& given, const Verdict& ve
   return map;
 }
 
-// By element of the result, whether inf or nan among the inputs has a part in what the op gives
-// there; empty where none has.
+// By element of the result, whether inf or nan among the inputs affects it; empty where none does.
 std::vector<bool> ReadsSpecial(const Subject& subject, const Case& given, int32_t result) {
   if (subject.sample > 0) return {};  // sizes at which the op itself is slow
   Case finite = given;
@@ -76,7 +75,7 @@ std::vector<bool> ReadsSpecial(const Subject& subject, const Case& given, int32_
   return reads;
 }
 
-// Of the cases around, and of the smallest one, which often lies at the limit.
+// The pattern of the cases around, and of the smallest one, which often lies at the limit.
 std::string PatternOf(const FailedTrial& failed, const Outcome& outcome, const Case& smallest,
                       const Outcome& of_smallest, ExamineCase examine) {
   if (outcome.verdict.wrong.empty()) return "";

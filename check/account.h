@@ -16,8 +16,8 @@ namespace nestor {
 struct FailedTrial {
   const Subject& subject;
   const Case& failing;
-  // The case of the trial so many behind the failing one, or before it; nullopt where that is of
-  // another subject, or there is none.
+  // The case of the trial that many after the failing one (before it if negative); nullopt if there
+  // is no such trial, or it has another subject.
   absl::FunctionRef<absl::optional<Case>(int64_t distance)> case_around;
 };
 

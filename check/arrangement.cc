@@ -25,7 +25,7 @@ void VisitRows(const TensorView& view, const Visit& visit) {
   while (NextIndex(outer, absl::MakeSpan(index)));
 }
 
-// `row` elements of kBytes each: from + i * from_step gets to to + i * to_step.
+// Copies `row` elements of kBytes each from `from + i * from_step` to `to + i * to_step`.
 template <int kBytes>
 void CopyRow(const char* from, int64_t from_step, char* to, int64_t to_step, int64_t row) {
   for (int64_t i = 0; i < row; ++i) std::memcpy(to + i * to_step, from + i * from_step, kBytes);

@@ -31,32 +31,32 @@ absl::string_view Name(Arrangement arrangement);
 // In elements.
 Dims StridesOf(const Dims& shape, Arrangement arrangement);
 
-// What poisons memory: as a float of any type, a NaN.
+// The byte that poisons memory: as a float of any type, a NaN.
 constexpr int kPoison = 0xff;
 
-// Memory of just the right size under a view without any.
+// Gives a view without memory new memory of just the right size.
 GuardedMemory MemoryUnder(TensorView& view, GuardedMemory::Side side, size_t alignment = 1,
                           GuardedPool* pool = nullptr);
 
-// Poisoned memory, added to `memory`, under a view without any.
+// Gives a view without memory poisoned memory, which is added to `memory`.
 void PlaceGuarded(TensorView& view, GuardedMemory::Side side, std::vector<GuardedMemory>& memory);
 
-// All bytes from the view's first element in memory to its last.
+// Sets all bytes from the view's first element in memory to its last.
 void FillBytes(const TensorView& view, int byte);
 
 // Puts elements, which lie compactly in row-major order, where those of the view lie.
 void PutElements(const void* elements, const TensorView& view);
 
-// The same elements in another arrangement (but for a broadcast one). The view points
-// into what is added to `memory`.
+// The same elements in another arrangement (but for a broadcast one). The view points into memory
+// that is added to `memory`.
 TensorView Arranged(const TensorView& view, Arrangement arrangement,
                     std::vector<GuardedMemory>& memory);
 
-// Those from the view's first element in memory to its last. The second form copies them.
+// The bytes from the view's first element in memory to its last. The second form copies them.
 absl::string_view BytesUnder(const TensorView& view);
 std::string BytesOf(const TensorView& view);
 
-// Whether what lies between the elements is still `poison`.
+// Whether the bytes between the elements are still `poison`.
 bool GapsAreUntouched(const TensorView& view, int poison = kPoison);
 
 }  // namespace nestor

@@ -1,6 +1,6 @@
-// libffi calls a function whose parameters are known only now: it is given a type and the
-// address of a value for each. Values are taken from the call in the order of the
-// prototype; eight bytes hold any.
+// libffi calls a function whose parameters are known only at run time: it is given a type and the
+// address of a value for each. Values are taken from the call in the order of the prototype; eight
+// bytes hold any.
 #include "check/c_kernel.h"
 
 #include <ffi.h>
@@ -50,7 +50,7 @@ Value ValueOf(const CParameter& parameter, const KernelCall& call) {
   return value;
 }
 
-// The prototype as libffi wants it; it stays where it is, for `cif` points into it.
+// The prototype in libffi's form; it may not move, as `cif` points into it.
 class CFunction {
  public:
   CFunction(CPrototype prototype, SharedLibrary::Function function)
@@ -64,7 +64,7 @@ class CFunction {
   CFunction(const CFunction&) = delete;
   CFunction& operator=(const CFunction&) = delete;
 
-  // Unimplemented where it does not do the call's layouts.
+  // Unimplemented where the function does not support the call's layouts.
   absl::StatusOr<std::vector<Value>> ValuesOf(const KernelCall& call) const {
     NESTOR_RETURN_IF_ERROR(CheckLayouts(call));
     std::vector<Value> values;

@@ -18,18 +18,18 @@
 
 namespace nestor {
 
-// A shared object in this process, until the last copy of it goes.
+// A shared object that stays loaded in this process until the last copy of this is destroyed.
 class SharedLibrary {
  public:
   using Function = void (*)();
 
-  // As dlopen, but for a name without "/": a file of the current directory goes first.
-  // Runs the initialisers of the library, which is trusted. NotFound says what the loader
-  // says, with the file's name.
+  // As dlopen, but a name without "/" is first looked for in the current directory. Runs
+  // the initialisers of the library, which is trusted. NotFound has the loader's message
+  // and the file's name.
   static absl::StatusOr<SharedLibrary> Open(const std::string& file);
 
-  // NotFound names the file, the symbol and, where there is one, a symbol that is near;
-  // one that is there under its name in C++ is named so.
+  // NotFound names the file, the symbol and, where there is one, a similar symbol; it also says if
+  // the symbol is there under its mangled C++ name.
   absl::StatusOr<Function> Find(const std::string& symbol) const;
 
  private:
@@ -45,8 +45,8 @@ class SharedLibrary {
 // strides and a view is not compact. REQUIRES: the calls are of the prototype's op.
 Kernel CKernel(CPrototype prototype, SharedLibrary::Function function);
 
-// One call of it, to be run often: its arguments are read from `call` now. What `call`
-// views must outlive it. For timing.
+// One call of the kernel, to be run often: its arguments are read from `call` now. The tensors that
+// `call` views must outlive it. For timing.
 std::function<absl::Status()> CKernelCall(CPrototype prototype, SharedLibrary::Function function,
                                           const KernelCall& call);
 
@@ -57,8 +57,8 @@ absl::StatusOr<Kernel> LoadCKernel(const std::string& file, const CPrototype& pr
 // library then run where the kernel does. A call gives the Status of LoadCKernel where that fails.
 Kernel LateCKernel(const std::string& file, const CPrototype& prototype);
 
-// What LoadCKernel says in a process of its own. Unavailable where an initialiser of the library
-// ends the process, or takes longer than `patience`. REQUIRES: as RunInChild.
+// The Status of LoadCKernel in a process of its own. Unavailable where an initialiser of the
+// library ends the process, or takes longer than `patience`. REQUIRES: as RunInChild.
 absl::Status TryLoadCKernel(const std::string& file, const CPrototype& prototype,
                             absl::Duration patience);
 

@@ -1,5 +1,5 @@
-// Kernels in C of each kind of parameter, against the interpreter on drawn inputs: what
-// they are given is what the op is given.
+// Kernels in C with each kind of parameter, against the interpreter on drawn inputs: they are given
+// the op's arguments.
 #include "check/c_kernel.h"
 
 #include <fstream>
@@ -35,7 +35,8 @@ struct Outcome {
   std::vector<Tensor> results;
 };
 
-// The views of `inputs` in the order of the signature; only a shape for what is not read.
+// The views of `inputs` in the order of the signature; only a shape for arguments that
+// are not read.
 std::vector<TensorView> InputViews(const Op& op, const RunInputs& inputs) {
   std::vector<TensorView> views;
   for (const Argument& arg : op.args) {
@@ -58,7 +59,7 @@ Outcome Call(const Kernel& kernel, const Op& op, const RunInputs& inputs,
   return outcome;
 }
 
-// A compact copy of each input: what a kernel without strides takes.
+// A compact copy of each input, for a kernel without strides.
 RunInputs Compact(const RunInputs& inputs, std::vector<Tensor>& memory) {
   RunInputs compact = inputs;
   memory.reserve(inputs.tensors.size());
@@ -132,14 +133,14 @@ TEST(CKernel, SaysWhatWasReturned) {
   }
 }
 
-// Each file in ELF that lacks its end is refused, and none ends the process.
+// Every truncated ELF file is refused, and none ends the process.
 TEST(CKernel, RefusesWhatWasCutShort) {
   const std::string whole = ReadText(kLibrary), cut = testing::TempDir() + "/libcut.so";
   const CPrototype prototype{"scalar", false, {}};
   for (size_t bytes = 0; bytes < whole.size(); bytes += 97) {
     std::ofstream(cut, std::ios::binary) << whole.substr(0, bytes);
     const absl::Status status = LoadCKernel(cut, prototype).status();
-    if (status.ok()) continue;  // what lacks is in no segment
+    if (status.ok()) continue;  // the missing part is in no segment
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
     EXPECT_TRUE(absl::StrContains(status.message(), absl::StrCat("cannot load ", cut, ": ")))
         << status;

@@ -1,5 +1,5 @@
-// The names of the op are kept wherever C lets it; what it does not let gets a number, as
-// in int_2. Strides have names of their own (x_stride0), which give way to the op's.
+// The op's names are kept wherever C allows them; others get a number, as in int_2. Strides have
+// names of their own (x_stride0), which are changed where they clash with the op's.
 #include "check/c_prototype.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace nestor {
 
-// With what the compilers of C and C++, and <stdint.h>, define.
+// Includes names that the compilers of C and C++, and <stdint.h>, define.
 bool IsTakenInC(absl::string_view name) {
   static const auto* const words = new absl::flat_hash_set<absl::string_view>(absl::StrSplit(
       "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class "
@@ -108,7 +108,7 @@ std::string RangeText(const ParamInfo& param) {
   return absl::StrCat(" in [", bound(param.low, "-inf"), ", ", bound(param.high, "inf"), "]");
 }
 
-// What C does not say of it.
+// A remark on what C does not say about the parameter.
 std::string Remark(const Op& op, const CParameter& parameter) {
   const std::string type(Name(parameter.type));
   switch (parameter.kind) {

@@ -4,8 +4,8 @@
 //
 // In this order: a pointer for each argument and each result of the signature; the
 // dimensions as they first appear in it; the $params, of their own types. bf16 and f16 are
-// uint16_t, their bits. An argument of which only the shape counts has no pointer. It
-// returns kKernelDone or kKernelDeclines.
+// uint16_t, their bits. An argument of which only the shape is used has no pointer. It returns
+// kKernelDone or kKernelDeclines.
 #ifndef NESTOR_CHECK_C_PROTOTYPE_H_
 #define NESTOR_CHECK_C_PROTOTYPE_H_
 
@@ -22,10 +22,11 @@ namespace nestor {
 constexpr int kKernelDone = 0;
 constexpr int kKernelDeclines = 1;  // it does not do these sizes; the results are not read
 
-// Whether `name` is a word of C or C++, so that nothing can be declared by it.
+// Whether `name` is reserved in C or C++, so that nothing can have this name.
 bool IsTakenInC(absl::string_view name);
 
-// In C, as a kernel is passed it: C has no 16-bit floats, so their bits.
+// The C type that a kernel is passed; 16-bit floats, which C does not have, are passed
+// as their bits.
 std::string CType(DType type);
 
 struct CParameter {
@@ -38,7 +39,7 @@ struct CParameter {
 };
 
 struct CPrototypeOptions {
-  // Behind each pointer a stride for each axis, in elements. Without it tensors are
+  // Each pointer is followed by a stride for each axis, in elements. Otherwise tensors are
   // compact and row-major.
   bool strided = false;
   // The function's name; empty: the op's.
@@ -54,8 +55,8 @@ struct CPrototype {
 CPrototype CPrototypeOf(const Op& op, const CPrototypeOptions& options = {});
 
 // A whole header, for C99 and C++: the op in the notation as a comment, and the function,
-// each parameter with its type and shape in the notation. `conditions`: what sizes meet besides, as
-// a macro op says. REQUIRES: `prototype` is of `op`.
+// each parameter with its type and shape in the notation. `conditions`: further conditions on the
+// sizes, as a macro op states them. REQUIRES: `prototype` is of `op`.
 std::string CHeader(const Op& op, const CPrototype& prototype,
                     absl::Span<const std::string> conditions = {});
 

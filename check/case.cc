@@ -20,7 +20,7 @@ Dims ShapeOf(const Op& op, const Shape& shape, const Binding& binding) {
   return *std::move(dims);
 }
 
-// Integer $params that the solver chose, those that are given, and the others.
+// Binds the integer $params that the solver chose, those that are given, and the others.
 void BindParams(const CaseSource& source, const SymbolValues& sizes, Random& random,
                 Binding& binding) {
   for (const auto& [name, value] : sizes) binding.symbols[name] = value;
@@ -45,7 +45,7 @@ absl::optional<SymbolValues> DrawSizes(const CaseSource& source, Random& random)
   return sizes ? sizes : source.solver.Draw(random, source.limits);
 }
 
-// Of an argument, with any values.
+// A tensor for an argument, with any values.
 Tensor TensorFor(DType type, const Dims& shape, size_t number, absl::optional<Case>& spent) {
   if (spent && number < spent->inputs.size()) {
     Tensor& tensor = spent->inputs[number];
@@ -70,8 +70,8 @@ bool DrawInputs(const CaseSource& source, const SymbolValues& sizes, Random& ran
 }
 
 void DrawLayouts(const CaseSource& source, Random& random, Case& drawn) {
-  // Mostly all alike: a kernel that is given strides may have a path of its own for
-  // compact tensors.
+  // Mostly all layouts are alike: a kernel that is given strides may have a separate path
+  // for compact tensors.
   const bool compact = random.Chance(40);
   const auto draw = [&] { return compact ? source.layouts.front() : random.Pick(source.layouts); };
   for (size_t i = 0; i < source.op.args.size(); ++i) drawn.input_layouts.push_back(draw());

@@ -1,4 +1,4 @@
-// One case that a kernel is run on: sizes, $params, values, and where all lies in memory.
+// One case that a kernel is run on: sizes, $params, values, and where the tensors lie in memory.
 #ifndef NESTOR_CHECK_CASE_H_
 #define NESTOR_CHECK_CASE_H_
 
@@ -25,21 +25,21 @@ struct Case {
   std::vector<Tensor> inputs;  // in the order of the signature
   std::vector<Arrangement> input_layouts, output_layouts;
   GuardedMemory::Side side = GuardedMemory::Side::kEnd;
-  // By result: the argument whose memory it takes, or -1.
+  // By result: the argument whose memory it reuses, or -1.
   std::vector<int> in_place;
-  uint64_t sample_seed = 1;  // of what is judged, where that is a sample
+  uint64_t sample_seed = 1;  // of the judged elements, where these are a sample
 
   SymbolValues Sizes() const { return {binding.symbols.begin(), binding.symbols.end()}; }
-  // Whether some result takes the memory of the argument.
+  // Whether some result reuses the memory of the argument.
   bool IsOverwritten(size_t argument) const;
-  // What the oracle is given; views into this case.
+  // The inputs that the oracle is given; views into this case.
   RunInputs Inputs(const Op& op) const;
 };
 
 // REQUIRES: the op can be run at these sizes.
 Dims ResultShape(const Op& op, const Binding& binding, size_t result);
 
-// What cases are drawn from. Immutable, so thread-safe.
+// The data that cases are drawn from. Immutable, so thread-safe.
 struct CaseSource {
   Op op;
   SizeSolver solver;
@@ -50,13 +50,13 @@ struct CaseSource {
   absl::flat_hash_map<std::string, Scalar> fixed;  // $params that are not drawn
 };
 
-// The same for the same seed. nullopt where no sizes were found. `spent` is a case that is no
-// longer needed: its tensors are taken where they have the same shape.
+// Gives the same case for the same seed; nullopt where no sizes were found. `spent` is a case that
+// is no longer needed: its tensors are reused where they have the same shape.
 absl::optional<Case> DrawCase(const CaseSource& source, uint64_t seed,
                               absl::optional<Case> spent = absl::nullopt);
 
-// The case at smaller sizes: of the values those that come first along each axis, or last.
-// nullopt where the sizes are not allowed, or one would grow.
+// The case at smaller sizes, with the values that come first along each axis, or last. nullopt
+// where the sizes are not allowed, or one would grow.
 enum class Kept { kFirst, kLast };
 absl::optional<Case> Shrunk(const CaseSource& source, const Case& from, const SymbolValues& sizes,
                             Kept kept);

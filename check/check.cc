@@ -1,5 +1,5 @@
-// Two parts: what is checked (a Subject for each type), and the trials up to the first
-// finding; account.h tells of that.
+// Two parts: the subjects that are checked (one for each type), and the trials up to the first
+// finding, which account.h describes.
 #include "check/check.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::vector<Arrangement> ArrangementsOf(Layouts layouts) {
   return {};
 }
 
-// What a macro op's samples keep its values below.
+// The bounds below which a macro op's samples keep its values.
 absl::flat_hash_map<std::string, int64_t> SampleBounds(const std::string& name) {
   absl::flat_hash_map<std::string, int64_t> bounds;
   const MacroOp* const macro = FindMacroOp(name);
@@ -209,7 +209,7 @@ absl::Status ApplyEnvironment(CheckOptions& options) {
 
 // ---- Trials
 
-// What the trials have come to; plain data, as a child and its parent share it.
+// The progress of the trials; plain data, as a child and its parent share it.
 struct Progress {
   KernelNotes notes;
   int64_t trials = 0;  // the number of the one that runs, or of those that have run
@@ -268,7 +268,7 @@ class Checker {
     return absl::StrReplaceAll(options_.reproduce, {{"$SEED", absl::StrCat(seed)}});
   }
 
-  // Counts a trial; false where it says something.
+  // Counts a trial; false where it has a finding.
   bool Count(const Outcome& outcome) {
     Progress& progress = *progress_;
     progress.histogram.Add(outcome.verdict.histogram);
@@ -282,7 +282,7 @@ class Checker {
     return false;
   }
 
-  // Calls `after_trial` behind each that says nothing.
+  // Calls `after_trial` after each trial without a finding.
   void RunTrials(absl::FunctionRef<void()> after_trial) {
     absl::optional<Case> drawn;
     for (; !IsOver(); ++progress_->trials) {
@@ -363,7 +363,7 @@ class Checker {
       if (trial < 0 || &SubjectOf(trial) != &subject) return absl::nullopt;
       return CaseOf(trial);
     };
-    // One that hung is known to; of smaller cases a part of the time tells.
+    // A kernel that hung is known to hang; for smaller cases a part of the time is enough.
     const absl::Duration patience = options_.patience / (report.fault == Fault::kHang ? 10 : 1);
     const auto examine = [&](const Case& given) {
       return options_.isolated ? ExamineInChild(subject, given, patience)

@@ -8,7 +8,7 @@
 //   });
 //   EXPECT_THAT(report, nestor::IsRight());  // prints the whole report when it is not
 //
-// What is noticed, besides a wrong element: one that is not written, a write or read outside of a
+// Besides wrong elements it notices elements that are not written, a write or read outside of a
 // tensor, a changed input, a result that depends on what the output held before or differs from run
 // to run, a changed MXCSR or x87 control word; with Isolated() also a crash and a hang.
 // docs/check.md tells more.
@@ -48,8 +48,8 @@ enum class Layouts {
   kAny,          // or any strides: every second element, negative ones
 };
 
-// What the kernel demands, and how long to look. Each setter returns the options, so that
-// they can be chained: CheckOptions().Where("K % 8 == 0", "$stride <= 2").Isolated().
+// The kernel's conditions, and how long to search. Each setter returns the options, so that they
+// can be chained: CheckOptions().Where("K % 8 == 0", "$stride <= 2").Isolated().
 struct CheckOptions {
   // Conditions on dimensions and integer $params, in the notation's words; all must hold.
   template <class... Text>
@@ -62,7 +62,7 @@ struct CheckOptions {
     params.emplace_back(name, value);
     return *this;
   }
-  // Of arguments that take any type. By default f32.
+  // The types of arguments that take any type. By default f32.
   CheckOptions& Types(std::vector<DType> value) { return Set(types, std::move(value)); }
   // How many axes an argument has whose shape holds a pack; by default a pack is one.
   CheckOptions& Rank(const std::string& argument, int rank) {
@@ -70,20 +70,21 @@ struct CheckOptions {
     return *this;
   }
   CheckOptions& Layouts(nestor::Layouts value) { return Set(layouts, value); }
-  // Bytes that each buffer's first element is aligned to: a power of two up to 4096. By
-  // default that of the element.
+  // Bytes that each buffer's first element is aligned to: a power of two up to 4096. The default is
+  // the alignment of the element type.
   CheckOptions& Alignment(int bytes) { return Set(alignment, bytes); }
   CheckOptions& Sizes(const SizeLimits& value) { return Set(sizes, value); }
   CheckOptions& Values(const ValueOptions& value) { return Set(values, value); }
-  // Of each result at most so many elements are judged: corners, borders, and others drawn.
-  // For large sizes, where the kernel is fast and the oracle is not. 0: all.
+  // At most this many elements of each result are judged: corners, borders, and others drawn. For
+  // large sizes, where the kernel is fast and the oracle is not. 0: all.
   CheckOptions& Sample(int64_t elements) { return Set(sample, elements); }
-  // The result may take the argument's memory, and does in some trials.
+  // The result may reuse the argument's memory, and does in some trials.
   CheckOptions& InPlace(const std::string& argument, const std::string& result) {
     in_place.emplace_back(argument, result);
     return *this;
   }
-  // The first of both limits ends the search; without any, 1000 trials or 10 seconds do.
+  // The search ends at whichever limit is reached first; without limits, after 1000 trials
+  // or 10 seconds.
   CheckOptions& Trials(int64_t value) { return Set(trials, value); }
   CheckOptions& For(absl::Duration value) { return Set(duration, value); }
   CheckOptions& Seed(uint64_t value) { return Set(seed, value); }
@@ -93,12 +94,12 @@ struct CheckOptions {
   CheckOptions& Bound(double times) { return Set(allowance.times, times); }
   // 0 is wrong where -0 is right, and the other way round; by default both are right.
   CheckOptions& SignedZeros(bool value = true) { return Set(allowance.signed_zeros, value); }
-  // In processes of their own, so that a crash or a hang is a finding. A kernel that was run
-  // before by this process may not run in a copy of it, if it has threads.
+  // Trials run in processes of their own, so that a crash or a hang is a finding. A kernel that was
+  // run before by this process may not run in a copy of it, if it has threads.
   CheckOptions& Isolated(bool value = true) { return Set(isolated, value); }
-  // With the kernel in one trial, when isolated.
+  // How long the kernel may take in one trial, when isolated.
   CheckOptions& Patience(absl::Duration value) { return Set(patience, value); }
-  // Called some times in a second with the number of trials so far.
+  // Called a few times a second with the number of trials so far.
   CheckOptions& OnProgress(std::function<void(int64_t)> value) {
     return Set(on_progress, std::move(value));
   }
@@ -120,7 +121,7 @@ struct CheckOptions {
   bool isolated = false;
   absl::Duration patience = absl::Seconds(10);
   std::function<void(int64_t)> on_progress;
-  // How a report says that a trial is reproduced; "$SEED" is its seed.
+  // A report's instruction for reproducing a trial; "$SEED" is its seed.
   std::string reproduce = "NESTOR_CHECK_SEED=$SEED NESTOR_CHECK_TRIALS=1 and the same program";
 
  private:
@@ -131,11 +132,11 @@ struct CheckOptions {
   }
 };
 
-// Trials until one says something against the kernel, or the limits are reached. A finding
-// is shrunk to the smallest case that shows it. The environment's NESTOR_CHECK_SEED,
-// NESTOR_CHECK_TRIALS and NESTOR_CHECK_FOR ("10s") override the options. InvalidArgument:
-// the op, a name, a condition or an option is wrong, no sizes meet the conditions, or the
-// kernel asked its KernelCall for what the op does not have. Not thread-safe.
+// Runs trials until one finds a fault of the kernel, or the limits are reached. A finding is shrunk
+// to the smallest case that shows it. The environment's NESTOR_CHECK_SEED, NESTOR_CHECK_TRIALS and
+// NESTOR_CHECK_FOR ("10s") override the options. InvalidArgument: the op, a name, a condition or an
+// option is wrong, no sizes meet the conditions, or the kernel asked its KernelCall for something
+// that the op does not have. Not thread-safe.
 absl::StatusOr<CheckReport> CheckKernel(const CheckedOp& op, const Kernel& kernel,
                                         const CheckOptions& options = {});
 
@@ -172,7 +173,7 @@ class IsRightMatcher {
   void DescribeNegationTo(std::ostream* out) const { *out << "is not a right kernel's report"; }
 };
 inline IsRightMatcher IsRight() { return {}; }
-// For GoogleTest's "Actual:", which stands before the matcher's explanation.
+// For GoogleTest's "Actual:", which precedes the matcher's explanation.
 inline void PrintTo(const absl::StatusOr<CheckReport>& report, std::ostream* out) {
   *out << (report.ok() ? "a report" : "an error");
 }

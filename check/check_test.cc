@@ -1,5 +1,5 @@
-// Kernels with one fault each, which Check must name; right ones, which it must accept; and
-// what a caller gets wrong.
+// Kernels with one fault each, which Check must name; right ones, which it must accept; and errors
+// of the caller.
 #include "check/check.h"
 
 #include <unistd.h>
@@ -42,7 +42,7 @@ void MatmulOf(const KernelCall& k) {
 }
 void Matmul(const KernelCall& k) { MatmulOf<float>(k); }
 
-// Looks at every case for what `broken` says before and after a right scale by two.
+// A right scale by two; kernels below break it.
 constexpr char kScale[] = "op scale(x: f32[N]) -> (y) { y[i] = 2*x[i] }";
 void Scale(const KernelCall& k) {
   const TensorView &x = k.view("x"), &y = k.view("y");
@@ -111,7 +111,7 @@ TEST(Check, AcceptsKernelsThatComputeInWiderTypes) {
   EXPECT_THAT(Check(kNorm, norm, CheckOptions().Sample(1)), IsRight());
 }
 
-// What the op itself rounds must be rounded, and what computes in narrower types is wrong.
+// A value that the op itself rounds must be rounded, and computing in narrower types is wrong.
 TEST(Check, WiderTypesExcuseNothingElse) {
   constexpr char kRounds[] = "op rounds(x: f32[N]) -> (y) { y[i] = f32(bf16(x[i])) }";
   const auto copies = [](const KernelCall& k) {
@@ -175,7 +175,7 @@ TEST(Check, MeetsTheKernelsConditions) {
   EXPECT_GE(calls, 400);
 }
 
-// What a macro op is meant for a kernel may take for granted; groups divide channels.
+// A kernel may rely on the macro op's conditions; groups divide channels.
 TEST(Check, MeetsTheMacroOpsConditions) {
   int64_t several = 0;
   const auto report = Check("conv2d", [&](const KernelCall& k) {
@@ -210,7 +210,7 @@ TEST(Check, GivesParamsTheValuesThatAreAskedFor) {
   };
   const auto options = [] { return Few().Param("$eps", 0.125).Param("on", 0); };
   EXPECT_THAT(Check(kOp, add, options()), IsRight());
-  // Neither does a smaller case have others.
+  // A smaller case does not violate them either.
   const auto wrong = Check(
       kOp,
       [&](const KernelCall& k) {
@@ -296,7 +296,7 @@ TEST(Check, SamplesLargeResults) {
   EXPECT_GT(right->histogram.Total(), 1200);
   EXPECT_LE(right->histogram.Total(), 1500);
   EXPECT_GT(right->by_bounds, 1000);
-  // Its rows are needed as a whole, and judged in part.
+  // The rows of x are needed as a whole, those of y are judged in part.
   constexpr char kMax[] = "op f(x: f32[N, C]) -> (y) { y[i, j] = max[k](x[i, k]) where j < C }";
   const auto rows = Check(
       kMax,
@@ -352,7 +352,7 @@ TEST(Check, SamplesFindWhatIsWrongInFewElements) {
   for (const auto& place : places) {
     is_wrong("matmul", matmul, [&](const KernelCall& k) { Matmul(k), spoil(k, "c", place); });
   }
-  // No dimension of it is separable.
+  // None of its dimensions is separable.
   constexpr char kNext[] =
       "op next(x: f32[N, C]) -> (y) { y[i, j] = x[i + 1, j + 1] where i < N, j < C }";
   const auto next = [](const KernelCall& k, int64_t wrong_row) {
@@ -437,7 +437,7 @@ TEST(Check, FindsWhatDependsOnTheOutput) {
   EXPECT_THAT(report.smallest_case, HasSubstr("N=3"));
 }
 
-// From NaN it makes the same NaN, and from 0 the same 0.
+// The kernel turns NaN into the same NaN, and 0 into the same 0.
 TEST(Check, FindsWhatDependsOnTheOutputThoughItKeepsPoison) {
   const auto report = Check(
       "op zero(x: f32[N]) -> (y) { y[i] = 0*x[i] }",
@@ -456,7 +456,7 @@ TEST(Check, FindsWhatDoesNotRepeat) {
     if (++calls > 100 && k.dim("N") > 0) k.output<float>("y")[0] = static_cast<float>(calls);
   });
   EXPECT_EQ(report.fault, Fault::kNotRepeatable);
-  bool is_odd = false;  // alternates as the runs on either poison do
+  bool is_odd = false;  // alternates as the poison of the runs does
   const CheckReport alternates = ReportOn([&](const KernelCall& k) {
     Scale(k);
     is_odd = !is_odd;
@@ -631,14 +631,15 @@ TEST(Check, EndsWhatTheKernelForks) {
           if (k.dim("N") == 5) fork();
         },
         Few().Isolated(isolated));
-    // Which must not come here; it has counted trials as well.
+    // The copy must not come here; it has counted trials as well.
     if (getpid() != process) std::_Exit(1);
     EXPECT_EQ(report.fault, Fault::kNone) << report;
     EXPECT_EQ(report.trials, 200);
   }
 }
 
-// Sums in a narrower type, a missing maximum, 1-pass variance: what passes on moderate values.
+// Sums in a narrower type, a missing maximum, 1-pass variance: formulas that pass on moderate
+// values.
 TEST(Check, FindsUnstableFormulas) {
   const auto softmax = [](const KernelCall& k) {
     const int64_t c = k.dim("C");
@@ -657,7 +658,7 @@ TEST(Check, FindsUnstableFormulas) {
               IsRight());
 }
 
-// What a kernel does not promise, the account of a finding does not ask of it.
+// The account of a finding uses only values that the kernel must handle.
 TEST(Values, AreShrunkWithinTheirRange) {
   const auto nothing = [](const KernelCall& k) {
     for (int64_t i = 0; i < k.dim("N"); ++i) k.output<float>("y")[i] = 0;
@@ -677,7 +678,7 @@ TEST(Values, AreShrunkWithinTheirRange) {
   EXPECT_THAT(gathered->inputs, HasSubstr("i: i64[1] = [0]"));
 }
 
-// Zeros where that still fails, and ones where not.
+// Zeros where these still fail, ones elsewhere.
 TEST(Values, AreShrunkToZerosAndOnes) {
   const auto only_first = [](const KernelCall& k) {
     for (int64_t i = 0; i < k.dim("N"); ++i) k.output<float>("y")[i] = k.input<float>("x")[0];
@@ -689,7 +690,7 @@ TEST(Values, AreShrunkToZerosAndOnes) {
       << *report;
 }
 
-// Where neither 0 nor 1 shows the fault: 100 is the limit, and 0.7 that of the $param.
+// Neither 0 nor 1 shows the fault: the limit is 100, and that of the $param 0.7.
 TEST(Values, AreShrunkToSmallNumbers) {
   const auto report =
       Check("op f(x: f32[N]; $s: f32) -> (y) { y[i] = x[i] + $s }", [](const KernelCall& k) {
@@ -819,7 +820,7 @@ TEST(InsideBounds, TellsResults) {
   EXPECT_THAT(CheckInsideBounds(op, inputs, {results[0].view()}).ToString(), HasSubstr("y: "));
 }
 
-// As Check accepts: in f32 the squares overflow, in f64 they do not.
+// As in Check: in f32 the squares overflow, in f64 they do not.
 TEST(InsideBounds, TakesResultsOfWiderTypes) {
   const Op op = *ParseOp("op norm(x: f32[N]) -> (y) { y = sqrt(sum[i](square(x[i]))) }");
   const Tensor x = Tensor::Of<float>({2}, {3e30f, 4e30f});

@@ -1,4 +1,4 @@
-// An op that is given as text or by name may have type variables, so it is read when
+// An op that is given as text or by name may have type variables, so it is instantiated when
 // types are known.
 #include "check/checked_op.h"
 

@@ -1,4 +1,4 @@
-// What names the op that a kernel is checked against.
+// The ways to name the op that a kernel is checked against.
 #ifndef NESTOR_CHECK_CHECKED_OP_H_
 #define NESTOR_CHECK_CHECKED_OP_H_
 
@@ -26,9 +26,9 @@ class CheckedOp {
   CheckedOp(Op op) : op_(std::move(op)) {}
   CheckedOp(const GradientResult& gradient) : op_(gradient.op) {}
 
-  // For arguments as given; where it is an Op already, they must be its own.
+  // The op for arguments of these specs; if it was given as an Op, the specs must be its own.
   absl::StatusOr<Op> Instantiate(const ArgumentSpecs& specs) const;
-  // Those arguments that take any type; none where it is an Op already.
+  // The arguments that take any type; none if it was given as an Op.
   absl::StatusOr<std::vector<std::string>> TypeVariableArguments() const;
   // The name in the macro library, or "".
   std::string MacroName() const;

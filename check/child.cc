@@ -1,6 +1,6 @@
-// What a child says are messages on a pipe, each behind its size. What it forked may hold the
-// pipe's other end for longer than it lives, and it may close that end itself: so its end is that
-// of the process, not that of the pipe.
+// A child sends messages on a pipe, each after its size. Processes that it forked may hold the
+// pipe's other end for longer than it lives, and it may close that end itself: so a child ends with
+// its process, not with the pipe.
 #include "check/child.h"
 
 #include <fcntl.h>
@@ -27,7 +27,8 @@
 namespace nestor {
 namespace {
 
-// Of what a child writes on stderr: so much of its beginning, where a broken invariant is named.
+// That much of what a child writes on stderr is kept: the beginning, where a broken
+// invariant is named.
 constexpr size_t kMostWords = 3000;
 
 void WriteAll(int fd, absl::string_view text) {
@@ -64,7 +65,7 @@ struct Pipe {
   std::_Exit(0);
 }
 
-// Reads what is there; false at the end of the pipe.
+// Reads the available bytes; false at the end of the pipe.
 bool ReadMore(int fd, std::string& text) {
   char buffer[1 << 16];
   const ssize_t count = read(fd, buffer, sizeof buffer);
@@ -73,7 +74,7 @@ bool ReadMore(int fd, std::string& text) {
   return count > 0;
 }
 
-// Leaves it to waitpid.
+// Leaves the child to waitpid.
 bool HasEnded(pid_t child) {
   siginfo_t info = {};
   return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -101,7 +102,7 @@ class Listener {
       if (absl::Now() - silent_since >= patience && !is_excused()) return Result::kSilent;
     }
   }
-  // What is left in the pipes when the child has ended.
+  // Reads the rest of the pipes when the child has ended.
   void ReadRest() {
     while (Read(absl::ZeroDuration())) {
     }
@@ -121,7 +122,7 @@ class Listener {
   const std::string& errors() const { return errors_; }
 
  private:
-  // What comes within `time`; false where nothing does.
+  // Reads what arrives within `time`; false if nothing does.
   bool Read(absl::Duration time) {
     const struct timespec limit = absl::ToTimespec(time);
     if (ppoll(fds_, 2, &limit, nullptr) <= 0) return false;
@@ -157,13 +158,13 @@ ChildEnd RunInChild(absl::FunctionRef<void(Say)> work,
   std::fflush(nullptr);
   const pid_t child = fork();
   NESTOR_CHECK(child >= 0, "no process");
-  setpgid(child, child);  // by both, as either may be first
+  setpgid(child, child);  // in both processes, as either may be first
   if (child == 0) BeChild(work, says.write_end, errors.write_end);
   close(says.write_end);
   close(errors.write_end);
   Listener listener(says.read_end, errors.read_end);
   Listener::Result result = listener.Run(child, hear, patience, is_excused);
-  kill(-child, SIGKILL);  // it, or what it forked and left
+  kill(-child, SIGKILL);  // it, or processes that it forked and left
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

@@ -29,9 +29,9 @@ using Say = absl::FunctionRef<void(absl::string_view message)>;
 
 // Runs `work` in a child, and calls `hear` with each message, in the parent. A
 // child that says nothing for `patience` is killed; where `hear` returns false, it is
-// killed as well, and its end is no death. Its end is that of what it forked, too.
-// A silence that lasts is asked about, here, in the parent: where `is_excused` says so, it goes on.
-// REQUIRES: this process has one thread.
+// killed as well, and its end is no death. When it ends, the processes that it forked end, too.
+// When it has been silent for too long, the parent asks `is_excused`: if that returns true, it
+// waits on. REQUIRES: this process has one thread.
 ChildEnd RunInChild(
     absl::FunctionRef<void(Say)> work, absl::FunctionRef<bool(absl::string_view message)> hear,
     absl::Duration patience, absl::FunctionRef<bool()> is_excused = [] { return false; });

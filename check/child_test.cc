@@ -1,4 +1,4 @@
-// Whatever ends a child is told.
+// Every way in which a child ends is reported.
 #include "check/child.h"
 
 #include <poll.h>
@@ -68,9 +68,9 @@ TEST(Child, EndsWhereNobodyListens) {
   EXPECT_EQ(heard, 3);
 }
 
-// What a child forks has the pipes as well, and may live for longer.
+// A process that a child forks has the pipes as well, and may live longer.
 TEST(Child, IsNotWaitedForBeyondItsEnd) {
-  int held[2];  // by what the child leaves
+  int held[2];  // by the process that the child leaves
   ASSERT_EQ(pipe(held), 0);
   const auto fork_and_leave = [&](Say say) {
     say("before");

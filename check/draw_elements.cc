@@ -1,6 +1,6 @@
 // Each element is made from one random word of its size, and a second one where few elements
-// are of another kind. Loops over a block have a length that the compiler knows: it makes
-// vector instructions of them.
+// are of another kind. Loops over a block have a length that the compiler knows: it turns them
+// into vector instructions.
 #include "check/draw_elements.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ constexpr size_t kBlock = 64;
 template <class T>
 using WordOf = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
-// Fills `values` block by block: make(words, block) gives a block of values. Of the last one not
-// all may be needed.
+// Fills `values` block by block: make(words, block) gives a block of values. Not all of the last
+// block may be needed.
 template <class T, class Make>
 void FillBlocks(RandomWords& random, absl::Span<T> values, const Make& make) {
   alignas(64) WordOf<T> words[kBlock];
@@ -37,7 +37,7 @@ void FillBlocks(RandomWords& random, absl::Span<T> values, const Make& make) {
   std::copy_n(block, values.size() - begin, values.data() + begin);
 }
 
-// Whether a random word says "yes", which it does in so many of 100 cases.
+// Whether a random word says "yes", which it does in `percent` of 100 cases.
 bool Chance(int percent, uint64_t word) {
   return (word & 0xffff) * 100 < static_cast<uint64_t>(percent) << 16;
 }
@@ -93,12 +93,12 @@ class FloatDrawer {
  private:
   using Word = WordOf<T>;
   using SignedWord = std::make_signed_t<Word>;
-  // That values are computed in before they are rounded, and its bits.
+  // The type in which values are computed before they are rounded, and its bits.
   using Number = std::conditional_t<sizeof(T) == 8, double, float>;
   static constexpr int kWordBits = 8 * sizeof(Word), kBits = 8 * sizeof(T);
   static constexpr int kFraction = Format<T>::kFraction, kNumberFraction = sizeof(T) == 8 ? 52 : 23;
   static constexpr Word kSign = Word{1} << (kWordBits - 1);
-  // In the bits of T: the fraction, its first bit, the exponent, the sign.
+  // Masks for the bits of T: the fraction, its first bit, the exponent, the sign.
   static constexpr Word kFractionMask = (Word{1} << kFraction) - 1,
                         kQuiet = Word{1} << (kFraction - 1);
   static constexpr Word kTop = Word{1} << (kBits - 1), kExponent = kTop - 1 - kFractionMask;
@@ -111,13 +111,13 @@ class FloatDrawer {
   static T WithBits(Word bits) { return FromBits<T>(bits); }
   static Number NumberWithBits(Word bits) { return absl::bit_cast<Number>(bits); }
 
-  // In [-1, 1], and in [0, 1]: as fine as the number is.
+  // Numbers in [-1, 1] and in [0, 1], as fine as the type allows.
   static Number SignedUnit(Word word) {
     return static_cast<Number>(static_cast<SignedWord>(word)) *
            (Number{1} / static_cast<Number>(kSign));
   }
   static Number Unit(Word word) { return SignedUnit(word >> 1); }
-  // Its magnitude in [low, high], by the bits below the sign.
+  // A number with a magnitude in [low, high], by the bits below the sign.
   static Number SignedIn(Number low, Number high, Word word) {
     const Number magnitude = low + (high - low) * SignedUnit(word & ~kSign);
     return NumberWithBits((word & kSign) | absl::bit_cast<Word>(magnitude));
@@ -131,7 +131,7 @@ class FloatDrawer {
     return NumberWithBits(absl::bit_cast<Word>(200 * SignedUnit(word & ~Word{0xff})) & is_spike);
   }
 
-  // Any sign and fraction, and each exponent of a range as often.
+  // Any sign and fraction, and each exponent of a range with the same frequency.
   static Number Wide(Word word) {
     constexpr int kRest = kWordBits - 1 - kNumberFraction;
     constexpr Word kKept = kSign | ((Word{1} << kNumberFraction) - 1);
@@ -155,7 +155,7 @@ class FloatDrawer {
     return WithBits((bits & kExponent) == kExponent ? kOneAndAHalf : bits);
   }
 
-  // Half of them are fresh, the others negate the one before, nearly.
+  // Half of the values are fresh, the others nearly negate the one before.
   void FillCancelling(absl::Span<T> values) {
     constexpr Word kFresh = kSign >> 1;
     Word last = absl::bit_cast<Word>(Number{1000});
@@ -190,8 +190,8 @@ class FloatDrawer {
     return AsDouble(value) >= draw_.low && AsDouble(value) <= draw_.high;
   }
 
-  // Brings what lies outside of the range into it: to its nearer end, but anywhere where the
-  // range is one of moderate numbers.
+  // Moves values outside of the range into it: to its nearer end, or anywhere if the range is one
+  // of moderate numbers.
   void Limit(T (&block)[kBlock]) {
     if (std::all_of(block, block + kBlock, [&](T value) { return IsInside(value); })) return;
     const double width = draw_.high - draw_.low;

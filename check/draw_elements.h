@@ -1,5 +1,5 @@
-// Fills tensors with drawn values: typed, a block at a time, the same on every machine. Only
-// integer operations, conversions and operations that IEEE 754 defines make a value.
+// Fills tensors with drawn values: typed, a block at a time, the same on every machine. Values are
+// made only by integer operations, conversions and operations that IEEE 754 defines.
 #ifndef NESTOR_CHECK_DRAW_ELEMENTS_H_
 #define NESTOR_CHECK_DRAW_ELEMENTS_H_
 
@@ -10,7 +10,7 @@
 
 namespace nestor {
 
-// What the floats of one tensor have in common; each finds other faults.
+// What the floats of one tensor have in common; each character finds other faults.
 enum class Character {
   kModerate,
   kIntegers,    // small, so that many are equal
@@ -35,14 +35,14 @@ struct FloatDraw {
 // REQUIRES: a float type.
 void DrawFloats(const FloatDraw& draw, RandomWords& words, Tensor& tensor);
 
-// [low, high], and of few elements, where there are such, another range.
+// Integers in [low, high], and for few_percent of the elements in [few_low, few_high].
 struct IntegerDraw {
   int64_t low = 0, high = 0;
   int few_percent = 0;
   int64_t few_low = 0, few_high = 0;
 };
 
-// Numbers wrap to the type. REQUIRES: an integer type, or bool, of which 0 and 1 are drawn.
+// Numbers wrap to the type. REQUIRES: an integer type, or bool, for which 0 and 1 are drawn.
 void DrawIntegers(const IntegerDraw& draw, RandomWords& words, Tensor& tensor);
 
 }  // namespace nestor

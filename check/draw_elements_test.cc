@@ -1,4 +1,4 @@
-// What is drawn has its character, lies in its range, and is the same on every machine.
+// Drawn elements have their character, lie in their range, and are the same on every machine.
 #include "check/draw_elements.h"
 
 #include <cmath>
@@ -48,7 +48,7 @@ uint64_t Hash(const Tensor& tensor) {
       {static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.num_bytes())});
 }
 
-// A trial is reproduced by its seed: what changes here changes every case.
+// A trial is reproduced by its seed: a change here changes every case.
 TEST(DrawElements, AreTheSameOnEveryMachine) {
   uint64_t hash = 0;
   for (DType type : kFloats) {
@@ -80,7 +80,7 @@ TEST(DrawElements, HaveTheirCharacter) {
   struct Case {
     Character character;
     std::function<bool(double)> each;  // holds for all
-    std::function<bool(double)> some;  // and this for a share of at least
+    std::function<bool(double)> some;  // holds for a share of at least
     double share;
   };
   const auto magnitude = [](double low, double high) {

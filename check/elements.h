@@ -36,7 +36,7 @@ void VisitNumbers(const Tensor& tensor, const Visit& visit) {
   });
 }
 
-// Puts `replaced(Scalar)` for each element of [begin, end); whether that changes one.
+// Replaces each element of [begin, end) by `replaced(Scalar)`; returns whether that changes one.
 template <class Replaced>
 bool ReplaceElements(Tensor& tensor, int64_t begin, int64_t end, const Replaced& replaced) {
   const int64_t size = ByteSize(tensor.type());

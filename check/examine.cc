@@ -63,7 +63,7 @@ Outcome FromBytes(absl::string_view bytes) {
   return outcome;
 }
 
-// The elements that a run names, with what the oracle says of them where it says something.
+// Sets the elements that a run names, with the oracle's judgement where there is one.
 void NameElements(const KernelRun& run, Outcome& outcome) {
   const std::vector<WrongElement> judged = std::exchange(outcome.verdict.wrong, {});
   outcome.verdict.wrong_count = 0;

@@ -18,7 +18,7 @@
 
 namespace nestor {
 
-// What is checked, and how.
+// The op and kernel that are checked, and how.
 struct Subject {
   CaseSource source;
   Judge judge;
@@ -34,8 +34,9 @@ struct Outcome {
   Verdict verdict;
 };
 
-// When a kernel was called, or returned. The parent of a process that runs it has patience with it,
-// and ten minutes with what judges its results, which is slow at large sizes.
+// When a kernel was called, or returned. The parent of the process that runs it waits for the
+// kernel as long as the patience allows, and ten minutes for the judge of its results, which is
+// slow at large sizes.
 class KernelClock {
  public:
   void Begin() { at_ = absl::GetCurrentTimeNanos(); }
@@ -51,7 +52,8 @@ class KernelClock {
   std::atomic<int64_t> at_{0};  // in ns since 1970; negative: it returned then
 };
 
-// What a process that runs a kernel leaves for its parent. Plain data, in memory that both share.
+// The notes that a process that runs a kernel leaves for its parent. Plain data, in memory
+// that both share.
 struct KernelNotes {
   char fault_message[512] = "";  // of fault_message.h
   KernelClock clock;
@@ -64,7 +66,7 @@ Outcome Examine(const Subject& subject, const Case& given, GuardedPool& pool,
 // The same in a child, in which the kernel has `patience`: a crash and a hang are outcomes.
 Outcome ExamineInChild(const Subject& subject, const Case& given, absl::Duration patience);
 
-// What the end of a child that ran the kernel says of that. REQUIRES: it died.
+// The outcome that the death of a child that ran the kernel stands for. REQUIRES: it died.
 Outcome OutcomeOfDeath(const ChildEnd& end, absl::Duration patience, const KernelNotes& notes);
 
 }  // namespace nestor

@@ -1,4 +1,4 @@
-// What Check can find out about a kernel.
+// The faults of a kernel that Check can find.
 #ifndef NESTOR_CHECK_FAULT_H_
 #define NESTOR_CHECK_FAULT_H_
 
@@ -9,7 +9,7 @@
 
 namespace nestor {
 
-// What a trial finds, the first that applies.
+// The finding of a trial: the first of these that applies.
 enum class Fault : int32_t {
   kNone,
   kSkipped,    // the kernel does not do this case
@@ -30,7 +30,7 @@ enum class Fault : int32_t {
 // "crash", "wrong result".
 absl::string_view Name(Fault fault);
 inline std::ostream& operator<<(std::ostream& out, Fault fault) { return out << Name(fault); }
-// Whether it says something against the kernel.
+// Whether it is a fault of the kernel.
 inline bool IsFinding(Fault fault) { return fault > Fault::kMisuse; }
 
 }  // namespace nestor

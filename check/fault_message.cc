@@ -1,4 +1,5 @@
-// The handler calls only what may be called in one: it compares addresses and writes bytes.
+// The handler calls only functions that are allowed in signal handlers: it compares addresses
+// and writes bytes.
 #include "check/fault_message.h"
 
 #include <signal.h>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr int kSignals[] = {SIGSEGV, SIGBUS};
 constexpr size_t kContextSize = 300;
-// A stray access farther from every buffer belongs to none.
+// A stray access farther away from every buffer belongs to none.
 constexpr int64_t kNear = int64_t{1} << 20;
 
 absl::Span<const NamedBuffer> g_buffers;
@@ -24,7 +25,7 @@ size_t g_memory_size = 0;
 char g_context[kContextSize] = "";
 struct sigaction g_before[2];
 
-// Text of bounded length, made without memory of its own.
+// Text of bounded length, made without allocating memory.
 class Line {
  public:
   void Add(const char* text) {
@@ -48,7 +49,7 @@ class Line {
   size_t size_ = 0;
 };
 
-// Of `address`: the buffer that it missed by the least, and by how much; 0 within.
+// The buffer that `address` missed by the least, and by how much; 0 inside.
 const NamedBuffer* Nearest(const char* address, int64_t* distance) {
   const NamedBuffer* nearest = nullptr;
   *distance = kNear;
@@ -108,7 +109,7 @@ void HandleFault(int signal, siginfo_t* info, void* context) {
   static_cast<void>(signal);
 }
 
-// A kernel that overflows its stack leaves none for the handler.
+// A kernel that overflows its stack leaves no stack for the handler.
 void UseSignalStack() {
   alignas(16) static char memory[1 << 16];
   static const bool is_used = [] {

@@ -32,7 +32,7 @@ class FaultMessage {
 // Where messages go, ended by a 0; null: to stderr. The memory must stay valid.
 void KeepFaultMessages(char* memory, size_t size);
 
-// What stderr is told besides: how to reproduce the trial. Copied, at most 300 bytes.
+// A text that follows on stderr: how to reproduce the trial. Copied, at most 300 bytes.
 void SetFaultContext(const char* text);
 
 }  // namespace nestor

@@ -1,6 +1,6 @@
-// Pages that are taken again may be more than are needed: then only a window of them, at either
-// end, can be accessed, and what is beside it faults as the guards do. So memory from a pool
-// is guarded as fresh memory is.
+// Reused pages may be more than are needed: then only a window of them, at either end, can be
+// accessed, and the pages beside it fault as the guards do. So memory from a pool is guarded as
+// fresh memory is.
 #include "check/guarded_memory.h"
 
 #include <sys/mman.h>
@@ -44,7 +44,7 @@ class GuardedPages {
   char* begin() const { return window_; }
   char* end() const { return window_ + size_; }
 
-  // Of the room, the pages that hold so many bytes can be accessed, no others.
+  // Makes only the pages that hold `bytes` bytes accessible.
   void Open(size_t bytes, GuardedMemory::Side side) {
     const size_t size = RoundUp(bytes, PageSize());
     char* const window =

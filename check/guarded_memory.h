@@ -10,9 +10,9 @@ namespace nestor {
 
 class GuardedPages;
 
-// Pages for GuardedMemory that were used before, for those who need such often: to fault in
-// fresh pages costs more than to fill them. Holds as many as were in use at once. Must outlive
-// what is taken from it. Not thread-safe.
+// Reuses the pages of GuardedMemory for callers who need such memory often: faulting in fresh pages
+// costs more than filling them. Holds as many as were in use at once. Must outlive the memory that
+// is taken from it. Not thread-safe.
 class GuardedPool {
  public:
   GuardedPool();
@@ -22,15 +22,15 @@ class GuardedPool {
 
  private:
   friend class GuardedMemory;
-  // Of the least room that suffices.
+  // Takes the smallest pages that suffice.
   std::unique_ptr<GuardedPages> Take(size_t bytes);
 
   std::vector<std::unique_ptr<GuardedPages>> free_;
 };
 
-// `bytes` bytes that end where their pages end, or begin where these begin. All around them
-// faults, but for the rest of their first page or their last. Not thread-safe but for
-// access to the bytes.
+// `bytes` bytes that end where their pages end, or begin where these begin. Any access around
+// them faults, except in the rest of their first or last page. Not thread-safe but for access
+// to the bytes.
 class GuardedMemory {
  public:
   enum class Side { kEnd, kBegin };

@@ -1,5 +1,5 @@
-// What is beside guarded memory faults, also where its pages come from a pool; and elements
-// get to their places in every arrangement.
+// Accesses beside guarded memory fault, also where its pages come from a pool; and elements get to
+// their places in every arrangement.
 #include "check/guarded_memory.h"
 
 #include <unistd.h>
@@ -18,7 +18,7 @@ namespace {
 using Side = GuardedMemory::Side;
 constexpr size_t kPage = 4096;
 
-// Of one byte, as the kernel finds it, which says so instead of faulting.
+// An access to one byte by the operating system, which returns an error instead of faulting.
 class Access {
  public:
   Access() { EXPECT_EQ(pipe(ends_), 0); }

@@ -1,5 +1,5 @@
 // The oracle runs on the inputs, and each result is held against its enclosures: those of the op's
-// own types, and where these do not hold it, those of wider ones, which take longer.
+// own types, and if it is outside of these, those of wider types, which take longer.
 #include "check/inside_bounds.h"
 
 #include "absl/strings/str_cat.h"
@@ -34,7 +34,7 @@ absl::Status CheckInsideBounds(const Op& op, const RunInputs& inputs,
                           InterpretReference(program, inputs));
   const absl::Status status = CheckEach(op, want, results);
   if (status.ok()) return status;
-  // An index that is made of floats may be decided in the op's own types alone.
+  // An index computed from floats may be decided only in the op's own types.
   const auto wider = InterpretReference(program, inputs, {}, Precision::kAsWrittenOrWider);
   return wider.ok() ? CheckEach(op, *wider, results) : status;
 }

@@ -17,14 +17,15 @@
 
 namespace nestor {
 
-// OK where each element of `results`, in the order of the op's, lies inside its enclosure
-// (interp/reference.h); as for Check, that of a kernel which may compute in wider types than the
-// op's (Precision::kAsWrittenOrWider). InvalidArgument names the worst element of the first result
-// where one does not, or says what of the inputs is wrong. Thread-safe.
+// OK where each element of `results`, which are in the order of the op's, lies inside its enclosure
+// (interp/reference.h); as in Check, the enclosure allows a kernel to compute in wider types than
+// the op's (Precision::kAsWrittenOrWider). InvalidArgument names the worst element of the first
+// result with an element outside, or says what is wrong with the inputs. Thread-safe.
 absl::Status CheckInsideBounds(const Op& op, const RunInputs& inputs,
                                absl::Span<const TensorView> results);
 
-// For GoogleTest's EXPECT_THAT, of a std::vector<Tensor>. What `inputs` views must stay valid.
+// For GoogleTest's EXPECT_THAT, of a std::vector<Tensor>. The tensors that `inputs` views
+// must stay valid.
 class InsideBounds {
  public:
   using is_gtest_matcher = void;

@@ -1,6 +1,6 @@
-// Three judges, the fastest first: bounds that were compiled (check/bounds), which know nothing of
-// some elements; the oracle on an op that computes only those elements; and the oracle on the whole
-// op, where most are left or elements share much.
+// Three judges, the fastest first: compiled bounds (check/bounds), which know nothing about some
+// elements; the oracle on an op that computes only those elements; and the oracle on the whole op,
+// where most elements are left, or where they share much.
 #include "check/judge.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-// Half widths from the middle; 0 of what is not finite and allowed.
+// The distance from the middle in half widths; 0 for an allowed element that is not finite.
 double UnitsOf(const Enclosure& want, const Scalar& got, bool is_inside) {
   const bool is_number = !got.IsNaN() && std::isfinite(IsFloat(got.type) ? got.ToDouble() : 0);
   if (!is_number || !want.HasFinite()) return is_inside ? 0 : kInfinite;
@@ -47,7 +47,7 @@ Enclosure Widened(Enclosure want, DType type, const Allowance& allowance) {
   return want;
 }
 
-// Of so few values of the type none is nearer to the exact result than another.
+// None of so few values of the type is nearer to the exact result than another.
 bool IsNarrow(const Enclosure& want, DType type) {
   if (!want.HasFinite() || !IsFloat(type)) return true;
   const long double largest = std::max(std::fabs(want.low), std::fabs(want.high));
@@ -152,7 +152,7 @@ int64_t ErrorHistogram::Total() const {
 
 // ---- Compiled bounds
 
-// Those of an op; there may be none.
+// The compiled bounds of an op; there may be none.
 class Judge::Bounds {
  public:
   explicit Bounds(const Op& op) {
@@ -171,7 +171,7 @@ class Judge::Bounds {
   std::unique_ptr<FastJudge> judge_;
 };
 
-// The op for some elements, made and compiled when it is needed.
+// The op for some elements, made when it is needed.
 struct Judge::Points {
   explicit Points(PointOp made) : op(std::move(made)), program(OracleOf(op.op)) {}
 
@@ -194,7 +194,7 @@ Judge::Judge(const Op& op, const Allowance& allowance)
 Judge::Judge(Judge&&) noexcept = default;
 Judge::~Judge() = default;
 
-// Counts the elements that lie in their bounds, and gives the others.
+// Counts the elements that lie in their bounds, and returns the others.
 ElementLists Judge::AcceptAll(const RunInputs& inputs, absl::Span<const TensorView> got,
                               Verdict& verdict) const {
   const absl::Span<const Tensor> ends = bounds_->At(inputs);
@@ -225,7 +225,7 @@ absl::Status Judge::EncloseAll(Precision precision, const RunInputs& inputs,
 absl::Status Judge::EnclosePoints(Precision precision, const RunInputs& inputs,
                                   absl::Span<const TensorView> got, const ElementLists& open,
                                   Decision decide) const {
-  // Enclosures of all terms of a sum lie in memory at once.
+  // The enclosures of all terms of a sum are in memory at once.
   constexpr size_t kAtOnce = 128;
   size_t longest = 0;
   for (const std::vector<int64_t>& list : open) longest = std::max(longest, list.size());
@@ -254,8 +254,8 @@ absl::Status Judge::EncloseIn(Precision precision, const RunInputs& inputs,
                                    : EncloseAll(precision, inputs, got, open, decide);
 }
 
-// First in the op's own types: what is decided there, as an index that is made of floats, may be
-// undecided in others.
+// Starts with the op's own types: a value that is decided there, such as an index computed from
+// floats, may be undecided in wider types.
 absl::Status Judge::Enclose(const RunInputs& inputs, absl::Span<const TensorView> got,
                             const ElementLists& open, Method method, Verdict& verdict) const {
   if (CountOf(open) == 0) return absl::OkStatus();
@@ -343,8 +343,8 @@ absl::StatusOr<Verdict> Judge::DecideGroups(const RunInputs& inputs,
   return verdict;
 }
 
-// Counts the elements `numbers`, of which -1 is none, that lie in their bounds, and
-// gives the others.
+// Counts those of the elements `numbers` (-1: no element) that lie in their bounds, and
+// returns the others.
 std::vector<int64_t> Judge::AcceptSome(const TensorView& got, size_t result,
                                        absl::Span<const Tensor> ends, std::vector<int64_t> numbers,
                                        Verdict& verdict) const {

@@ -24,19 +24,18 @@
 
 namespace nestor {
 
-// What a kernel promises instead of the proven bound: that times `times`, and `ulps` units
-// in the last place of the result's type on either side; a zero of any sign where one of
-// some sign is right, unless `signed_zeros`.
+// The bound that a kernel promises instead of the proven one: `times` times the proven bound,
+// widened by `ulps` units in the last place of the result's type on either side. Where a zero of
+// one sign is right, the other one is, too, unless `signed_zeros`.
 struct Allowance {
   double times = 1;
   double ulps = 0;
   bool signed_zeros = false;
 };
 
-// How far results lie from the middle of their bounds, in units of the half width: how many
-// in each tenth, and what lies outside. Of what compiled bounds accept, in units of these, which
-// are no wider. What lies in a
-// bound of at most two values counts as exact.
+// How far results lie from the middle of their bounds, in units of the half width: how many in each
+// tenth, and how many outside. Elements that compiled bounds accept are counted in units of these,
+// which are no wider. An element in a bound of at most two values counts as exact.
 struct ErrorHistogram {
   static constexpr int kTenths = 10;
   std::array<int64_t, kTenths + 1> counts{};  // the last: beyond the bound
@@ -70,10 +69,10 @@ struct Verdict {
   static constexpr size_t kMostKept = 4096;
 };
 
-// Accepts by compiled bounds (fast_judge.h) what these hold; the oracle decides the rest,
-// where that is little by an op for those elements alone (point_op.h). What has no such
-// bounds the oracle decides as a whole. A kernel may compute in wider types than its op: what lies
-// outside of the bounds is held against those that hold then, too. Not thread-safe; movable.
+// Accepts the elements that lie in the compiled bounds (fast_judge.h). The oracle decides the rest;
+// if these are few, by an op for those elements alone (point_op.h). Results without compiled bounds
+// are decided by the oracle as a whole. A kernel may compute in wider types than its op: elements
+// outside of the bounds are also held against the bounds for wider types. Not thread-safe; movable.
 class Judge {
  public:
   explicit Judge(const Op& op, const Allowance& allowance = {});
@@ -85,12 +84,13 @@ class Judge {
   absl::StatusOr<Verdict> Decide(const RunInputs& inputs, absl::Span<const TensorView> got) const;
 
   // The same for at most `sample` elements of each result: its corners, elements on its
-  // borders, and others drawn by `seed`. They share indices along the axes, so that what several
-  // of them need is enclosed once. Where the op has no such part, for all.
+  // borders, and others drawn by `seed`. They share indices along the axes, so that a value
+  // that several of them need is enclosed once. Decides all elements where no op for some of
+  // them can be made.
   absl::StatusOr<Verdict> DecideSample(const RunInputs& inputs, absl::Span<const TensorView> got,
                                        int64_t sample, uint64_t seed) const;
 
-  // What the op gives, evaluated in order in its own types.
+  // The op's results, evaluated in order in its own types.
   absl::StatusOr<std::vector<Tensor>> Expected(const RunInputs& inputs) const;
 
  private:
@@ -106,7 +106,7 @@ class Judge {
   std::vector<int64_t> AcceptSome(const TensorView& got, size_t result,
                                   absl::Span<const Tensor> ends, std::vector<int64_t> numbers,
                                   Verdict& verdict) const;
-  // Called with a result, an element of it, and what that must lie in.
+  // Called with a result, an element of it, and the enclosure that the element must lie in.
   using Decision = absl::FunctionRef<void(size_t, int64_t, const Enclosure&)>;
   enum class Method { kAll, kPoints };  // the op as a whole, or for some elements
 

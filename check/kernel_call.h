@@ -1,5 +1,4 @@
-// One call of the kernel that is checked: what it is given, by the names of the op's
-// signature.
+// One call of the kernel that is checked: its arguments, by the names of the op's signature.
 #ifndef NESTOR_CHECK_KERNEL_CALL_H_
 #define NESTOR_CHECK_KERNEL_CALL_H_
 
@@ -20,7 +19,7 @@
 
 namespace nestor {
 
-// A name that the op does not have, or another type than it has: Check catches it and
+// Thrown for a name that the op does not have, or a type other than the op's: Check catches it and
 // returns it as an InvalidArgument.
 class KernelCallError : public std::runtime_error {
  public:
@@ -46,14 +45,14 @@ class KernelCall {
   T param(absl::string_view name) const;
   Scalar scalar(absl::string_view name) const;
 
-  // Of an argument, which may not be written; null where only its shape is an argument.
+  // The memory of an argument, which may not be written; null where only its shape is an argument.
   template <class T>
   const T* input(absl::string_view name) const;
-  // Of a result.
+  // The memory of a result.
   template <class T>
   T* output(absl::string_view name) const;
 
-  // Of an argument or a result: type, shape, strides (in elements) and memory.
+  // The type, shape, strides (in elements) and memory of an argument or a result.
   const TensorView& view(absl::string_view name) const;
   int64_t stride(absl::string_view name, int axis) const;
 
@@ -73,10 +72,10 @@ class KernelCall {
   absl::Span<const TensorView> inputs_, outputs_;
 };
 
-// What Check holds against an op. OK: the outputs are written. Unimplemented: it does not
-// do these sizes, types or $params, which is counted and no fault. Any other Status is one,
-// and so is an exception. It may be called from another process, and from one thread at a
-// time; it may use threads of its own.
+// The function that Check holds against an op. OK: the outputs are written. Unimplemented: it does
+// not do these sizes, types or $params, which is counted and no fault. Any other Status is a fault,
+// and so is an exception. It may be called from another process, and from one thread at a time; it
+// may use threads of its own.
 using Kernel = std::function<absl::Status(const KernelCall&)>;
 
 // ---- Implementation

@@ -1,6 +1,6 @@
-// Outputs hold one poison in the first run and another in the second: what keeps both, and that
-// of a third run, was not written, and what differs otherwise depends on it, or, where more runs
-// like these differ from them, on nothing that the kernel is given.
+// Outputs hold one poison in the first run and another in the second. An element that keeps both,
+// and that of a third run, was not written. An element that differs otherwise depends on the
+// poison, or, where more runs like these differ from them, on nothing that the kernel is given.
 #include "check/kernel_run.h"
 
 #include <unistd.h>
@@ -34,7 +34,7 @@ struct Buffer {
   std::string before;  // the bytes of an argument that has gaps
 };
 
-// What several calls have in common.
+// The common settings of several calls.
 struct Setting {
   const Kernel& kernel;
   const Op& op;
@@ -43,7 +43,7 @@ struct Setting {
   GuardedPool& pool;
 };
 
-// A tensor, with `poison` in all bytes that are no elements.
+// A tensor, with `poison` in all bytes that do not belong to elements.
 Buffer PlaceTensor(const Setting& setting, DType type, const Dims& shape, Arrangement layout,
                    int poison) {
   TensorView view{type, shape, StridesOf(shape, layout), nullptr};
@@ -87,7 +87,7 @@ Inputs PlaceInputs(const Setting& setting) {
 // The arguments and results of one call.
 struct Placed {
   std::vector<TensorView> inputs, outputs;
-  std::vector<Buffer> own;  // that no other call uses; `poison` fills what is beside the elements
+  std::vector<Buffer> own;  // that no other call uses; `poison` fills the bytes between elements
 };
 
 Placed PlaceCall(const Setting& setting, const Inputs& inputs, int poison) {
@@ -121,8 +121,8 @@ std::vector<NamedBuffer> BuffersOf(const Op& op, const Placed& placed) {
 
 // ---- Float state
 
-// All but the flags that operations leave: rounding, masks, flushing, and what registers of the x87
-// are in use. Those are the registers of MMX, too.
+// The floating-point state except the flags that operations set: rounding, masks, flushing, and
+// which registers of the x87 are in use. Those are the registers of MMX, too.
 struct FloatState {
   uint32_t mxcsr = 0;
   uint16_t x87 = 0;
@@ -202,7 +202,7 @@ void SetFault(Fault fault, absl::string_view what, absl::string_view name, Kerne
   run.message = absl::StrCat(what, name);
 }
 
-// What of the arguments is written that is only read.
+// Finds writes to arguments that may only be read.
 void CheckInputs(const Setting& setting, const Inputs& inputs, KernelRun& run) {
   if (setting.options.sealed) return;  // the write would have faulted
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -217,7 +217,7 @@ void CheckInputs(const Setting& setting, const Inputs& inputs, KernelRun& run) {
   }
 }
 
-// What is written between the elements of a result or beside them.
+// Finds writes between the elements of a result or beside them.
 void CheckOutputs(const Setting& setting, const Placed& placed, int poison, KernelRun& run) {
   for (size_t i = 0; i < placed.outputs.size(); ++i) {
     const TensorView& view = placed.outputs[i];
@@ -233,7 +233,7 @@ void CheckOutputs(const Setting& setting, const Placed& placed, int poison, Kern
   }
 }
 
-// The outputs as compact ones, and what they lie in.
+// Keeps the outputs as compact tensors, and the memory that holds them.
 void KeepOutputs(Placed placed, KernelRun& run) {
   for (const TensorView& view : placed.outputs) {
     if (!IsContiguous(view)) run.copies.push_back(Tensor::FromView(view).value());
@@ -286,7 +286,7 @@ ElementLists Differences(absl::Span<const TensorView> first, absl::Span<const Te
   return elements;
 }
 
-// Of `elements`, those that keep the poison in `outputs`.
+// Those of `elements` that keep the poison in `outputs`.
 ElementLists Keeping(int poison, absl::Span<const TensorView> outputs, ElementLists elements) {
   for (size_t r = 0; r < outputs.size(); ++r) {
     const auto size = static_cast<size_t>(ByteSize(outputs[r].type));
@@ -304,7 +304,7 @@ bool Any(const ElementLists& elements) {
                      [](const auto& list) { return !list.empty(); });
 }
 
-// What two runs on different poison say; `again(poison)` runs once more.
+// Compares two runs on different poison; `again(poison)` runs once more.
 template <class Again>
 void CompareRuns(const KernelRun& second, const Again& again, KernelRun& run) {
   if (SameOutputs(run.outputs, second.outputs)) return;
@@ -312,7 +312,7 @@ void CompareRuns(const KernelRun& second, const Again& again, KernelRun& run) {
   if (!Any(differing)) return;
   ElementLists unwritten =
       Keeping(kPoison, run.outputs, Keeping(kSecondPoison, second.outputs, differing));
-  // What is computed from poison may be poison, too: NaN + 0 and 0 + 0.
+  // A value computed from poison may be poison, too: NaN + 0 and 0 + 0.
   if (Any(unwritten))
     unwritten = Keeping(kThirdPoison, again(kThirdPoison).outputs, std::move(unwritten));
   if (Any(unwritten)) {
@@ -322,7 +322,7 @@ void CompareRuns(const KernelRun& second, const Again& again, KernelRun& run) {
     return;
   }
   run.elements = differing;
-  // In an order that no state of the kernel's own that alternates follows.
+  // The order is such that it does not coincide with alternating state of the kernel's own.
   bool repeats = true;
   for (int poison : {kSecondPoison, kPoison, kPoison, kSecondPoison}) {
     const KernelRun& alike = poison == kPoison ? run : second;

@@ -1,4 +1,4 @@
-// Conditions that do not hold for every wrong sample are dropped at once. Of the others each keeps,
+// Conditions that do not hold for every wrong sample are dropped at once. Each of the others keeps,
 // as bits, which right samples it holds for, so that a conjunction is tried by an AND of these.
 #include "check/pattern.h"
 
@@ -95,7 +95,7 @@ void PatternFinder::Add(const Case& examined, const std::vector<WrongElement>& w
   for (const WrongElement& element : wrong) {
     if (element.result == result_) is_wrong.insert(element.element);
   }
-  // Evenly, and both ends.
+  // Samples are taken evenly, with both ends.
   const auto add = [&](const std::vector<int64_t>& elements, int64_t most,
                        std::vector<Sample>& samples) {
     const int64_t size = static_cast<int64_t>(elements.size()), taken = std::min(size, most);
@@ -134,7 +134,7 @@ class PatternFinder::Candidates {
  private:
   using Test = std::function<bool(const Sample&)>;
 
-  // Keeps what holds for every wrong sample, and not for every right one.
+  // Keeps a condition that holds for every wrong sample, and not for every right one.
   void Consider(std::string text, double cost, const Test& test) {
     if (!std::all_of(finder_.wrong_.begin(), finder_.wrong_.end(), test)) return;
     Predicate predicate{std::move(text), cost,
@@ -231,7 +231,7 @@ int64_t PatternFinder::Held(const Choice& choice) {
 
 PatternFinder::Choice PatternFinder::Choose(const std::vector<Predicate>& predicates,
                                             int64_t right) {
-  // A few right ones more are not worth a condition more.
+  // Excluding a few more right samples is not worth one more condition.
   const double few = std::max(1.0, 0.002 * static_cast<double>(right));
   Choice best;
   double least = static_cast<double>(right);
@@ -251,7 +251,7 @@ PatternFinder::Choice PatternFinder::Choose(const std::vector<Predicate>& predic
     const Choice two = best;
     for (const Predicate& third : predicates) consider({two[0], two[1], &third});
   }
-  // What was the best of one or two need not be the best beside what came later.
+  // A condition that was the best alone or of two need not be the best together with a later one.
   for (size_t i = 0; i < best.size(); ++i) {
     Choice other = best;
     for (const Predicate& predicate : predicates) {
@@ -268,7 +268,7 @@ std::string PatternFinder::Describe() const {
   const auto right = static_cast<int64_t>(right_.size());
   Choice chosen = Choose(candidates.list(), right);
   if (chosen.empty()) return "";
-  std::sort(chosen.begin(), chosen.end());  // as they stand in the list: places first
+  std::sort(chosen.begin(), chosen.end());  // in the order of the list: places first
   const int64_t held = Held(chosen);
   if (2 * held > right) return "";
   const std::string where =

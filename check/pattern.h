@@ -1,4 +1,4 @@
-// What the wrong elements have in common, and no right one: "j = C-1 and C % 16 = 1".
+// Conditions that hold for the wrong elements and for no right one: "j = C-1 and C % 16 = 1".
 #ifndef NESTOR_CHECK_PATTERN_H_
 #define NESTOR_CHECK_PATTERN_H_
 
@@ -12,26 +12,27 @@
 namespace nestor {
 
 // Learns one conjunction of up to three conditions on places, sizes, $params and the values
-// read, from cases where elements of a result are wrong and cases where they are right. Of
-// the conditions that hold for each wrong element it takes the one or two that exclude the
-// most right ones, of several the simplest, and a third where that still helps.
+// read, from cases where elements of a result are wrong and cases where they are right. Among the
+// conditions that hold for each wrong element, it takes the one or two that exclude the most right
+// elements (the simplest, if there are several), and a third where that still helps.
 class PatternFinder {
  public:
-  // Of the result number `result`.
+  // Finds the pattern of the result number `result`.
   PatternFinder(const CaseSource& source, int result);
 
   // Looks at some of the elements of the case; `wrong` are those of any result that are wrong,
-  // `reads_special` says of each of the result's whether it reads inf or nan; empty: none does.
+  // `reads_special` says for each of the result's elements whether it reads inf or nan;
+  // empty: none does.
   void Add(const Case& examined, const std::vector<WrongElement>& wrong,
            const std::vector<bool>& reads_special = {});
 
   // "All 31 wrong elements (of 12 cases) lie where j = C-1 and C % 16 = 1; none of 2300
-  // right ones does." Empty where nothing is wrong, or what holds for the wrong ones holds
-  // for most others, too.
+  // right ones does." Empty where nothing is wrong, or where the conditions that hold for the wrong
+  // ones hold for most others, too.
   std::string Describe() const;
 
  private:
-  // One element: its index and the extents of its result, then sizes, then what is known of the
+  // One element: its index and the extents of its result, then sizes, then what is known about the
   // inputs, then whether it reads inf or nan.
   struct Sample {
     std::vector<double> values;

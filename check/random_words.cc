@@ -1,5 +1,5 @@
-// The same steps are compiled twice: as the whole program is, and for AVX2, which has all
-// lanes in one register.
+// The same steps are compiled twice: with the flags of the whole program, and for AVX2, which has
+// all lanes in one register.
 #include "check/random_words.h"
 
 #include <cstring>
@@ -9,7 +9,7 @@ namespace {
 
 template <class Lanes>
 __attribute__((always_inline)) inline void Steps(Lanes (&state)[4], char* bytes, size_t count) {
-  // Apart from the object, so that they stay in registers.
+  // Copies of the object's state, so that they stay in registers.
   Lanes a = state[0], b = state[1], c = state[2], d = state[3];
   for (size_t at = 0; at < count; at += sizeof(Lanes)) {
     const Lanes sum = a + d, next = (sum << 7 | sum >> 25) + a, shifted = b << 9;

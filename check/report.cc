@@ -1,4 +1,4 @@
-// One report, two forms: lines for people, of which the first says it all, and JSON.
+// A report has two forms: lines for people, the first of which is a summary, and JSON.
 #include "check/report.h"
 
 #include <algorithm>
@@ -57,7 +57,8 @@ std::string ElementText(const CheckReport::Element& element) {
     }
   }
   if (!element.want.empty()) absl::StrAppend(&text, "; in order it is ", element.want);
-  // Of more the unit says nothing: the one is about 0, or of another magnitude.
+  // Beyond this the unit says nothing: one of the two is about 0, or they have different
+  // magnitudes.
   constexpr double kMostUlps = 1e6;
   if (element.ulps > 0 && element.ulps < kMostUlps) {
     absl::StrAppend(&text, absl::StrFormat(", %.3g ulps away", element.ulps));

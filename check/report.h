@@ -1,4 +1,4 @@
-// What Check says of a kernel.
+// The report of Check on a kernel.
 #ifndef NESTOR_CHECK_REPORT_H_
 #define NESTOR_CHECK_REPORT_H_
 
@@ -26,20 +26,20 @@ struct CheckReport {
   };
 
   std::string op;
-  Fault fault = Fault::kNone;  // of the first trial that says something against the kernel
+  Fault fault = Fault::kNone;  // of the first trial that finds a fault
   std::string message;
 
   int64_t trials = 0;     // run to their end, skipped and undecided ones included
   int64_t skipped = 0;    // cases that the kernel does not do
   int64_t undecided = 0;  // cases that the oracle has no answer for
   absl::Duration time;
-  uint64_t seed = 0;  // of the first trial; each has the one behind that of the trial before
+  uint64_t seed = 0;  // of the first trial; each next trial adds 1
 
   ErrorHistogram histogram;  // of all elements judged
   int64_t by_bounds = 0;     // of these, accepted by compiled bounds; the oracle judged the others
   int64_t by_wider = 0;      // of those, right only as computed in types wider than the op's own
 
-  // Of a finding.
+  // If there is a finding:
   uint64_t failing_seed = 0;  // with one trial, reproduces it
   std::string failing_case, smallest_case;
   int64_t wrong_elements = 0, elements = 0;  // of the smallest case
@@ -49,7 +49,7 @@ struct CheckReport {
   std::string inputs;     // of the smallest case
   std::string reproduce;  // how
 
-  // Some case was judged, and none says anything against the kernel.
+  // Some case was judged, and none has a fault.
   bool IsRight() const { return fault == Fault::kNone && trials > skipped + undecided; }
 
   std::string ToString() const;

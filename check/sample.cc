@@ -1,4 +1,4 @@
-// Elements that share indices along the axes share what is computed for these: sums along rows,
+// Elements that share indices along the axes share computations for these: sums along rows,
 // products of packed rows and columns. So a sample is drawn by axis, not by element.
 #include "check/sample.h"
 
@@ -25,8 +25,8 @@ std::vector<std::vector<int64_t>> AllIndices(const Dims& shape) {
 
 constexpr int64_t kGroups = 16;
 
-// How many indices a group of so many elements has along each axis: about as many along each,
-// and all where there are fewer.
+// How many indices a group of `elements` elements has along each axis: about the same number along
+// each, and all where there are fewer.
 Dims AlongAxes(const Dims& shape, int64_t elements) {
   std::vector<size_t> order(shape.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -95,9 +95,10 @@ void RemoveRepeated(std::vector<int64_t>& numbers) {
 
 Slices DrawSlices(const Op& op, absl::Span<const std::string> separable,
                   absl::Span<const Dims> shapes, int64_t sample, Random& random) {
-  // What a slice has beside the sample costs less than what elements apart do not share.
+  // The elements of a slice outside of the sample cost less than separate elements
+  // that share nothing.
   constexpr int64_t kWaste = 8;
-  // The extent, and how many of it.
+  // By dimension: the extent, and how many of its indices are drawn.
   absl::flat_hash_map<std::string, std::pair<int64_t, int64_t>> counts;
   for (size_t r = 0; r < shapes.size(); ++r) {
     const Shape& shape = op.graph.shape(op.results[r].node);

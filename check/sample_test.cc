@@ -10,7 +10,7 @@
 namespace nestor {
 namespace {
 
-// As many as are asked for, or hardly fewer, none of them outside, the corners among them.
+// There are as many elements as asked for, or hardly fewer, none outside, with the corners.
 TEST(Sample, GroupsLieInTheirShape) {
   Random random(3);
   for (const Dims& shape :

@@ -1,5 +1,5 @@
-// Names that are near are looked for among those the library defines, which its dynamic
-// section in memory lists: a table of symbols, whose length only the hash table says.
+// Similar names are looked for among those that the library defines. Its dynamic section in memory
+// lists these in a table of symbols, whose length only the hash table tells.
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <elf.h>
@@ -98,7 +98,7 @@ absl::optional<T> ReadAt(std::ifstream& file, uint64_t offset) {
   return value;
 }
 
-// How many bytes the segments of an ELF file span; 0 of what is none, which dlopen says.
+// How many bytes the segments of an ELF file span; 0 for other files, which dlopen refuses.
 uint64_t BytesOfSegments(std::ifstream& file) {
   const auto header = ReadAt<ElfW(Ehdr)>(file, 0);
   if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return 0;
@@ -111,8 +111,8 @@ uint64_t BytesOfSegments(std::ifstream& file) {
   return bytes;
 }
 
-// The loader maps a file that was cut short as if it were whole, and the first touch of what is
-// missing ends the process.
+// The loader maps a file that was cut short as if it were whole, and the first access to a missing
+// part ends the process.
 absl::Status CheckWhole(const std::string& file, const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return absl::OkStatus();
@@ -126,7 +126,7 @@ absl::Status CheckWhole(const std::string& file, const std::string& path) {
 }  // namespace
 
 absl::StatusOr<SharedLibrary> SharedLibrary::Open(const std::string& file) {
-  // To dlopen, this program.
+  // To dlopen, an empty name means this program.
   if (file.empty()) return absl::NotFoundError("cannot load a library without a name");
   const std::string path =
       !absl::StrContains(file, '/') && Exists(file) ? absl::StrCat("./", file) : file;

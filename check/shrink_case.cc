@@ -30,7 +30,7 @@ class CaseShrinker {
   }
 
  private:
-  // Takes the case where it fails, too.
+  // Takes the case if it fails, too.
   bool Try(Case candidate) {
     if (tried_ >= limits_.max_cases || absl::Now() > end_) return false;
     ++tried_;
@@ -66,7 +66,8 @@ class CaseShrinker {
 
   // ---- Sizes
 
-  // From the smallest; less a power of two, as the fault may come again at each such distance.
+  // Smaller values from the smallest on, and the value less a power of two, as the fault may recur
+  // at each such distance.
   static std::vector<int64_t> Smaller(int64_t value) {
     std::vector<int64_t> smaller = {0, 1, 2, value / 2};
     for (int64_t step = 1; step < value; step *= 2) smaller.push_back(value - step);
@@ -126,7 +127,7 @@ class CaseShrinker {
     }
   }
 
-  // To its default, or else the plainest value that shows the fault.
+  // Sets the $param to its default, or else to the plainest value that shows the fault.
   void ShrinkParam(const ParamInfo& param) {
     const Scalar drawn = best_.binding.params.at(param.name);
     std::vector<Scalar> plainer;
@@ -146,8 +147,8 @@ class CaseShrinker {
 
   using Plainer = std::function<Scalar(const Scalar&)>;
 
-  // Makes the elements [begin, end) of an input plainer, those that may be; false where that
-  // changes nothing.
+  // Makes those of the elements [begin, end) of an input plainer that may be; false where
+  // that changes nothing.
   bool TryValues(size_t input, int64_t begin, int64_t end, const Plainer& plainer) {
     Case candidate = best_;
     const SymbolValues sizes = candidate.Sizes();
@@ -171,7 +172,7 @@ class CaseShrinker {
     return Scalar::Float(value.type, value.ToDouble() / static_cast<double>(divisor));
   }
 
-  // Numbers above 1 come nearer to 1, by long steps first.
+  // Moves numbers above 1 nearer to 1, by long steps first.
   void ShrinkMagnitudes(size_t input, int64_t begin, int64_t end) {
     for (int64_t divisor : {int64_t{1} << 32, int64_t{1} << 8, int64_t{4}, int64_t{2}}) {
       while (
@@ -200,7 +201,7 @@ class CaseShrinker {
     if (TryValues(input, 0, count, zero)) return;
     if (TryValues(input, 0, count, one)) return;
     ShrinkParts(input, zero);
-    // What is 0 now stays so.
+    // Zeros stay 0.
     const Plainer one_at_most = [&](const Scalar& value) {
       return value.ToDouble() == 0 ? value : one(value);
     };

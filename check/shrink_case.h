@@ -1,4 +1,4 @@
-// From a case that fails to the smallest that still does.
+// Shrinks a case that fails to the smallest that still does.
 #ifndef NESTOR_CHECK_SHRINK_CASE_H_
 #define NESTOR_CHECK_SHRINK_CASE_H_
 
@@ -13,10 +13,10 @@ struct ShrinkLimits {
   absl::Duration max_time = absl::Seconds(5);
 };
 
-// Compact layouts, then the least sizes and $params, then the plainest values: zeros, ones,
-// small numbers, whole ones; for each input as a whole, then for ever smaller parts of it (delta
-// debugging: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002).
-// `fails` says of a case whether it shows the fault; it is not asked about `given`.
+// Tries compact layouts, then the least sizes and $params, then the plainest values: zeros, ones,
+// small numbers, whole ones; first for each input as a whole, then for ever smaller parts of it
+// (delta debugging: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input",
+// 2002). `fails` says whether a case shows the fault; it is not asked about `given`.
 Case ShrinkCase(const CaseSource& source, const Case& given,
                 absl::FunctionRef<bool(const Case&)> fails, const ShrinkLimits& limits = {});
 

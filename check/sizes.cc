@@ -1,6 +1,6 @@
-// A small solver for constraints: one variable after the other takes the value nearest to
-// its wish with which every constraint holds whose other variables have values. A variable
-// that an equality determines comes as soon as it is the only one left in it.
+// A small solver for constraints: one variable after the other takes the value nearest to its wish
+// that satisfies every constraint whose other variables have values. A variable that an equality
+// determines is next as soon as it is the only one left in it.
 #include "check/sizes.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ int64_t Edge(Random& random, int64_t largest) {
   return kEdges[random.Below(end - std::begin(kEdges))];
 }
 
-// In the upper part of [1, largest].
+// An edge in the upper part of [1, largest].
 int64_t LongEdge(Random& random, int64_t largest) {
   const auto begin =
       std::lower_bound(std::begin(kEdges), std::end(kEdges), std::max<int64_t>(largest / 4, 1));
@@ -65,7 +65,7 @@ absl::StatusOr<SizeSolver> SizeSolver::Create(const Op& op,
   return solver;
 }
 
-// "N == 64" leaves nothing to look for.
+// After "N == 64" there is nothing to search for.
 void SizeSolver::NarrowVariables() {
   const IndexPool& pool = op_.graph.pool();
   for (const Constraint& constraint : constraints_) {
@@ -131,7 +131,7 @@ void SizeSolver::AddConstraint(IndexId expr, bool is_extent) {
   constraints_.push_back(std::move(constraint));
 }
 
-// What binding asks of sizes.
+// Adds the conditions that binding puts on sizes.
 void SizeSolver::AddLaw() {
   IndexPool& pool = op_.graph.pool();
   for (const Equality& e : op_.equalities)
@@ -345,7 +345,7 @@ absl::optional<std::vector<absl::optional<int64_t>>> SizeSolver::Solve(
   return assignment.values();
 }
 
-// Whether something is empty though no dimension is 0: a window that is larger than what
+// Whether something is empty though no dimension is 0: a window that is larger than the axis
 // it slides over.
 bool SizeSolver::IsVain(absl::Span<const absl::optional<int64_t>> values) const {
   for (size_t i = 0; i < values.size(); ++i) {
@@ -356,8 +356,8 @@ bool SizeSolver::IsVain(absl::Span<const absl::optional<int64_t>> values) const 
 }
 
 absl::optional<SymbolValues> SizeSolver::Draw(Random& random, const SizeLimits& limits) const {
-  // Once: else what is too large too often, as one axis that is long, would give way
-  // to other styles.
+  // The style is drawn once: otherwise a style whose sizes are too large too often, such as one
+  // long axis, would lose to the others.
   const Style style =
       random.Pick({Style::kTiny, Style::kEdge, Style::kOneLong, Style::kEqual, Style::kUniform});
   int64_t largest = random.Pick({5, 9, 17, 40, 70, 130});
@@ -369,7 +369,7 @@ absl::optional<SymbolValues> SizeSolver::Draw(Random& random, const SizeLimits& 
     if (!values) continue;
     SymbolValues sizes;
     for (size_t i = 0; i < names_.size(); ++i) sizes[names_[i]] = *(*values)[i];
-    // A condition without variables is not looked at before.
+    // A condition without variables was not checked before.
     if (!Allows(sizes)) return absl::nullopt;
     const bool is_too_large =
         Elements(sizes) > limits.max_elements || Work(sizes) > limits.max_work;

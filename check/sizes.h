@@ -1,5 +1,5 @@
-// Sizes to check a kernel at: values for the dimensions and integer $params of an op that
-// satisfy its equalities and ranges and what the kernel demands.
+// Sizes to check a kernel at: values for the dimensions and integer $params of an op that satisfy
+// its equalities and ranges and the kernel's conditions.
 #ifndef NESTOR_CHECK_SIZES_H_
 #define NESTOR_CHECK_SIZES_H_
 
@@ -21,9 +21,9 @@ using SymbolValues = absl::flat_hash_map<std::string, int64_t>;
 
 // How large sizes may be.
 struct SizeLimits {
-  // Of all arguments and results together.
+  // The elements of all arguments and results together.
   int64_t max_elements = 8192;
-  // Of one dimension.
+  // The extent of one dimension.
   int64_t max_extent = 1030;
   // Points at which the op computes something: a matmul has M * K * N products.
   int64_t max_work = 50000;
@@ -35,10 +35,10 @@ class SizeSolver {
   // `conditions` as in uops/condition_text.h; a Status names the one that is wrong.
   static absl::StatusOr<SizeSolver> Create(const Op& op, absl::Span<const std::string> conditions);
 
-  // Sizes within the limits, near what finds faults: 0, 1, few, one more or less than
-  // powers of two and multiples of vectors, one axis long, all axes equal. Each is wished
-  // for by itself, and then moved to the nearest number that meets the conditions on it and
-  // on those before it. nullopt where none of many attempts meets all.
+  // Sizes within the limits, near those that find faults: 0, 1, few, one more or less than powers
+  // of two and multiples of vectors, one axis long, all axes equal. Each size is wished for by
+  // itself, and then moved to the nearest number that meets the conditions on it and on the sizes
+  // before it. nullopt where none of many attempts meets all conditions.
   absl::optional<SymbolValues> Draw(Random& random, const SizeLimits& limits) const;
 
   // Whether the op can be run at these sizes and the kernel's conditions hold.
@@ -65,7 +65,7 @@ class SizeSolver {
     std::vector<int> variables;
   };
   class Assignment;
-  // Of what dimensions are wished for.
+  // The style of the extents that are wished for.
   enum class Style { kTiny, kEdge, kOneLong, kEqual, kUniform };
 
   bool IsExtentOfResult(const std::string& param);

@@ -1,4 +1,4 @@
-// Every size drawn is allowed, and what is wanted is drawn often.
+// Every drawn size is allowed, and useful sizes are drawn often.
 #include "check/sizes.h"
 
 #include <set>
@@ -95,7 +95,7 @@ TEST(Sizes, EdgesAreFrequent) {
   EXPECT_GE(beside_vectors, 50);
 }
 
-// Loops over whole pages, and what is behind them.
+// Loops over whole pages, and over the elements after them.
 TEST(Sizes, OneAxisIsLongOften) {
   const Op op = *MacroLibrary().Instantiate("layer_norm", {});
   int rows = 0, long_rows = 0, beyond_pages = 0;
@@ -110,7 +110,7 @@ TEST(Sizes, OneAxisIsLongOften) {
   EXPECT_GE(beyond_pages, 1);
 }
 
-// Of what slides over less than itself there is nothing to see.
+// A window larger than the axis it slides over shows nothing.
 TEST(Sizes, WindowsMostlyFit) {
   const Op op = *MacroLibrary().Instantiate("depthwise_conv2d", {});
   int vain = 0, all = 0;

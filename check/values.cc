@@ -1,4 +1,4 @@
-// What indexes an axis must be below its extent, so the arguments that others gather by are
+// Values that index an axis must be below its extent, so the arguments that hold indices are
 // found first, with the extents that they index. All other values are drawn from one character
 // for each tensor.
 #include "check/values.h"
@@ -26,7 +26,7 @@ constexpr Character kCharacters[] = {
     Character::kPositive, Character::kAnyBits,
 };
 
-// `overflows`: what makes most results inf or NaN may be drawn.
+// `overflows`: characters that make most results inf or NaN may be drawn.
 Character DrawCharacter(bool overflows, Random& random) {
   const int64_t count = static_cast<int64_t>(std::size(kCharacters)) - (overflows ? 0 : 1);
   return kCharacters[random.Below(count)];
@@ -111,8 +111,8 @@ IntegerDraw ValueDrawer::IntegersOf(DType type, int64_t bound, Random& random) c
           most.FitsInt64() ? std::min(most.ToInt(), reach) : reach};
 }
 
-// What the argument's values are below: the extent of an axis that they index, or what is
-// given; -1 where nothing is.
+// The bound of the argument's values: the extent of an axis that they index, or the given one; -1
+// if there is neither.
 int64_t ValueDrawer::BoundOf(int number, const SymbolValues& sizes) const {
   const Argument& arg = op_.args[static_cast<size_t>(number)];
   const int64_t index_bound = IsInteger(arg.type) ? IndexBound(number, sizes) : -1;

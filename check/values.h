@@ -17,9 +17,9 @@
 namespace nestor {
 
 struct ValueOptions {
-  // Infinities and NaN among the floats, and the ends of the wide integer types. What is
-  // out of range is 0 in the notation, and 0 * NaN is NaN: a kernel that skips a padded
-  // tap is right only where its weight is finite.
+  // Infinities and NaN among the floats, and the ends of the wide integer types. A read out of
+  // range is 0 in the notation, and 0 * NaN is NaN: a kernel that skips a padded tap is right only
+  // where its weight is finite.
   bool special = false;
   // Indices into an axis may lie outside of it, which reads as a fill.
   bool indices_outside = false;
@@ -31,21 +31,22 @@ struct ValueOptions {
 // Immutable, so thread-safe.
 class ValueDrawer {
  public:
-  // `bounds`: for an argument, what its values are below; floats are then at least 0.
+  // `bounds`: for an argument, the bound that its values are below; its floats are then at least 0.
   ValueDrawer(const Op& op, const ValueOptions& options,
               absl::flat_hash_map<std::string, int64_t> bounds = {});
 
-  // Of op.args[number]. `sizes` bind the axes that integers index. `overflows`: floats may be
-  // such that most results overflow. False where indices have nothing to point at.
+  // Draws the values of op.args[number]. `sizes` bind the axes that integers index.
+  // `overflows`: floats may be so large that most results overflow. False where indices have
+  // nothing to point at.
   bool Draw(int number, const SymbolValues& sizes, bool overflows, Random& random,
             Tensor& tensor) const;
-  // Whether a value of op.args[number] lies in the range that is asked for: an index in its
-  // axis, a float between low and high.
+  // Whether a value of op.args[number] lies in its range: an index in its axis, a float between
+  // low and high.
   bool Allows(int number, const SymbolValues& sizes, const Scalar& value) const;
   // Brings indices that an argument holds into the axes that they index; false where these
   // are empty.
   bool FitIndices(int number, const SymbolValues& sizes, Tensor& tensor) const;
-  // Of a $param that is no integer.
+  // Draws the value of a $param that is no integer.
   Scalar DrawParam(const ParamInfo& param, Random& random) const;
 
  private:
@@ -54,7 +55,7 @@ class ValueDrawer {
     IndexId extent;
   };
   void FindIndexed();
-  // Whether indices that the tensor holds have an axis with elements.
+  // Whether the axis that the tensor's elements index has elements.
   bool HasPlaces(int number, const SymbolValues& sizes, const Tensor& tensor) const;
   int64_t IndexBound(int number, const SymbolValues& sizes) const;
   int64_t BoundOf(int number, const SymbolValues& sizes) const;

@@ -1,6 +1,6 @@
-// Words mix freely, as in `nestor run conv2d x=x.npy --seed=3 stride=2`, so each
-// is told by its form alone: a dash begins a flag, NAME= a value, and what is
-// neither is PROGRAM. Entry point: ParseArguments.
+// Words mix freely, as in `nestor run conv2d x=x.npy --seed=3 stride=2`, so each is recognized by
+// its form alone: a dash begins a flag, NAME= a value, and any other word is PROGRAM. Entry
+// point: ParseArguments.
 #include "cli/arguments.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class Parser {
       result_.help = true;
       return std::move(result_);
     }
-    bool only_words = false;  // behind "--"
+    bool only_words = false;  // after "--"
     while (next_ < words_.size()) {
       const std::string& word = words_[next_++];
       if (!only_words && word == "--") only_words = true;

@@ -25,7 +25,7 @@ struct NameValue {
 };
 
 struct Arguments {
-  bool help = false;  // --help or -h stands among the words; nothing else is read
+  bool help = false;  // --help or -h is among the words; nothing else is read
   std::string program;
   std::vector<NameValue> words;                         // names distinct
   std::vector<NameValue> outputs;                       // of -o; names distinct
@@ -36,15 +36,15 @@ struct Arguments {
   absl::optional<std::string> Find(absl::string_view flag) const;
   // The values of a flag that may be repeated, in order.
   std::vector<std::string> All(absl::string_view flag) const;
-  // "--wrt=x,w" as names; an empty list where the flag is absent. An error where
-  // a name in the list is empty or repeated; `--given=` alone is the empty list.
+  // "--wrt=x,w" as names; an empty list where the flag is absent. It is an error if a name in the
+  // list is empty or repeated; `--given=` alone is the empty list.
   absl::StatusOr<std::vector<std::string>> List(absl::string_view flag) const;
   // --seed, 0 where it is absent.
   absl::StatusOr<uint64_t> Seed() const;
 };
 
-// The words behind the subcommand's name. InvalidArgument names the word: an
-// unknown or repeated flag, a name given twice, a missing PROGRAM.
+// Parses the words after the subcommand's name. InvalidArgument names the word: an unknown or
+// repeated flag, a name given twice, a missing PROGRAM.
 absl::StatusOr<Arguments> ParseArguments(const Command& command,
                                          absl::Span<const std::string> words);
 

@@ -1,6 +1,6 @@
-// What a user may do wrong, one row each: the words behind `nestor`, and what the one message
-// on stderr begins with, its place first. Of each row the test asks the same: exit code 2 (or
-// what the row says), one message, nothing on stdout, no file made or changed, an end within
+// The mistakes that a user may make, one row each: the words after `nestor`, and the beginning of
+// the one message on stderr, its place first. The test requires the same of each row: exit code 2
+// (or that of the row), one message, nothing on stdout, no file made or changed, an end within
 // limits of time and memory, and no signal.
 #include <fstream>
 #include <sstream>
@@ -75,7 +75,7 @@ constexpr char kProduct[] =
 
 // ---- Messages
 
-// "nestor: x: f32[3] drawn from seed 0" is no error, nor is the mask of a gradient.
+// "nestor: x: f32[3] drawn from seed 0" is not an error, nor is the mask of a gradient.
 bool IsRemark(absl::string_view line) {
   static const auto* const remark = new RE2(
       R"(nestor: (mask: .*|[$\w]+: (.* drawn from seed \d+|.* made up|\d+ chosen.*|.* from the sample of \w+)))");
@@ -289,7 +289,7 @@ TEST_F(BadInput, Params) {
   });
 }
 
-// Each is asked of the same op, with the interpreter and without.
+// Each is tried with the same op, with and without the interpreter.
 TEST_F(BadInput, SizesThatTheOpCannotHave) {
   const std::string equal = "op f(a: f32[M], b: f32[N]) -> (y) { y[i] = a[i] + b[i] }";
   const std::string filled = "op f(x: f32[N]; $k) -> (y) { y[i] = 1.0 where i < N*$k }";
@@ -464,7 +464,7 @@ TEST_F(BadInput, ProgramFiles) {
   });
 }
 
-// Names that are unknown, not bound, or defined twice; ranks; types; what other languages write.
+// Names that are unknown, not bound, or defined twice; ranks; types; notation of other languages.
 TEST_F(BadInput, ProgramTexts) {
   Check({
       {{"run", "op f(x: f32[N]) -> (y) { y[i] = q[i] }"}, "<PROGRAM>:1:33: unknown tensor 'q'"},
@@ -565,7 +565,7 @@ TEST_F(BadInput, Outputs) {
        "nestor: /dev/full: cannot write: No space left on device"},
       {{"run", "softmax", "-o", absl::StrCat("y=", long_name)},
        absl::StrCat("nestor: -o y=", long_name.substr(0, 255), "...: File name too long")},
-      // Onto its own input, by a run that fails.
+      // A run that fails writes onto its own input.
       {{"run", "f.nestor", "x=x.npy", "M=5", "-o", "y=x.npy"},
        "nestor: op f: axis 0 of x (M) is 2, but M=5 as given"},
       {{"print", "softmax", "-o", "y=y.npy"}, "nestor: unknown flag '-o'"},
@@ -843,7 +843,7 @@ TEST_F(BadInput, StdoutIsFull) {
   }
 }
 
-// As of `ulimit -f`: the file that was begun is gone.
+// As after `ulimit -f`: the file that was begun is removed.
 TEST_F(BadInput, FilesMayNotGrow) {
   const CommandDirectory::Snapshot before = files_.TakeSnapshot();
   CommandCall call;
@@ -856,7 +856,7 @@ TEST_F(BadInput, FilesMayNotGrow) {
   EXPECT_TRUE(files_.TakeSnapshot() == before);
 }
 
-// As of `nestor ops | head -1`, once it has its line.
+// As in `nestor ops | head -1`, after head has its line.
 TEST_F(BadInput, NobodyReadsStdout) {
   for (const auto& words : kCommandsOfEachKind) {
     const CommandOutcome outcome = files_.Run({words, "", "", Stdout::kClosedPipe, {}});

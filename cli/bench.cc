@@ -1,4 +1,4 @@
-// nestor bench: how fast an op's machine code runs, beside what this machine can do.
+// nestor bench: how fast an op's machine code runs, compared with the limits of this machine.
 #include <functional>
 #include <memory>
 #include <string>
@@ -129,13 +129,13 @@ double SecondsOf(std::function<void()> run) {
   return bench::MeasureAlternating({{"", std::move(run)}})[0].cost;
 }
 
-// Of a call, in seconds.
+// The times of a call, in seconds.
 struct Times {
   double nestor = 0;
   absl::optional<double> library;
 };
 
-// The kernel beside Nestor's; it is told when a call of it has returned.
+// The kernel to compare with Nestor's; a callback reports when a call of it has returned.
 struct Library {
   LibraryKernel kernel;
   std::function<void()> on_return;
@@ -214,7 +214,7 @@ void AddCompilation(const Op& op, const JitSetup& setup, const jit::Executable& 
   figures.push_back({"code_bytes", absl::StrCat(executable.kernel().code_bytes())});
 }
 
-// The team's threads end with it: none is in the way of what is measured afterwards.
+// The team's threads end with it, so that none disturbs later measurements.
 Rates RatesOf(const JitSetup& setup) {
   bench::ThreadTeam team(setup.threads());
   const jit::CacheSizes caches = jit::Caches();
@@ -223,7 +223,7 @@ Rates RatesOf(const JitSetup& setup) {
           bench::MeasureCacheRates(bytes)};
 }
 
-// What is measured beside a call, and of what inputs it is bound to.
+// Measurements besides that of a call, and the inputs to which the call is bound.
 struct More {
   bool blocks = false, compiles = false;
   absl::optional<TuneRequest> tune;
@@ -270,15 +270,15 @@ absl::StatusOr<Figures> Measure(const Op& op, const RunInputs& inputs, const Jit
 
 // ---- In a child
 
-// For what a library does while it is loaded, and for its first call.
+// The time limit for loading a library and for its first call.
 constexpr absl::Duration kPatience = absl::Minutes(1);
-// For all calls that are measured.
+// The time limit for all measured calls.
 constexpr absl::Duration kMostMeasuring = absl::Minutes(10);
 
 using MeasureText = absl::FunctionRef<absl::StatusOr<std::string>(std::function<void()> on_return)>;
 
-// What a child says: that a call of the kernel has returned; what was measured; an error,
-// its code first.
+// The messages of a child: a call of the kernel has returned; the measurements; an error, its
+// code first.
 constexpr char kReturned = 'r', kMeasured = 'm', kError = 'e';
 
 std::string Message(const absl::StatusOr<std::string>& measured) {

@@ -1,4 +1,4 @@
-// The kernel says before each of its functions that it begins; one ends where the next begins.
+// The kernel reports the beginning of each of its functions; a function ends where the next begins.
 #include "cli/block_times.h"
 
 #include <iterator>
@@ -22,11 +22,11 @@
 namespace nestor::cli {
 namespace {
 
-// Calls are measured until there are so many, or so much time is over.
+// Calls are measured until there are so many, or so much time has passed.
 constexpr int kMostCalls = 200;
 constexpr double kMostSeconds = 1;
 
-constexpr double kLeastPart = 0.01;  // of the time, of a block with a figure of its own
+constexpr double kLeastPart = 0.01;  // share of the time from which a block has its own figure
 
 std::vector<const loop::Item*> ItemsAtTheTop(const loop::Program& program) {
   std::vector<const loop::Item*> items;
@@ -49,7 +49,8 @@ absl::optional<int64_t> IterationsOf(const loop::Program& program, const loop::L
   return *end > *begin ? (*end - *begin + loop.step - 1) / loop.step : 0;
 }
 
-// Of a parallel loop together with those right inside that are cut into pieces with it.
+// The iterations of a parallel loop together with the loops right inside that are cut into pieces
+// with it.
 absl::optional<int64_t> AllIterationsOf(const loop::Program& program, const loop::Loop& loop,
                                         const Binding& binding) {
   const auto iterations = IterationsOf(program, loop, binding);
@@ -60,7 +61,7 @@ absl::optional<int64_t> AllIterationsOf(const loop::Program& program, const loop
   return of_inside ? absl::make_optional(*iterations * *of_inside) : absl::nullopt;
 }
 
-// Of the items from number `first` on, up to `last`.
+// Describes items number `first` up to `last`.
 std::string WhatIsDone(const loop::Program& program, const std::vector<const loop::Item*>& items,
                        size_t first, size_t last, const Binding& binding) {
   std::set<std::string> written;
@@ -81,7 +82,7 @@ std::string WhatIsDone(const loop::Program& program, const std::vector<const loo
   return what;
 }
 
-// Functions of the kernel that ran, and how long in each call, by the first item of each.
+// The functions of the kernel that ran, and their times in each call, by the first item of each.
 struct Watched {
   const jit::Kernel* kernel = nullptr;
   std::map<int, std::vector<double>> times;
@@ -122,7 +123,7 @@ absl::StatusOr<CallTimes> TimesOfBlocks(const jit::Executable& executable,
   if (watched.kernel == nullptr) return call;  // no results: nothing runs
   const loop::Program& program = watched.kernel->program();
   const std::vector<const loop::Item*> items = ItemsAtTheTop(program);
-  // A program that can run at some sizes may be none that the model can count there.
+  // A program may run at sizes at which the model cannot count its bytes.
   const absl::StatusOr<double> touched = BytesTouched(program, binding.symbols);
   const auto bound_of = [&](absl::Span<const size_t> part, double time) {
     if (!touched.ok()) return Bound();

@@ -13,29 +13,29 @@
 
 namespace nestor::cli {
 
-// One of the functions of which a kernel is made, which run one after the other.
+// One of a kernel's functions, which run one after the other.
 struct BlockTime {
   int number;        // in that order
   double seconds;    // the median of some calls
   std::string what;  // the tensors that it writes, and how often its outermost loop runs
-  // Where it takes a hundredth of the time or more; by nothing where it cannot be said.
+  // Known if the block takes a hundredth of the time or more; `by` is empty if it cannot be said.
   Bound bound;
 };
 struct CallTimes {
   std::vector<BlockTime> blocks;
-  Bound bound;  // of the call; by nothing where nothing runs, or it cannot be said
+  Bound bound;  // of the call; `by` is empty if nothing runs, or it cannot be said
 };
 
-// Of the blocks that run in a call after the first: what is computed of bound inputs alone does
-// not. `binding` has the sizes of the arguments. The Statuses of Executable::Run.
+// The times of the blocks that run in a call after the first: those that depend on bound inputs
+// alone do not. `binding` has the sizes of the arguments. The Statuses of Executable::Run.
 absl::StatusOr<CallTimes> TimesOfBlocks(const jit::Executable& executable,
                                         const jit::Arguments& arguments, const Binding& binding,
                                         const Rates& rates);
 
-// Two figures, `prefix` before their keys; none where nothing is known.
+// Adds two figures whose keys begin with `prefix`; none if nothing is known.
 void AddBound(const Bound& bound, const std::string& prefix, Figures& figures);
-// Figures for each block that takes a hundredth of the time or more, block_N_us and block_N and
-// those of its bound; the others together.
+// Adds figures for each block that takes a hundredth of the time or more: block_N_us, block_N and
+// those of its bound; and one for the others together.
 void AddBlocks(const std::vector<BlockTime>& blocks, Figures& figures);
 
 }  // namespace nestor::cli

@@ -40,7 +40,7 @@ int64_t RegisterBytes(jit::Isa isa) {
   return (isa == jit::Isa::kAvx512 ? 32 : 16) * jit::VectorBytes(isa);
 }
 
-// A tensor that this part of a program has from another one, or makes for it (PartOf).
+// A tensor that this part of a program takes from another part, or makes for one (PartOf).
 struct PassedOn {
   TensorId tensor;
   Storage storage;
@@ -62,12 +62,13 @@ std::vector<PassedOn> PassedOnIn(const loop::SizedProgram& sized) {
   return passed;
 }
 
-// What calls that follow each other fetch from beyond a cache: nothing if all that a call
-// touches stays in it. What one part of a program passes on to another stays there, too, if
-// it is no larger.
+// Estimates what successive calls fetch from beyond a cache: nothing if all memory that a call
+// touches fits into it. A tensor that one part of a program passes on to another stays there, too,
+// if it fits.
 class CacheModel {
  public:
-  // `touched_bytes`: of the whole call, by each thread. REQUIRES: `sized` is of `program`.
+  // `touched_bytes`: those that each thread touches in the whole call. REQUIRES: `sized` is
+  // of `program`.
   CacheModel(loop::Program& program, const loop::SizedProgram& sized, double touched_bytes)
       : program_(program), sized_(sized), touched_bytes_(touched_bytes),
         passed_on_(PassedOnIn(sized)) {}

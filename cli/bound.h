@@ -1,4 +1,4 @@
-// What keeps a part of a program from being quicker.
+// What limits the speed of a part of a program.
 #ifndef NESTOR_CLI_BOUND_H_
 #define NESTOR_CLI_BOUND_H_
 
@@ -14,7 +14,7 @@
 
 namespace nestor::cli {
 
-// What this machine does at best.
+// The best rates of this machine.
 struct Rates {
   jit::Isa isa;
   int threads;
@@ -25,24 +25,25 @@ struct Rates {
 struct Bound {
   // "compute", "first cache", .., "memory"; "latency" where none of these takes half of the time.
   std::string by;
-  // Of the time, that it would take alone; beside "latency", what the most loaded one would.
+  // The share of the time that it would take alone; for "latency", that of the most
+  // loaded resource.
   double share = 0;
 };
 
-// Of a scheduled program that takes so many seconds at these sizes. What it computes is counted by
-// primitive scalar operations, all of them in lanes; what it moves by the model of
-// fusion/bytes_walked.h, from each cache to the one before it, and from the first one to registers;
-// where `touched_bytes`, of inputs, outputs and temporaries of the whole call, stay in a cache,
-// nothing comes from beyond it. A share is an estimate, and at most 1. InvalidArgument where the
-// sizes are none of the program.
+// The bound of a scheduled program that takes so many seconds at these sizes. Work is counted in
+// primitive scalar operations, all of them in lanes; traffic by the model of fusion/bytes_walked.h,
+// from each cache to the one before it, and from the first one to registers; if `touched_bytes`,
+// those of the inputs, outputs and temporaries of the whole call, fit into a cache, nothing comes
+// from beyond it. A share is an estimate, and at most 1. InvalidArgument if the sizes are not legal
+// for the program.
 absl::StatusOr<Bound> BoundOf(loop::Program program, const loop::Sizes& sizes, double touched_bytes,
                               double seconds, const Rates& rates);
 // Those bytes.
 absl::StatusOr<double> BytesTouched(const loop::Program& program, const loop::Sizes& sizes);
 
-// The program with those of the items at its top that stand in `items`, in rising order, alone.
-// Temporaries that it has (or outputs) from other items are inputs in storage, and those that it
-// makes for them are outputs, but no arguments.
+// The program reduced to those of its top-level items that `items` lists, in rising order.
+// Temporaries (or outputs) that it takes from other items are inputs in storage, and those that it
+// makes for them are outputs, but neither are arguments.
 loop::Program PartOf(loop::Program program, absl::Span<const size_t> items);
 
 }  // namespace nestor::cli

@@ -1,4 +1,5 @@
-// On a made-up machine with caches of 1, 16 and 256 KiB that does what is simple to count.
+// Bounds on a made-up machine with caches of 1, 16 and 256 KiB, whose rates are simple to
+// count with.
 #include "cli/bound.h"
 
 #include <string>
@@ -12,7 +13,8 @@
 namespace nestor::cli {
 namespace {
 
-// A result of four bytes takes a nanosecond; of each cache and of memory, half the one before.
+// A result of four bytes takes a nanosecond; each cache, and memory, has half the rate of the
+// one before.
 const Rates& MadeUp() {
   static const Rates& rates = *new Rates{
       jit::Isa::kAvx2,
@@ -22,7 +24,7 @@ const Rates& MadeUp() {
   return rates;
 }
 
-// Of so many seconds for each billion elements of x.
+// The bound if each billion elements of x take so many seconds.
 std::string BoundAt(int64_t n, const std::string& value, double nanoseconds,
                     const Rates& rates = MadeUp()) {
   const loop::Program program =
@@ -48,7 +50,7 @@ TEST(Bound, FollowsFromWhereTheDataLies) {
 
 TEST(Bound, OfArithmetic) {
   EXPECT_EQ(BoundAt(100, "x[i] * x[i] * 3.0 * x[i]", 4), "compute 0.75");
-  // As many pipes for sums as for products.
+  // There are as many pipes for sums as for products.
   EXPECT_EQ(BoundAt(100, "x[i] + x[i] + 3.0 + x[i] + x[i] + x[i]", 4), "compute 0.62");
 }
 
@@ -66,7 +68,7 @@ TEST(Bound, ThreadsShareMemoryAlone) {
   EXPECT_EQ(BoundAt(100000, "x[i]", 10, two), "memory 0.80");
 }
 
-// What is prefetched moves with the loop itself.
+// Prefetches add no traffic to that of the loop itself.
 TEST(Bound, OfAProgramThatPrefetches) {
   const loop::Program program = loop::ParseProgram(R"(
 program p(x: f32[N, C]) -> (y: f32[N, C]) {
@@ -80,7 +82,7 @@ program p(x: f32[N, C]) -> (y: f32[N, C]) {
   EXPECT_EQ(bound->by, "memory");
 }
 
-// What one part passes on to another comes from where there is room for it, and goes there.
+// A tensor that one part passes on to another goes through the nearest memory with room for it.
 TEST(Bound, OfAPartThatOthersFeed) {
   const loop::Program program = loop::ParseProgram(R"(
 program p(x: f32[N]) -> (y: f32[N], z: f32[N]) {

@@ -1,5 +1,4 @@
-// nestor check: a kernel held against the bounds of its op, or Nestor's engines against each
-// other.
+// nestor check: compares a kernel with the bounds of its op, or Nestor's engines with each other.
 #include "absl/strings/str_cat.h"
 #include "cli/arguments.h"
 #include "cli/check_engines.h"

@@ -1,5 +1,5 @@
 // The flags say which ops are drawn (one program, all macro ops, or random ones) and how long; the
-// check itself is check/engines. A finding is printed with the command that shows it again.
+// check itself is check/engines. A finding is printed with the command that reproduces it.
 #include "cli/check_engines.h"
 
 #include <unistd.h>
@@ -64,7 +64,7 @@ absl::Status CheckForm(const Arguments& arguments) {
   return absl::InvalidArgumentError("one of PROGRAM, --all and --random is expected");
 }
 
-// ---- What is checked
+// ---- Ops to check
 
 using OpOf = std::function<Op(uint64_t seed)>;
 
@@ -78,7 +78,8 @@ OpOf AllMacroOps() {
   };
 }
 
-// N2 of ..N: how many there are is known only of the op of a trial.
+// Whether the name is one like N2 of ..N: how many of them there are is known only for the op of
+// a trial.
 bool IsOfPack(const ast::Op& syntax, absl::string_view name) {
   return absl::c_any_of(syntax.args, [&](const ast::Argument& arg) {
     return absl::c_any_of(arg.dims, [&](const ast::Item& dim) {
@@ -89,7 +90,7 @@ bool IsOfPack(const ast::Op& syntax, absl::string_view name) {
   });
 }
 
-// N=64 or k=3, of `op` or of another instance of `syntax`.
+// Adds N=64 or k=3, for `op` or for another instance of `syntax`.
 absl::Status AddSize(const ast::Op& syntax, const Op& op, const NameValue& word, Sizes& sizes) {
   const ParamInfo* param = op.FindParam(absl::StrCat("$", word.name));
   if (param == nullptr) {
@@ -108,7 +109,7 @@ absl::Status AddSize(const ast::Op& syntax, const Op& op, const NameValue& word,
   return absl::OkStatus();
 }
 
-// The op for types and ranks that are drawn, where it leaves them open.
+// Gives the op for drawn types and ranks, if it leaves them open.
 absl::StatusOr<OpOf> OneProgram(const Arguments& arguments, Sizes& sizes) {
   NESTOR_ASSIGN_OR_RETURN(Program program, LoadProgram(arguments));
   NESTOR_ASSIGN_OR_RETURN(const Op op, program.Instantiate({}));
@@ -127,7 +128,7 @@ absl::StatusOr<OpOf> Subject(const Arguments& arguments, Sizes& sizes) {
   return OneProgram(arguments, sizes);
 }
 
-// ---- What is told
+// ---- Output
 
 std::string Quoted(absl::string_view text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
@@ -142,7 +143,7 @@ std::string SizesText(const Sizes& sizes) {
   return absl::StrJoin(words, "");
 }
 
-// What shows the finding again.
+// The command that reproduces the finding.
 std::string CommandOf(const Arguments& arguments, const SelfCheckFinding& finding) {
   const std::string trial = absl::StrCat(" --seed=", finding.seed, " --trials=1");
   if (finding.shrunk) {
@@ -197,7 +198,7 @@ std::string Text(const Arguments& arguments, const SelfCheckReport& report) {
   return text;
 }
 
-// On a terminal, one line that is written over.
+// Shows progress on a terminal, in one line that is overwritten.
 void ShowProgress(const TrialCounts& counts, uint64_t seed) {
   if (counts.trials % 16 != 0) return;
   const std::string line = absl::StrCat("\rtrial ", counts.trials, ", seed ", seed, " \x1b[K");

@@ -1,5 +1,5 @@
-// nestor check without a library: Nestor's engines held against each other on a program, on
-// all macro ops, or on random programs.
+// nestor check without a library: Nestor's engines compared with each other on a program, on all
+// macro ops, or on random programs.
 #ifndef NESTOR_CLI_CHECK_ENGINES_H_
 #define NESTOR_CLI_CHECK_ENGINES_H_
 

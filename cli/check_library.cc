@@ -1,6 +1,6 @@
-// The kernel is loaded and runs in processes of its own, by Check; what is here reads what it
-// demands from the command line. While it runs, its stdout is ours on stderr, so that what it
-// prints does not get into the report.
+// The kernel is loaded and runs in processes of its own, by Check; this file reads its requirements
+// from the command line. While it runs, its stdout is redirected to our stderr, so that its output
+// does not get into the report.
 #include "cli/check_library.h"
 
 #include <unistd.h>
@@ -31,7 +31,7 @@
 namespace nestor::cli {
 namespace {
 
-// Of a word of a shell.
+// Quotes a word for a shell.
 std::string Quoted(absl::string_view text) {
   const auto is_plain = [](char c) {
     return absl::ascii_isalnum(c) || absl::StrContains("_-+=./,:%", c);
@@ -40,9 +40,9 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
-// ---- What the kernel demands
+// ---- Requirements of the kernel
 
-// A dimension that is given may be as large as a kernel's real sizes are.
+// A given dimension may be as large as the real sizes of a kernel.
 void AllowLarge(int64_t extent, CheckOptions& options) {
   constexpr int64_t kMostElements = int64_t{1} << 28, kMostWork = int64_t{1} << 45;
   options.sizes.max_extent = std::max(options.sizes.max_extent, extent);
@@ -50,7 +50,7 @@ void AllowLarge(int64_t extent, CheckOptions& options) {
   options.sizes.max_work = kMostWork;
 }
 
-// eps=1e-5.
+// Adds a word such as eps=1e-5.
 absl::Status AddParam(const ParamInfo& param, const std::string& text, CheckOptions& options) {
   const absl::optional<Scalar> value = ParseLiteral(text, param.type);
   if (!value) {
@@ -61,7 +61,7 @@ absl::Status AddParam(const ParamInfo& param, const std::string& text, CheckOpti
   return absl::OkStatus();
 }
 
-// N=64 and k=3 as conditions.
+// Adds words such as N=64 and k=3 as conditions.
 absl::Status AddSizes(const Op& op, const Given& given, CheckOptions& options) {
   const auto add = [&](const std::string& name, const std::string& value) {
     int64_t number;
@@ -114,7 +114,7 @@ absl::Status ReadDecimal(absl::string_view flag, absl::string_view text, double&
   return absl::InvalidArgumentError(absl::StrCat(flag, ": '", text, "' is not a number"));
 }
 
-// --ulps, --bound and --range.
+// Adds --ulps, --bound and --range.
 absl::Status AddPromises(const Arguments& arguments, CheckOptions& options) {
   if (const auto ulps = arguments.Find("--ulps")) {
     NESTOR_RETURN_IF_ERROR(ReadDecimal("--ulps", *ulps, options.allowance.ulps));
@@ -166,7 +166,7 @@ std::string ReproduceText(const Arguments& arguments, absl::string_view program)
 
 // ---- The op
 
-// A macro op by its name, for the sake of what its samples say of values.
+// A macro op is passed by its name, because its samples restrict values.
 CheckedOp CheckedOpFor(const Program& program, const Op& op, const Given& given,
                        CheckOptions& options) {
   if (program.macro == nullptr) return op;
@@ -180,7 +180,7 @@ CheckedOp CheckedOpFor(const Program& program, const Op& op, const Given& given,
 
 // ---- The run
 
-// While it lives, what is written to stdout goes to stderr.
+// While it lives, output to stdout goes to stderr.
 class StdoutOnStderr {
  public:
   StdoutOnStderr() : kept_(dup(STDOUT_FILENO)) { dup2(STDERR_FILENO, STDOUT_FILENO); }
@@ -236,7 +236,7 @@ absl::Status CheckLibrary(const Arguments& arguments) {
                           ReadNumber(arguments, "--sample", usual_sample, 0, int64_t{1} << 40));
   NESTOR_ASSIGN_OR_RETURN(const auto kernel, ReadLibraryKernel(arguments, op));
   const CheckedOp checked = CheckedOpFor(program, op, given, options);
-  // What stdin said is not there again.
+  // The text of stdin cannot be read again.
   const absl::string_view source = arguments.program == "-" ? program.text : arguments.program;
   options.reproduce = ReproduceText(arguments, absl::StripAsciiWhitespace(source));
   NESTOR_ASSIGN_OR_RETURN(const CheckReport report, RunCheck(checked, *kernel, options));

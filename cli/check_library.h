@@ -7,8 +7,8 @@
 
 namespace nestor::cli {
 
-// Writes the report to stdout. Aborted where the kernel is wrong, or nothing of it could
-// be judged; Unavailable where it crashed or hung.
+// Writes the report to stdout. Aborted if the kernel is wrong, or no result of it could be judged;
+// Unavailable if it crashed or hung.
 absl::Status CheckLibrary(const Arguments& arguments);
 
 }  // namespace nestor::cli

@@ -1,5 +1,5 @@
-// Runs the command as its users do, through a shell, and looks at the exit code,
-// stdout and stderr. One line a case.
+// Runs the command as its users do, through a shell, and checks the exit code, stdout and stderr.
+// Each case is one line.
 //
 // Each table runs in an empty directory of its own with the files that
 // MakeFiles() puts there; `nestor` is on the PATH. A case that takes 60 seconds
@@ -31,11 +31,11 @@ namespace nestor {
 namespace {
 
 struct Outcome {
-  int exit_code;  // of a signal: 128 and its number
+  int exit_code;  // for a signal: 128 plus its number
   std::string out, err;
 };
 
-// What must be there; "" alone: nothing is.
+// The pieces that the output must have; "" alone: there is no output.
 struct Pieces : std::vector<const char*> {
   using std::vector<const char*>::vector;
   Pieces(const char* piece) : vector{piece} {}
@@ -211,14 +211,14 @@ TEST_F(CliTest, Backends) {
       {"nestor run softmax --backend=interp --mode=strict", 2, "", "--mode: only of --backend=jit"},
       {"echo 'op f(a: f32[N]) -> (y) { y[i, j] = a[i] + a[j] }' | nestor run - N=2000000", 2, "",
        "tensor y of 16000000000000 bytes exceeds the limit of"},
-      // Each worker has a row of its own, and no more.
+      // Each worker has one row of its own.
       {"nestor run softmax N0=3000 C=500 --threads=1024", 0, "y: f32[3000, 500] ="},
       {"echo 'op f(a: f32[N], i: i64[M]) -> (y) { y[j] = a[i[j]] }' | nestor run - N=2 M=3 --seed=1",
        0, "y: f32[3] ="},
   });
 }
 
-// What is cut short runs all the same, and gives the same result.
+// A program whose passes were cut short also runs, and gives the same result.
 TEST_F(CliTest, RunsUntilAPass) {
   Check({
       {"for n in 0 merge contract parallel 99; do cmp <(nestor run softmax --until=$n --mode=strict 2>&1) "
@@ -373,7 +373,7 @@ TEST_F(CliTest, Inputs) {
   });
 }
 
-// The kernel runs apart: whatever it does, there is a report.
+// The kernel runs in its own process: whatever it does, there is a report.
 TEST_F(CliTest, CheckLibrary) {
   WriteText(work_ + "/twice.nestor", "op twice(x: f32[N]) -> (y) { y[i] = 2.0 * x[i] }\n");
   WriteText(
@@ -475,7 +475,7 @@ TEST_F(CliTest, CheckLibrary) {
        1, " --ulps=1 --range=-9,9 --seed=", "the kernel is wrong"},
       {"nestor check twice.nestor --library=libbad.so --symbol=about_twice --range=1,9 --ulps=9 --trials=50",
        0, "right in 50 trials", ""},
-      // What it prints to show it again does.
+      // The command that it prints does reproduce the finding.
       {"nestor check twice.nestor --library=libbad.so --symbol=returns_7 --where='N > 2' | sed -n 's/.*see it again: //p' | bash -s",
        1,
        "see it again: nestor check twice.nestor --library=libbad.so --symbol=returns_7 '--where=N > 2' --seed=1 --trials=1"},
@@ -583,7 +583,7 @@ TEST_F(CliTest, Header) {
 TEST_F(CliTest, HeadersCompile) {
   ASSERT_EQ(Run("mkdir headers").exit_code, 0);
   for (const MacroOp& op : MacroOps()) {
-    // Where each argument names its type, there is none to choose.
+    // If each argument names its type, there is none to choose.
     const bool is_template = absl::StrContains(op.definition, ": T[");
     const char* strided = is_template ? "--strided --type=bf16" : "--strided";
     for (const auto& [flags, name] : {std::pair("", "plain"), std::pair(strided, "strided")}) {
@@ -649,7 +649,7 @@ TEST_F(CliTest, SeedsDecide) {
       {"cmp <(nestor run softmax 2>&1) <(nestor run softmax --seed=0 2>&1)", 0, "", ""},
       {"cmp -s <(nestor run softmax 2>/dev/null) <(nestor run softmax --seed=1 2>/dev/null)", 1, "",
        ""},
-      // By name: what is drawn for a does not depend on b.
+      // Values are drawn by name: those of a do not depend on b.
       {"echo 'op f(a: f32[N]) -> (y) { y[i] = a[i] }' | nestor run - N=9 --json >1 2>/dev/null;"
        "echo 'op f(b: f32[N], a: f32[N]) -> (y) { y[i] = a[i] }' | nestor run - N=9 --json 2>/dev/null | cmp - 1",
        0, "", ""},
@@ -755,7 +755,7 @@ TEST_F(CliTest, PrintScheduled) {
   });
 }
 
-// Whatever else the machine is busy with: it is not so at every attempt.
+// The machine may be busy with other work, but not at every attempt.
 TEST_F(CliTest, BenchSaysWhatBoundsACall) {
   Outcome outcome;
   const auto is_bound_by_compute = [&] {
@@ -778,7 +778,7 @@ TEST_F(CliTest, Bench) {
       {"nestor bench softmax N0=4 C=8 --json --compile | python3 -c 'import json, sys; d = json.load(sys.stdin); "
        "print(d[\"mode\"], d[\"time_ms\"] > 0, d[\"compile_ms\"] > 0, d[\"code_bytes\"] > 0)'",
        0, "fast True True True\n"},
-      // A dimension that no shape says alone; nothing to do.
+      // A dimension that is no axis alone; nothing to compute.
       {"echo 'op f(x: f32[2*N]; $k: f32) -> (y) { y[i] = x[i] * $k where i < N }' | nestor bench - N=0 k=3",
        0,
        {"\ngflops: 0\n", "\nflops: 0\n"}},
@@ -864,7 +864,7 @@ TEST_F(CliTest, Stats) {
         "\ninput_bytes: 2097152\n", "\noutput_bytes: 2097152\n", "\nflops: 2621440\n",
         "\nfuse_ms: 0."},
        ""},
-      // All in the cache: inputs and outputs once; beyond it: every block anew.
+      // If all fits in the cache: inputs and outputs once; if not: again for every block.
       {"nestor stats softmax N0=4 C=8 --passes=", 0, "bytes: 256\n", ""},
       {"nestor stats softmax N0=4 C=8 --passes= --l2=16", 0, "bytes_unfused: 1600\n", ""},
       {"nestor stats softmax N0=1024 C=512", 0, {"\nblocks: 1\n", "\nbytes: 4194304\n"}, ""},
@@ -931,7 +931,7 @@ TEST_F(CliTest, Grad) {
 TEST_F(CliTest, EveryMacroOpRunsPrintsAndHasAGradient) {
   EXPECT_GE(MacroOps().size(), 10u);
   for (const MacroOp& op : MacroOps()) {
-    // What has no default, as in the first sample.
+    // $params without a default, as in the first sample.
     std::string params;
     for (const auto& [name, value] : op.samples[0].params)
       absl::StrAppend(&params, " ", name.substr(1), "=", value);

@@ -25,9 +25,8 @@ struct Command {
   absl::Span<const Flag> flags;
   bool takes_program;  // PROGRAM and NAME=value words
   bool takes_outputs;  // -o NAME=FILE
-  // Results go to stdout through output.h; an error is what main reports before
-  // it exits with 2; with 1 where it is Aborted, a check having failed; with 3 where it is
-  // Unavailable, what was checked having crashed.
+  // Results go to stdout through output.h; main reports an error and exits with 2; or with 1 if it
+  // is Aborted (a check failed), or with 3 if it is Unavailable (the checked code crashed).
   absl::Status (*run)(const Arguments& arguments);
   bool needs_program = true;  // where it takes one
 };

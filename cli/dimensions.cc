@@ -1,9 +1,8 @@
-// Equations (an axis of a given tensor is what its extent says; what the op
-// asserts to be equal) are solved one unknown at a time by trying numbers, which
-// also inverts the floor divisions of a convolution's output. What no equation
-// determines is guessed, by several recipes in turn, until every extent of the
-// op's graph is at least 1: ascending sizes suit most ops, descending ones those
-// whose kernels come last in the signature. Entry point: ChooseSizes.
+// Equations (an axis of a given tensor has the given extent; the equalities that the op asserts)
+// are solved one unknown at a time by trying numbers, which also inverts the floor divisions of a
+// convolution's output. Symbols that no equation determines are guessed, by several recipes in
+// turn, until every extent of the op's graph is at least 1: ascending sizes suit most ops,
+// descending ones those whose kernels come last in the signature. Entry point: ChooseSizes.
 #include "cli/dimensions.h"
 
 #include <algorithm>
@@ -85,7 +84,7 @@ class Chooser {
         });
   }
 
-  // left - right; nullopt where it is undefined.
+  // left - right; nullopt if it is undefined.
   absl::optional<int64_t> Difference(const Equation& equation, const SymbolValues& symbols) const {
     const auto left = Evaluate(equation.left, symbols);
     const auto right = equation.right.value >= 0 ? Evaluate(equation.right, symbols)
@@ -110,8 +109,8 @@ class Chooser {
     return names;
   }
 
-  // The least small `name` that satisfies the equation, or the one that does if
-  // the equation is linear in it.
+  // The least of the small values of `name` that satisfy the equation, or, if the equation is
+  // linear in it, the one that does.
   absl::optional<int64_t> Solve(const Equation& equation, const std::string& name,
                                 SymbolValues symbols) const {
     const auto at = [&](int64_t value) {

@@ -25,17 +25,16 @@ struct ChosenSizes {
   SymbolValues symbols;  // all dimensions and integer $params
   // Those that `known` does not hold, in signature order.
   std::vector<std::pair<std::string, int64_t>> chosen;
-  // Of these, what an equality of the op determines: the equality.
+  // For those of `chosen` that an equality of the op determines: the equality.
   absl::flat_hash_map<std::string, const Equality*> reasons;
-  std::vector<std::string> guessed;  // of these, what nothing determines
+  std::vector<std::string> guessed;  // those of `chosen` that nothing determines
 };
 
 // Dimensions follow from `known` where it determines them, also through
 // expressions (x: f32[C*$groups] of 6 elements and $groups = 2 give C = 3) and
-// through the op's equalities; the rest get 4, 5, 6..., or, where the op has no
-// consistent extents of at least 1 with these, other small sizes. Where no sizes
-// are found the best attempt is returned: Bind() then says what is wrong. `reasons` point
-// into the op.
+// through the op's equalities; the rest get 4, 5, 6..., or, where the op has no consistent extents
+// of at least 1 with these, other small sizes. If no sizes are found, the best attempt is returned:
+// Bind() then says what is wrong. `reasons` point into the op.
 // REQUIRES: the ranks of known.shapes are those of the arguments.
 ChosenSizes ChooseSizes(const Op& op, const KnownSizes& known);
 

@@ -1,4 +1,4 @@
-// Keys and values are the same in both forms, so that what reads one reads the other.
+// Keys and values are the same in both forms, so that a reader of one can read the other.
 #include "cli/figures.h"
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Each reader returns what the flag says, or an error that names the flag, its value and
-// what it may be.
+// Each reader returns the flag's value, or an error that names the flag, its value and the
+// legal values.
 #include "cli/flag_values.h"
 
 #include "absl/strings/numbers.h"

@@ -1,4 +1,4 @@
-// What flags with a value may say: numbers and times.
+// The values of flags: numbers and times.
 #ifndef NESTOR_CLI_FLAG_VALUES_H_
 #define NESTOR_CLI_FLAG_VALUES_H_
 

@@ -1,5 +1,5 @@
 // Names are checked against the whole list before it is cut, so that an unknown one is an error
-// whatever is left.
+// whatever the cut leaves.
 #include "cli/fused.h"
 
 #include <iostream>

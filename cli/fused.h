@@ -11,16 +11,16 @@
 namespace nestor::cli {
 
 // All passes of `pipeline`; with --until=N the first N; with --until=NAME those up to and
-// with that one; with --passes=a,b of these the ones named. An error names an unknown pass
-// or a bad number.
+// including that one; with --passes=a,b only the named ones of these. An error names an unknown
+// pass or a bad number.
 absl::StatusOr<fusion::Pipeline> PipelineFor(const Arguments& arguments, fusion::Pipeline pipeline);
 
-// The passes of fusion, then those of `schedule`. One whose name is taken has a number
-// behind it, as a pass that runs twice has.
+// The passes of fusion, then those of `schedule`. A pass whose name is taken gets a number after
+// it, as does one that runs twice.
 fusion::Pipeline WithSchedule(const fusion::Pipeline& schedule);
 
-// `op` lowered, and what the passes make of it that these flags leave of `all`; with
-// --trace each says on stderr what it did.
+// Lowers `op` and runs those passes of `all` that these flags leave; with --trace each says on
+// stderr what it did.
 absl::StatusOr<loop::Program> RunPasses(const Op& op, const Arguments& arguments,
                                         fusion::Pipeline all, bool strict);
 

@@ -1,5 +1,5 @@
-// A value's form says what it is: FILE.npy, TYPE[2,3], or a number; the op's
-// syntax says what its name is. Entry points: ReadWords, InstantiateFor.
+// The form of a value tells its kind: FILE.npy, TYPE[2,3], or a number; the op's syntax tells that
+// of its name. Entry points: ReadWords, InstantiateFor.
 #include "cli/given.h"
 
 #include <algorithm>
@@ -69,7 +69,7 @@ class WordReader {
     for (const ast::Param& param : syntax_.params) params_.push_back(param.name);
   }
 
-  // Whether the word says what a type variable stands for.
+  // Whether the word gives a type variable its type.
   bool IsType(const NameValue& word) const {
     const bool is_variable = absl::c_any_of(syntax_.args, [&](const ast::Argument& arg) {
       return IsTypeVariable(arg) && arg.type.text == word.name;
@@ -111,7 +111,7 @@ class WordReader {
                               "'", DidYouMean(word.name, args_)));
   }
 
-  // A name that stands alone as a dimension of an argument.
+  // Whether the name alone is a dimension of some argument.
   bool IsDimension(absl::string_view name) const {
     return absl::c_any_of(syntax_.args, [&](const ast::Argument& arg) {
       return absl::c_any_of(arg.dims, [&](const ast::Item& dim) {
@@ -154,7 +154,7 @@ ArgumentSpecs SpecsOf(const Given& given) {
   return specs;
 }
 
-// A variable is what the words say; else what some argument of it is; else `otherwise`.
+// A type variable gets the type that the words give; else that of an argument; else `otherwise`.
 absl::Status SetTypeVariables(const ast::Op& syntax, const Given& given,
                               absl::optional<DType> otherwise, ArgumentSpecs& specs) {
   absl::flat_hash_set<std::string> known;

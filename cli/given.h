@@ -38,12 +38,12 @@ absl::StatusOr<Given> ReadWords(const Arguments& arguments, const Program& progr
 // The same where only types and shapes make sense: `x=f32[2,3]`, `T=bf16`.
 absl::StatusOr<Given> ReadShapeWords(const Arguments& arguments, const Program& program);
 
-// The type of --type, where it is given. An error where it names none, or where the op has
-// no type variable that could take it.
+// The type of --type, where it is given. It is an error if it names no type, or if the op has no
+// type variable that could take it.
 absl::StatusOr<absl::optional<DType>> ReadType(const Arguments& arguments, const Program& program);
 
-// The op for arguments of these types and ranks, which must be the op's. `type` is that of
-// type variables where no argument's says it.
+// The op for arguments of these types and ranks, which must be the op's. `type` is the type of the
+// type variables that no argument determines.
 absl::StatusOr<Op> InstantiateFor(const Program& program, const Given& given,
                                   absl::optional<DType> type = {});
 

@@ -69,7 +69,7 @@ std::vector<std::string> FloatArguments(const Op& op) {
   return names;
 }
 
-// Says which gradients are not named g_<argument>, that name being taken.
+// Says which gradients are not named g_<argument>, because that name is taken.
 void RemarkOtherNames(const std::vector<std::string>& wrt,
                       const std::vector<std::string>& results) {
   for (size_t i = 0; i < std::min(wrt.size(), results.size()); ++i) {

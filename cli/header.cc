@@ -1,4 +1,4 @@
-// nestor header: the C function that a kernel of an op is.
+// nestor header: the prototype of the C function that implements an op.
 #include <string>
 #include <vector>
 

@@ -55,7 +55,7 @@ Scalar DrawScalar(DType type, absl::optional<int64_t> bound, Random& random) {
   return Scalar::Float(type, bound ? unit * static_cast<double>(*bound) : 2 * unit - 1);
 }
 
-// "" for plain floats; else what the values are.
+// "" for plain floats; else the range of the values.
 std::string RangeText(DType type, absl::optional<int64_t> bound) {
   if (type == DType::kBool) return "";
   if (IsInteger(type)) return absl::StrCat(" of 0..", GreatestDrawn(type, bound));
@@ -102,7 +102,7 @@ class InputMaker {
     binding_.symbols = std::move(chosen.symbols);
   }
 
-  // ", equal to K by ...": what makes `name` what it is.
+  // ", equal to K by ...": the equality that determines `name`.
   std::string EqualityText(const std::string& name, const Equality& equality) const {
     std::string left = SymbolicText(op_.graph.pool(), equality.left),
                 right = SymbolicText(op_.graph.pool(), equality.right);
@@ -144,7 +144,7 @@ class InputMaker {
     return absl::OkStatus();
   }
 
-  // Only the dimensions are read: one element stands for all.
+  // Only the dimensions are read: all elements share one place.
   absl::Status MakeUpShape(const Argument& arg, const Dims& shape) {
     NESTOR_ASSIGN_OR_RETURN(Tensor element, Tensor::Create(arg.type, {}));
     TensorView view = element.view();

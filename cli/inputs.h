@@ -21,16 +21,15 @@ struct Inputs {
   std::vector<std::string> remarks;  // one for each thing made up
 };
 
-// Where nothing gives a macro op its sizes, its first sample does; $params that
-// have no default come from there too. Call before InstantiateFor: samples have
-// ranks. Adds a remark for each $param.
+// If nothing gives a macro op its sizes, its first sample does; $params that have no default come
+// from there too. Call before InstantiateFor: samples have ranks. Adds a remark for each $param.
 void FillFromSample(const MacroOp& macro, const Program& program, Given& given,
                     std::vector<std::string>& remarks);
 
-// Values are drawn by name and seed, so that an input is the same whatever else
-// is given: floats uniform in [-1, 1) (what a macro op's samples bound by B: in
-// [0, B)), integers in 0..3 (0..B-1). The bytes made are bounded by *max_bytes,
-// which is lowered by them. `given` must outlive the result.
+// Values are drawn by name and seed, so that an input is the same whatever else is given: floats
+// uniform in [-1, 1), integers in 0..3; inputs that a macro op's samples bound by B are in [0, B)
+// and 0..B-1. The bytes made are bounded by *max_bytes, which is lowered by them. `given` must
+// outlive the result.
 absl::StatusOr<Inputs> MakeInputs(const Op& op, const Given& given, const MacroOp* macro,
                                   uint64_t seed, int64_t* max_bytes);
 

@@ -1,4 +1,4 @@
-// One reader for each flag; each adds to the options of the compiler, which are complete then.
+// One reader for each flag; each adds to the options of the compiler.
 #include "cli/jit_flags.h"
 
 #include <string>

@@ -13,7 +13,7 @@
 namespace nestor::cli {
 
 struct JitSetup {
-  std::unique_ptr<jit::Executor> pool;  // of --threads; what `options` may point to
+  std::unique_ptr<jit::Executor> pool;  // of --threads; `options` may point to it
   jit::CompileOptions options;
 
   int threads() const;
@@ -22,8 +22,8 @@ struct JitSetup {
 // An error names the flag, or what the CPU lacks.
 absl::StatusOr<JitSetup> JitSetupFor(const Arguments& arguments);
 
-// --isa, or the best that the CPU has. What is only printed need not run: --isa may be
-// one that the CPU lacks.
+// --isa, or the best that the CPU has. Code that is only printed need not run: --isa may be one
+// that the CPU lacks.
 absl::StatusOr<jit::Isa> IsaFor(const Arguments& arguments);
 
 }  // namespace nestor::cli

@@ -1,4 +1,4 @@
-// What a shared object holds is known by the op's prototype alone.
+// The type of a shared object's function is known from the op's prototype alone.
 #include "cli/library_kernel.h"
 
 #include <utility>

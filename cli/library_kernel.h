@@ -16,7 +16,7 @@
 
 namespace nestor::cli {
 
-// --symbol, or "" where it is absent; an error where it is no name in C.
+// --symbol, or "" where it is absent; an error if it is not a C identifier.
 absl::StatusOr<std::string> ReadSymbol(const Arguments& arguments);
 
 // What the flags say, before anything is loaded.
@@ -38,10 +38,10 @@ struct LibraryKernel {
 // Loads it into this process, which may be its end (see TryLoadCKernel).
 absl::StatusOr<LibraryKernel> LoadLibraryKernel(NamedKernel named);
 
-// Calls of it on one set of inputs, with results of their own, which are compact.
+// Calls of the kernel on one set of inputs, with results of their own, which are compact.
 class LibraryCall {
  public:
-  // What `inputs` views must outlive it. An error where there is no memory.
+  // The memory that `inputs` views must outlive it. It is an error if there is no memory.
   static absl::StatusOr<LibraryCall> Create(const LibraryKernel& kernel, const Op& op,
                                             const RunInputs& inputs, const Binding& binding);
 

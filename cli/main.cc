@@ -78,7 +78,7 @@ absl::Status RunCommand(const std::string& name, const std::vector<std::string>&
 }
 
 int ExitCode(const absl::Status& status) {
-  // A reader of stdout that has enough is no error.
+  // It is no error if the reader of stdout has had enough.
   if (status.ok() || absl::IsCancelled(status)) return kDone;
   ReportError(status);
   if (absl::IsAborted(status)) return kCheckFailed;

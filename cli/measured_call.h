@@ -16,7 +16,7 @@
 
 namespace nestor::cli {
 
-// What calls take beside the executable, in the order of its signature. It has memory for results.
+// The arguments of a call, in the order of the executable's signature, with memory for the results.
 struct MeasuredCall {
   std::vector<TensorView> inputs, output_views;
   std::vector<Tensor> outputs;
@@ -31,7 +31,7 @@ struct MeasuredCall {
 absl::StatusOr<MeasuredCall> MakeCall(const jit::Executable& executable, const RunInputs& inputs,
                                       const Binding& binding);
 
-// With the inputs of these names bound. The Statuses of Compile and Bind.
+// Compiles, and binds the inputs of these names. The Statuses of Compile and Bind.
 absl::StatusOr<std::unique_ptr<const jit::Executable>> CompileBound(
     const Op& op, const RunInputs& inputs, const jit::CompileOptions& options,
     const std::vector<std::string>& bound);

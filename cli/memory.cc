@@ -1,5 +1,5 @@
-// Memory is taken as it is written, so that what is too large would not fail where it
-// is asked for, but end the process amid the run: it is added up before.
+// The system provides memory only as it is written, so that too large an amount would not fail when
+// it is requested, but end the process in the middle of the run: so it is added up before.
 #include "cli/memory.h"
 
 #include <unistd.h>

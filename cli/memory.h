@@ -14,8 +14,8 @@ namespace nestor::cli {
 // each element that says whether it was written.
 int64_t MaxBytes();
 
-// ResourceExhausted, naming what does not fit, where outputs and temporaries
-// of a run at these sizes take more than `max_bytes`.
+// ResourceExhausted, naming what does not fit, if outputs and temporaries of a run at these sizes
+// take more than `max_bytes`.
 absl::Status CheckMemory(const jit::Executable& executable, const SymbolValues& sizes,
                          int64_t max_bytes);
 

@@ -86,7 +86,7 @@ std::string JsonText() {
 
 // ---- Text
 
-// "fma(a, b, c): primitive", with what the table says of it below.
+// "fma(a, b, c): primitive", with the table's text about it below.
 std::string ScalarText(const ScalarOpRow& row) {
   constexpr absl::string_view kOperands[] = {"a", "b", "c"};
   std::string text = absl::StrCat(

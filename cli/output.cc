@@ -34,7 +34,7 @@ int WriteAll(int fd, absl::string_view text) {
   return 0;
 }
 
-// A long line without its middle: where it begins and what it comes to are at its ends.
+// A long line without its middle: the ends tell most about it.
 std::string ClipLine(absl::string_view line) {
   constexpr size_t kLongestLine = 2000, kKept = 900;
   if (line.size() <= kLongestLine) return std::string(line);
@@ -54,8 +54,8 @@ std::string PrintableLine(absl::string_view line) {
   return shown;
 }
 
-// The lines that a message goes on with: what it shows of a program, and where to read more.
-// Elsewhere a newline is of a word that the user gave.
+// Whether the line continues a message: it shows a part of a program, or says where to read more.
+// Any other newline comes from a word of the user.
 bool GoesOn(absl::string_view line) {
   return absl::StartsWith(line, "    ") || absl::StartsWith(line, "(`nestor ");
 }
@@ -74,7 +74,7 @@ std::string Printable(absl::string_view text, Lines lines) {
   return shown;
 }
 
-// A message of ours may be a program, and what a kernel says has lines of its own.
+// A message of ours may be a program, and that of a kernel has lines of its own.
 Lines LinesOf(const absl::Status& error) {
   return absl::IsInternal(error) || absl::IsUnavailable(error) ? Lines::kAny : Lines::kOwn;
 }
@@ -86,7 +86,7 @@ void PrepareStandardStreams() {
   signal(SIGXFSZ, SIG_IGN);
   for (int fd = 0; fd <= 2; ++fd) {
     if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free number is `fd`. Opened the wrong way round on purpose.
+    // The lowest free number is `fd`. It is opened for the wrong direction on purpose.
     if (open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd) _exit(2);
   }
 }

@@ -92,7 +92,7 @@ absl::StatusOr<loop::Program> Scheduled(const Op& op, const Arguments& arguments
       RunPasses(op, arguments, WithSchedule(jit::SchedulePipeline(options, isa)),
                 arguments.Has("--strict")));
   if (!arguments.Has("--large")) return program;
-  // Where the passes were cut short.
+  // The passes were cut short.
   if (!program.proven) NESTOR_RETURN_IF_ERROR(jit::ProveForCode(program, isa));
   NESTOR_RETURN_IF_ERROR(loop::StreamArguments(program).status());
   return program;

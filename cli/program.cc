@@ -1,5 +1,5 @@
-// Files are not trusted: whatever PROGRAM holds, reading ends, and is reported
-// by name. Entry point: LoadProgram.
+// Files are not trusted: whatever PROGRAM holds, reading it ends, and errors name it. Entry
+// point: LoadProgram.
 #include "cli/program.h"
 
 #include <sys/stat.h>
@@ -33,8 +33,8 @@ bool Exists(const std::string& path) {
   return stat(path.c_str(), &info) == 0;
 }
 
-// What no file and no macro op is called: "op NAME(..", or anything with a body or of
-// several lines.
+// Whether the word cannot be the name of a file or a macro op: "op NAME(..", or anything with a
+// body or of several lines.
 bool IsText(absl::string_view word) {
   const absl::string_view text = absl::StripLeadingAsciiWhitespace(word);
   const bool begins =
@@ -50,8 +50,8 @@ absl::Status NoSuchProgram(const std::string& word) {
                    DidYouMean(word, known), " (`nestor ops` lists the macro ops)"));
 }
 
-// `text` with a blank for each control character and a "?" for each byte that is no
-// UTF-8, so that what stands before a column keeps its length.
+// `text` with a blank for each control character and a "?" for each byte that is not UTF-8, so that
+// the text before a column keeps its length.
 std::string OneColumnEach(absl::string_view text) {
   std::string shown;
   while (!text.empty()) {
@@ -64,8 +64,8 @@ std::string OneColumnEach(absl::string_view text) {
   return shown;
 }
 
-// The line with a caret under `column` (from 1, in bytes); of a long line, the
-// part around it.
+// The line with a caret under `column` (from 1, in bytes); for a long line, the part around
+// the caret.
 std::string ShowLine(absl::string_view text, size_t line, size_t column) {
   absl::ConsumePrefix(&text, kByteOrderMark);
   const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
@@ -83,7 +83,7 @@ std::string ShowLine(absl::string_view text, size_t line, size_t column) {
 
 constexpr absl::string_view kError = "", kWarning = "warning: ";
 
-// Takes a leading "LINE:COLUMN: " off.
+// Removes a leading "LINE:COLUMN: ".
 absl::Status WithoutPosition(absl::string_view message, const std::string& op,
                              absl::string_view kind) {
   re2::StringPiece rest(message.data(), message.size());
@@ -145,7 +145,7 @@ absl::StatusOr<Program> FromMacro(const MacroOp& macro, const absl::optional<std
 }  // namespace
 
 absl::StatusOr<Op> Program::Instantiate(const ArgumentSpecs& specs) const {
-  // Positions in the library's text say nothing to its user.
+  // Positions in the library's text mean nothing to the user.
   const auto located = [&](absl::string_view message, absl::string_view kind) {
     return macro != nullptr ? WithoutPosition(message, op, kind)
                             : Locate(message, place, text, kind);

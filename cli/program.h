@@ -17,8 +17,8 @@ struct Program {
   // For messages: the file's name, "<stdin>", "<PROGRAM>", a generator's call; empty
   // for a macro op.
   std::string place;
-  std::string text;                // what stands there
-  absl::optional<Module> own;      // what `text` says; else the macro library
+  std::string text;                // the text at `place`
+  absl::optional<Module> own;      // the ops of `text`; none: the macro library
   const MacroOp* macro = nullptr;  // where PROGRAM is a macro op's name
   std::string op;                  // the op that is meant
 
@@ -29,9 +29,9 @@ struct Program {
   absl::StatusOr<Op> Instantiate(const ArgumentSpecs& specs) const;
 };
 
-// An existing file, "-" for stdin, or else the text of ops ("op NAME(..."), a call of a generator
-// ("einsum(ij,jk->ik)"), or a macro op.
-// `--op` says which op of several; by default it is the last.
+// PROGRAM is an existing file, "-" for stdin, or else the text of ops ("op NAME(..."), a call of a
+// generator ("einsum(ij,jk->ik)"), or a macro op.
+// `--op` picks one of several ops; the default is the last.
 absl::StatusOr<Program> LoadProgram(const Arguments& arguments);
 
 }  // namespace nestor::cli

@@ -47,8 +47,8 @@ absl::Status CheckWritable(const NameValue& output) {
   return absl::OkStatus();
 }
 
-// What tells one file from another, however they are named: the file itself, or, where there is
-// none, its directory and its name in there.
+// The identity of a file, whatever its path: the file itself, or, if it does not exist, its
+// directory and its name there.
 struct FileIdentity {
   dev_t device = 0;
   ino_t number = 0;
@@ -128,7 +128,7 @@ std::string PlainText(const NamedResults& results) {
 
 }  // namespace
 
-// Files first: a reader of stdout that goes away costs none of them.
+// Files are written first, so that none is lost if the reader of stdout goes away.
 absl::Status Deliver(const Arguments& arguments, const Op& op, const std::vector<Tensor>& results) {
   NamedResults printed;
   for (size_t i = 0; i < results.size(); ++i) {

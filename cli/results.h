@@ -11,10 +11,10 @@
 
 namespace nestor::cli {
 
-// Before a run: whether each -o names a result, and a file that can be written.
+// Checks, before a run, that each -o names a result, and a file that can be written.
 absl::Status CheckOutputs(const Arguments& arguments, const Op& op);
 
-// Writes what -o names, and prints the others: as text, or with --json as one object.
+// Writes the results that -o names, and prints the others: as text, or with --json as one object.
 absl::Status Deliver(const Arguments& arguments, const Op& op, const std::vector<Tensor>& results);
 
 }  // namespace nestor::cli

@@ -1,6 +1,5 @@
-// nestor run: loads PROGRAM, makes up what is missing, runs its machine code or the
-// oracle, prints or writes the results. All that can be checked is checked before it
-// runs.
+// nestor run: loads PROGRAM, makes up what is missing, runs its machine code or the oracle, prints
+// or writes the results. All possible checks are made before the run.
 #include <memory>
 #include <string>
 #include <utility>
@@ -95,7 +94,7 @@ absl::StatusOr<bool> UsesJit(const Arguments& arguments) {
   return false;
 }
 
-// Says what runs the op all the same.
+// Says how the op can be run nevertheless.
 absl::Status AddHint(const absl::Status& status) {
   if (!absl::IsFailedPrecondition(status) && !absl::IsUnimplemented(status)) return status;
   return absl::Status(status.code(),
@@ -107,7 +106,7 @@ fusion::Pipeline AllPasses(const jit::CompileOptions& options) {
   return WithSchedule(jit::SchedulePipeline(options, isa));
 }
 
-// What --until leaves of the passes makes of `op`.
+// The program that the passes left by --until make of `op`.
 absl::StatusOr<loop::Program> CutShort(const Op& op, const Arguments& arguments,
                                        const jit::CompileOptions& options) {
   return RunPasses(op, arguments, AllPasses(options), options.mode == jit::Mode::kStrict);
@@ -120,7 +119,7 @@ absl::StatusOr<std::unique_ptr<const jit::Executable>> CompileFor(
   return jit::CompileScheduled(std::move(program), options);
 }
 
-// Binding comes first, so that a mistake in the inputs is told before the code is made.
+// Binding comes first, so that a mistake in the inputs is reported before the code is made.
 absl::StatusOr<std::vector<Tensor>> RunCompiled(const Op& op, const Arguments& arguments,
                                                 const RunInputs& inputs, const JitSetup& setup,
                                                 int64_t max_bytes) {

@@ -1,5 +1,5 @@
-// A child sets its limits and streams and becomes the command; nothing of a shell is between,
-// so that a word may hold anything.
+// A child sets its limits and streams and becomes the command; no shell is involved, so that a word
+// may hold anything.
 #include "cli/run_command.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ std::string ReadText(const std::string& path) {
   return text.str();
 }
 
-// In the child from here to its end: what fails ends it with a code that no case expects.
+// The exit code of a child that cannot start the command: no case expects it.
 constexpr int kCannotStart = 99;
 
 void Need(bool done) {

@@ -13,7 +13,7 @@
 
 namespace nestor::cli {
 
-// Under a sanitizer a program is slow, and what is mapped beside it exceeds every limit on memory.
+// Under a sanitizer a program is slow, and the sanitizer's own mappings exceed every memory limit.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kIsSanitized = true;
 #else
@@ -22,7 +22,7 @@ constexpr bool kIsSanitized = false;
 
 struct CommandLimits {
   int cpu_seconds = kIsSanitized ? 200 : 10;
-  int seconds = kIsSanitized ? 1000 : 120;  // of the clock: the machine may do other things
+  int seconds = kIsSanitized ? 1000 : 120;  // wall time: the machine may do other things
   int64_t memory_bytes = int64_t{4} << 30;
   int64_t file_bytes = int64_t{1} << 30;
 };
@@ -31,7 +31,7 @@ struct CommandLimits {
 enum class Stdout { kFile, kFullDevice, kClosedPipe };
 
 struct CommandCall {
-  std::vector<std::string> words;  // behind `nestor`
+  std::vector<std::string> words;  // after `nestor`
   std::string in;                  // stdin
   std::string directory;           // in which it runs, below the test's
   Stdout out = Stdout::kFile;
@@ -39,12 +39,12 @@ struct CommandCall {
 };
 
 struct CommandOutcome {
-  int exit_code = -1;  // where it ended by itself
+  int exit_code = -1;  // if it exited
   int signal = 0;      // else: which signal ended it
   std::string out, err;
 };
 
-// A new directory, which goes with its files.
+// A new directory, which is deleted with its files.
 class CommandDirectory {
  public:
   CommandDirectory();
@@ -56,7 +56,7 @@ class CommandDirectory {
   void Put(const std::string& name, absl::string_view contents) const;
   void MakeDirectory(const std::string& name) const;
 
-  // Of each file: what a write, or another file in its place, would change.
+  // For each file: properties that a write, or another file in its place, would change.
   using Snapshot = std::map<std::string, std::tuple<uint64_t, int64_t, uint64_t>>;
   Snapshot TakeSnapshot() const;
 

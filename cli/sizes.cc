@@ -1,5 +1,5 @@
-// To check sizes without memory for them, each argument is bound as a view in
-// which one element stands for all.
+// To check sizes without memory for them, each argument is bound as a view whose elements share
+// one place.
 #include "cli/sizes.h"
 
 #include <vector>
@@ -36,7 +36,7 @@ absl::StatusOr<Scalar> ReadParam(const Op& op, const ParamInfo& param, const std
   if (!value)
     return Error(op,
                  absl::StrCat(param.name, " is ", Name(param.type), ", '", text, "' does not fit"));
-  // Of an op that has this $param alone.
+  // The $params of an op that has only this one.
   const std::vector<ParamInfo> params = {param};
   const std::vector<Equality> equalities;
   const std::vector<RangeCheck> range_checks;

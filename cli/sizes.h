@@ -1,4 +1,4 @@
-// What the NAME=value words say about sizes: $params, dimensions, shapes.
+// Sizes from the NAME=value words: $params, dimensions, shapes.
 #ifndef NESTOR_CLI_SIZES_H_
 #define NESTOR_CLI_SIZES_H_
 
@@ -11,7 +11,8 @@
 
 namespace nestor::cli {
 
-// What a dimension may be, whatever the op asks of it. An error names the op and the dimension.
+// A number that a dimension may have, whatever the op asks of it. An error names the op and
+// the dimension.
 absl::StatusOr<int64_t> ReadExtent(const Op& op, const std::string& name, const std::string& text);
 // A $param's value, which is of its type and within its range.
 absl::StatusOr<Scalar> ReadParam(const Op& op, const ParamInfo& param, const std::string& text);

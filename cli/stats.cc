@@ -1,5 +1,4 @@
-// nestor stats: what an op's program costs at given sizes, as it is lowered and as
-// it is fused.
+// nestor stats: the costs of an op's program at given sizes, as lowered and as fused.
 #include <memory>
 #include <string>
 #include <utility>
@@ -116,7 +115,7 @@ absl::StatusOr<Code> MakeCode(loop::Program fused) {
   return Code{std::move(executable), Milliseconds(begin)};
 }
 
-// Of the code's memory.
+// Measures the memory of the code.
 absl::Status MeasureMemory(const jit::Executable& executable, const loop::Sizes& sizes,
                            loop::Statistics& statistics) {
   NESTOR_ASSIGN_OR_RETURN(const loop::SizedProgram sized,

@@ -24,7 +24,7 @@ namespace {
 
 // Short turns: there are many candidates, and most are far from the best.
 constexpr double kBatchSeconds = 0.004;
-// What is written must be so much quicker when it is measured with care.
+// A schedule is written only if it is so much faster when measured with care.
 constexpr double kLeastGain = 0.02;
 
 absl::StatusOr<jit::Schedules> ReadOrNone(const std::string& file) {
@@ -53,9 +53,9 @@ class Candidate {
     return candidate;
   }
 
-  // Of the program that runs.
+  // The text of the program that runs.
   const std::string& text() const { return text_; }
-  // The first call has shown that it can.
+  // Cannot fail: the first call has succeeded.
   void Run() {
     const absl::Status status = executable_->Run(call_.arguments(), &workspace_);
     NESTOR_CHECK(status.ok(), std::string(status.message()));
@@ -76,7 +76,7 @@ class Tuner {
 
   absl::StatusOr<Figures> Run() {
     NESTOR_ASSIGN_OR_RETURN(jit::Schedules schedules, ReadOrNone(request_.file));
-    NESTOR_RETURN_IF_ERROR(Write(schedules));  // what cannot be written is told before the search
+    NESTOR_RETURN_IF_ERROR(Write(schedules));  // an unwritable file is reported first
     NESTOR_ASSIGN_OR_RETURN(key_, Key());
     NESTOR_ASSIGN_OR_RETURN(best_, Make({}));
     bench::SearchOptions search;

@@ -20,10 +20,10 @@ struct TuneRequest {
   std::vector<std::string> bound;
 };
 
-// Searches, measures what was found beside the default schedule once more, and writes a line to the
-// file where it is quicker; else takes one for these sizes out. What else the file has stays.
-// Figures: tuned_time_ms, tuned_speed_up, schedule. The Statuses of Compile, of a call and of the
-// file, which is read before the search.
+// Searches, measures the schedule found and the default one once more, and writes a line to the
+// file if the former is quicker; else removes the line for these sizes. The file's other lines
+// stay. Figures: tuned_time_ms, tuned_speed_up, schedule. The Statuses of Compile, of a call and of
+// the file, which is read before the search.
 absl::StatusOr<Figures> Tune(const Op& op, const RunInputs& inputs, const Binding& binding,
                              const jit::CompileOptions& options, const TuneRequest& request);
 

@@ -20,8 +20,8 @@ int32_t DomainVar(Program& program, size_t number) {
   return program.domain_vars[number];
 }
 
-// How far the index of a loop as lowering makes them runs from 0: to its end, or, of the one
-// step inside of a loop that counts from the last step down, over all steps. Else nullopt.
+// How far the index of a loop as lowering makes them runs from 0: to its end, or, for a loop of one
+// step inside a loop that counts from the last step down, over all steps. Else nullopt.
 absl::optional<IndexId> ExtentOf(IndexPool& pool, const Loop& loop,
                                  absl::Span<const Loop* const> around) {
   if (pool.IsConst(loop.begin, 0) && !pool.HasVar(loop.end)) return loop.end;
@@ -34,8 +34,8 @@ absl::optional<IndexId> ExtentOf(IndexPool& pool, const Loop& loop,
   return absl::nullopt;
 }
 
-// The number over the indices of a domain, in the order of the loops around it. nullopt where
-// a loop is not as lowering makes them, or not among those.
+// The number over the indices of a domain, in the order of the loops around it. nullopt where a
+// loop is not as lowering makes them, or is not in `around`.
 absl::optional<Domain> DomainOf(Program& program, IndexId e, absl::Span<const Loop* const> around) {
   Domain domain;
   std::vector<int64_t> vars;

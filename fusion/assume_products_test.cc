@@ -11,14 +11,15 @@ constexpr Frame kFrame = {"program p(x: f32[N, C], k: i64[N]; $s: i64) -> (y: f3
 
 TEST(AssumeProducts, TextInTextOut) {
   constexpr PassCase kCases[] = {
-      // What is affine is proven before a run anyway; what is gathered, nobody assumes anything of.
+      // Affine numbers are proven before a run anyway; nothing is assumed about gathered ones.
       {"for i in [0, N) { for c in [0, C) { y[i] = x[i*$s + c, c | 0.0] } }", ""},
       {"for i in [0, N) { for c in [0, C) { y[i] = x[k[i]*c, c | 0.0 if k[c] < c/$s] } }", ""},
-      // Over the loops that hold the number, whatever else is around.
+      // The domain has the loops whose indices the number holds, whatever others are around.
       {"for i in [0, N) { for j in [0, 4) { for c in [0, C) { y[i] = x[i*c, c | 0.0] } } }",
        "assume d < N, d_2 < C: d*d_2  "
        "for i in [0, N) { for j in [0, 4) { for c in [0, C) { y[i] = x[i*c, c | 0.0] } } }"},
-      // In conditions, beside gathers, in the indices of gathers, on the left; equal ones once.
+      // Numbers in conditions, beside gathers, in the indices of gathers, on the left; equal
+      // ones once.
       {"for i in [0, N) { for c in [0, C) { drop y[i*c] if c/i < $s && k[c] < i, i == 0 || i*c + 1 < 4  = "
        "x[k[i%c] + i*c, 0 | 0.0] } }",
        "assume d < N, d_2 < C: d*d_2  assume d < N, d_2 < C: d_2/d  assume d < N, d_2 < C: d*d_2 + 1  "

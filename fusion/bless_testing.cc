@@ -1,6 +1,6 @@
-// A source is read as far as is needed to know its string literals: what stands in comments is
-// none, and literals with only white space between them are one string. A row's two strings are
-// found by what they say, so it does not matter how they are laid out.
+// A source is read just well enough to find its string literals: text in comments is none, and
+// literals with only white space between them are one string. A row's two strings are found by
+// their content, so it does not matter how they are laid out.
 #include "fusion/bless_testing.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class Reader {
  private:
   bool At(absl::string_view what) const { return absl::StartsWith(source_.substr(at_), what); }
 
-  // What lies between, and moves on beyond `end`.
+  // Returns the text up to `end`, and moves on past it.
   std::string SkipTo(absl::string_view end) {
     const size_t found = std::min(source_.find(end, at_), source_.size());
     std::string between(source_.substr(at_, found - at_));
@@ -77,11 +77,12 @@ class Reader {
 
   const absl::string_view source_;
   size_t at_ = 0;
-  bool joins_ = false;  // a literal here goes on with the last one
+  bool joins_ = false;  // a literal here continues the last one
   std::vector<Text> texts_;
 };
 
-// A scope of one line goes on one line with its braces where that is short, as in the tables.
+// A scope of one line is put on one line with its braces where that is short enough, as in
+// the tables.
 std::vector<std::string> Folded(const std::vector<std::string>& lines) {
   constexpr size_t kWidth = 100;
   std::vector<std::string> folded;

@@ -11,9 +11,9 @@
 
 namespace nestor::loop {
 
-// The C++ source with another expectation in the row of a table that has `before`, and after it
-// `after`, each written as one or more string literals: the lines of `expected`, indented to
-// where the old one stands. NotFound where there is no such row, or more than one.
+// The C++ source with another expectation in the row of a table that has `before` followed by
+// `after`, each written as one or more string literals: the lines of `expected`, indented as the
+// old expectation is. NotFound where there is no such row, or more than one.
 absl::StatusOr<std::string> WithExpectation(absl::string_view source, absl::string_view before,
                                             absl::string_view after,
                                             const std::vector<std::string>& expected);

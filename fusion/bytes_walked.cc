@@ -1,17 +1,16 @@
-// The estimate goes through the program from the inside out. For each statement,
-// scope and loop, and each tensor it touches, it knows the box of elements, what
-// one execution with a cold cache loads and stores, and how the box is swept when
-// it is first and last touched. Two executions in a row (siblings of a scope, a
-// body and itself in the next iteration) share what both boxes hold, if the cache
-// still has it:
+// The estimate goes through the program from the inside out. For each statement, scope and loop,
+// and each tensor it touches, it knows the box of elements, the loads and stores of one execution
+// with a cold cache, and how the box is swept when it is first and last touched. Two executions in
+// a row (siblings of a scope, a body and itself in the next iteration) share the elements in both
+// boxes, if the cache still has them:
 //
 //   for i { t[i] = f(x[i]) }  for i { y[i] = g(t[i]) }
 //
-// Between writing t[i] and reading it lie the rest of the first sweep, what stands
-// between the two, and the second sweep up to there: (1 - p)*A + B + p*C bytes of
-// different elements for the element at the share p of the sweeps. As this is
-// linear in p, the share of hits follows in closed form. Sweeps in different order
-// (a transpose) have two independent shares, taken over a grid.
+// Between writing t[i] and reading it there are the rest of the first sweep, what is executed
+// between the two, and the second sweep up to that point: (1 - p)*A + B + p*C bytes of different
+// elements for the element at the share p of the sweeps. As this is linear in p, the share of hits
+// follows in closed form. Sweeps in different order (a transpose) have two independent shares,
+// taken over a grid.
 //
 // So it needs no polyhedra and no counting, and its time does not depend on
 // sizes; in exchange boxes are approximate. Compare V. Sarkar, "Automatic selection
@@ -38,7 +37,7 @@ void AddUp(WalkNode& node) {
   for (const Use& use : node.uses) node.bytes += use.bytes;
 }
 
-// Puts executions of nodes behind each other: finds what each finds in the cache.
+// Puts executions of nodes one after the other: determines what each of them finds in the cache.
 class Sequencer {
  public:
   Sequencer(size_t tensors, ReuseDistance& reuse) : reuse_(reuse), places_(tensors, -1) {}
@@ -59,7 +58,7 @@ class Sequencer {
   }
 
  private:
-  // Of a child's use: what earlier children have touched, in bytes.
+  // The bytes of a child's use that earlier children have touched.
   struct Found {
     double left = 0;  // not looked at yet
     double hits = 0, misses = 0;
@@ -71,7 +70,8 @@ class Sequencer {
     return place < 0 ? nullptr : &node.uses[place];
   }
 
-  // From bytes to shares. An empty box may be none in other iterations around.
+  // Turns bytes into shares. A box that is empty here may not be empty in other iterations of the
+  // loops around.
   static void SetShares(const WalkNode& node, Use& use) {
     if (use.bytes > 0) {
       use.load_share /= use.bytes;
@@ -87,7 +87,7 @@ class Sequencer {
     }
   }
 
-  // From the last sibling backwards, as far as the cache reaches.
+  // Walks from the last sibling backwards, as far as the cache reaches.
   void FindHits(WalkNode& node, size_t child) {
     const WalkNode& now = *node.children[child];
     found_.assign(now.uses.size(), Found());
@@ -139,8 +139,8 @@ class Sequencer {
     }
     sum->loads += use.loads - use.load_share * found.hits;
     sum->load_share += use.load_share * std::max(0.0, use.bytes - found.hits - found.misses);
-    // What was changed before and has left the cache is written; what has not is
-    // changed still.
+    // Elements that were changed before and have left the cache are written; those that have not
+    // left it are still dirty.
     const double left = std::min(sum->dirty_share, found.misses);
     sum->stores += use.stores + left;
     const double again =
@@ -154,7 +154,7 @@ class Sequencer {
   }
 
   ReuseDistance& reuse_;
-  std::vector<int> places_;   // by tensor: where it stands in the uses of the sum
+  std::vector<int> places_;   // by tensor: its position in the uses of the sum
   std::vector<Found> found_;  // by use of the child
 };
 
@@ -224,7 +224,7 @@ class Estimator {
     return node;
   }
 
-  // Fresh on entry, forgotten at the end.
+  // The tensor is fresh on entry, and forgotten at the end.
   static void MakeLocal(TensorId tensor, WalkNode& node) {
     for (Use& use : node.uses) {
       if (use.tensor != tensor) continue;

@@ -1,6 +1,6 @@
-// A place's axes are taken one by one; what ties them together (x[i, i], or
-// x[k / 4, k % 4] with few k) is seen only in that no more elements are reached
-// than indices run through values.
+// A place's axes are taken one by one; a connection between them (x[i, i], or x[k / 4, k % 4]
+// with few k) only has the effect that no more elements are reached than there are values of
+// the indices.
 #include "fusion/bytes_walked_footprint.h"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ Box BoundingBox(const Box& a, const Box& b) {
   hull.is_scattered = a.is_scattered || b.is_scattered;
   for (size_t axis = 0; axis < a.axes.size(); ++axis)
     hull.axes.push_back(Hull(a.axes[axis], b.axes[axis]));
-  // Two that look alike reach the same elements, but for what is drawn.
+  // Two boxes that look alike are taken to reach the same elements.
   hull.elements = SameAxes(a, b) ? std::max(a.elements, b.elements)
                                  : std::min(Places(hull), a.elements + b.elements);
   return hull;
@@ -170,11 +170,12 @@ Boxes Footprints::Of(const Loop& loop) {
 void Footprints::Collect(const Loop& loop, Boxes& boxes) {
   const absl::optional<Progression> values = sized_.IndexOf(loop, values_);
   if (!values) return;
-  // Of a triangle, the middle's row is as long as rows are in the mean.
+  // The row in the middle of a triangle has the average length.
   const absl::optional<Progression> in_middle = sized_.IndexOf(loop, middles_);
   values_[loop.var] = values;
   middles_[loop.var] = Middle(in_middle.value_or(*values));
-  // One that runs once around each time is somewhere else each time.
+  // A loop with one iteration in each iteration of the loops around is at a different value
+  // each time.
   const bool moves = in_middle && in_middle->count == 1;
   trips_[loop.var] = Count(moves ? *values : in_middle.value_or(*values));
   for (const Item& item : loop.body) {

@@ -17,15 +17,14 @@ struct Box {
   bool is_scattered = false;  // a gather, or a remainder, jumps about in it
 };
 
-// The box around both; as many elements as both have together, where these fit.
+// The box around both, with as many elements as both have together, if they fit in it.
 Box BoundingBox(const Box& a, const Box& b);
 // Elements in both, as if each box were filled evenly.
 double CommonElements(const Box& a, const Box& b);
 
 using Boxes = absl::flat_hash_map<TensorId, Box>;
 
-// Boxes of accesses, the loops around at the middle of their runs. Not
-// thread-safe.
+// Boxes of accesses, with the loops around them at the middle of their runs. Not thread-safe.
 class Footprints {
  public:
   explicit Footprints(const SizedProgram& sized);
@@ -33,12 +32,12 @@ class Footprints {
   double ElementBytes(TensorId tensor) const { return element_bytes_[tensor.value]; }
   bool IsWalked(TensorId tensor) const { return element_bytes_[tensor.value] > 0; }
 
-  // Puts the loop's index at the middle of its run; the length of that, which may
-  // be 0. Leave() before the next loop beside it.
+  // Puts the loop's index at the middle of its run and returns the run's length, which may be 0.
+  // Leave() the loop before entering the next one beside it.
   double Enter(const Loop& loop);
   void Leave(const Loop& loop);
 
-  // What the access reaches: inside the tensor, and perhaps nothing.
+  // The elements that the access reaches, all inside the tensor, and perhaps none.
   Box Of(TensorId tensor, absl::Span<const IndexId> place) const;
   // What each tensor's accesses in the loop reach together in all iterations.
   Boxes Of(const Loop& loop);

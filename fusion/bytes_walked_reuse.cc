@@ -1,6 +1,6 @@
-// The distance from an element's last touch in one sweep to its first in the next
-// is what remains of the first sweep, what lies between, and the second sweep up to
-// it. A tensor that all of what lies between touches counts once.
+// The distance from an element's last touch in one sweep to its first in the next is the rest of
+// the first sweep, what is executed between the two, and the second sweep up to it. A tensor that
+// is touched several times in between counts once.
 #include "fusion/bytes_walked_reuse.h"
 
 #include <algorithm>
@@ -74,8 +74,8 @@ double ReuseDistance::InOrder(double tail, double between, double head) const {
   return (room - std::min(tail, head)) / std::abs(head - tail);
 }
 
-// The same where the position in one sweep says nothing of that in the other. Of a
-// tensor in both, p of one and q of the other have p*q in common.
+// The same where the position in one sweep says nothing about that in the other. For a tensor in
+// both, the share p of one and the share q of the other have p*q in common.
 double ReuseDistance::OutOfOrder(double tail, double between, double head, double shared) const {
   constexpr int kSteps = 16;
   int hits = 0;

@@ -19,16 +19,16 @@ struct Sweep {
   std::vector<const WalkNode*> beside;  // executed whole before the first, or after the last, sweep
 };
 
-// What one execution of a node does with a tensor. In bytes; `loads` and `stores`
-// with nothing of the tensor in the cache, and without what is dirty at the end.
+// What one execution of a node does with a tensor, in bytes. `loads` and `stores` count from a
+// cache that holds nothing of the tensor, and leave out what is dirty at the end.
 struct Use {
   TensorId tensor;
   Box box = {};
   double bytes = 0;  // of the box
   double loads = 0;
   double stores = 0;
-  double load_share = 0;   // of the elements, those whose first touch needs the old value
-  double dirty_share = 0;  // of the elements, those that are changed at the end
+  double load_share = 0;   // share of elements whose first touch needs the old value
+  double dirty_share = 0;  // share of elements that are changed at the end
   Sweep first = {}, last = {};
 };
 
@@ -41,15 +41,15 @@ struct WalkNode {
   const Use* Find(TensorId tensor) const;
 };
 
-// A set of tensors with bytes of each, that can be emptied quickly.
+// A set of tensors with the bytes of each, which can be emptied quickly.
 class TensorBytes {
  public:
   explicit TensorBytes(size_t tensors) : bytes_(tensors) {}
   double Of(TensorId tensor) const { return bytes_[tensor.value]; }
   double total() const { return total_; }
-  // Of each tensor the larger box counts.
+  // The larger box of each tensor counts.
   void Cover(const WalkNode& node);
-  // Of each tensor what `other` lacks, summed.
+  // The bytes that `other` lacks, summed over the tensors.
   double BytesBeyond(const TensorBytes& other) const;
   void Clear();
 
@@ -64,7 +64,7 @@ class ReuseDistance {
   ReuseDistance(size_t tensors, double cache)
       : cache_(cache), between_(tensors), beside_(tensors) {}
 
-  // What is executed between the two sweeps of HitShare.
+  // The nodes that are executed between the two sweeps of HitShare.
   void ClearBetween() { between_.Clear(); }
   void AddBetween(const WalkNode& node) { between_.Cover(node); }
   bool ExceedsCache() const { return between_.total() > cache_; }
@@ -72,7 +72,7 @@ class ReuseDistance {
   // The share of elements that are still in the cache when the sweep `to` comes to
   // them.
   double HitShare(const Sweep& from, const Sweep& to);
-  // The same of accesses all over the node's footprint.
+  // The same for accesses all over the node's footprint.
   double HitShareOfScattered(const WalkNode& node) const {
     return node.bytes <= cache_ ? 1 : cache_ / node.bytes;
   }

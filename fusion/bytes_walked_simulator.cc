@@ -1,6 +1,6 @@
-// A list of elements in order of last use. An element that leaves the cache changed is noted as
-// such, and written off when it is touched again or at the end: whether its value is needed
-// shows only then.
+// A list of elements in order of last use. An element that leaves the cache changed is marked,
+// and counted when it is touched again or at the end: only then is it known whether its value
+// is needed.
 #include "fusion/bytes_walked_simulator.h"
 
 #include <list>
@@ -65,7 +65,7 @@ class Cache {
 
 // ---- The program's elements
 
-// By tensor; empty for what does not live in memory.
+// By tensor; empty for those that do not live in memory.
 using Elements = std::vector<std::vector<Element>>;
 
 absl::StatusOr<Elements> ElementsOf(const SizedProgram& sized) {

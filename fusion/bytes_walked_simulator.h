@@ -1,5 +1,5 @@
-// The definition of bytes_walked.h, element by element: what the estimate is
-// tested against. Takes the time of an interpreter.
+// The definition of bytes_walked.h, element by element, which the estimate is tested against. Takes
+// the time of an interpreter.
 #ifndef NESTOR_FUSION_BYTES_WALKED_SIMULATOR_H_
 #define NESTOR_FUSION_BYTES_WALKED_SIMULATOR_H_
 

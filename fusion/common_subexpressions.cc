@@ -1,7 +1,7 @@
-// Two walks over a scope with value numbers. The first counts how often each
-// application is used: once per application that it is an operand of, however often
-// that one occurs, and once per statement. The second gives what is used twice a
-// temporary where it occurs first.
+// Two walks over a scope with value numbers. The first counts how often each application is
+// used: once per application that it is an operand of, however often that one occurs, and once
+// per statement. The second gives each application that is used twice a temporary where it
+// occurs first.
 //
 // Both walks see the same numbers, as both note the same changes in the same order.
 #include "fusion/common_subexpressions.h"
@@ -27,7 +27,7 @@ class NumberedWalk {
 
   int Of(ValueId id) { return numbers_.Of(id); }
 
-  // Behind an item: what it has changed, and what is known where it stored.
+  // After an item: notes what it has changed, and which values are known where it stored.
   void Pass(const Item& item) {
     const auto* statement = item.As<Statement>();
     if (statement == nullptr) {
@@ -100,8 +100,8 @@ class ScopeEliminator {
     }
   }
 
-  // A load whose value is known counts as that value, but for one of a temporary
-  // that holds nothing else.
+  // A load whose value is known counts as that value, except for a load of a temporary that holds
+  // nothing else.
   void Use(ValueId id, NumberedWalk& walk) {
     if (LoadsHolder(id)) return;
     const int number = walk.Of(id);
@@ -114,7 +114,7 @@ class ScopeEliminator {
     }
   }
 
-  // Scalars that are assigned once are what this pass would make.
+  // Scalars that are assigned once look like those that this pass makes.
   bool IsHolder(const Access& access) const {
     const auto it = writes_.find(access.tensor);
     return access.place.empty() && !access.masked && it != writes_.end() && it->second == 1 &&

@@ -1,4 +1,4 @@
-// Common subexpressions: what a scope computes twice, it computes once.
+// Common subexpressions: a value that a scope computes twice is computed once.
 #ifndef NESTOR_FUSION_COMMON_SUBEXPRESSIONS_H_
 #define NESTOR_FUSION_COMMON_SUBEXPRESSIONS_H_
 
@@ -7,14 +7,13 @@
 
 namespace nestor::loop {
 
-// Where statements of one scope apply the same op to the same values more than once,
-// with no change in between of what they read, the first keeps the value in a
-// temporary that the others read:
+// Where statements of one scope apply the same op to the same values more than once, and nothing
+// that they read changes in between, the first keeps the value in a temporary that the others read:
 //
 //   y[i] = exp(x[i])   z[i] = exp(x[i]) + y[i]
 //
-// becomes  temp s: f32   s = exp(x[i])   y[i] = s   z[i] = s + s.  A value that was
-// stored is known at the place where it stands, so it is not read back.
+// becomes  temp s: f32   s = exp(x[i])   y[i] = s   z[i] = s + s.  A value that was stored is known
+// at its place, so it is not read back.
 //
 // Statements that may be dropped take no part: their value may only be evaluated
 // where they are not.

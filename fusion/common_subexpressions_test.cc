@@ -18,7 +18,7 @@ TEST(CommonSubexpressions, TextInTextOut) {
        "for i in [0, N) { temp s: f32  s = exp(x[i])  y[i] = s  z[i] = s + s }"},
       {"for i in [0, N) { y[i] = exp(x[i]) + 1.0  z[i] = y[i] * 2.0 }",
        "for i in [0, N) { temp s: f32  s = exp(x[i]) + 1.0  y[i] = s  z[i] = s * 2.0 }"},
-      // In one; the largest, and what is in it as often as it is used by others.
+      // In one statement: the largest, and parts of it only if others use them, too.
       {"for i in [0, N) { y[i] = exp(x[i]) * (exp(x[i]) + 1.0) }",
        "for i in [0, N) { temp s: f32  s = exp(x[i])  y[i] = s * (s + 1.0) }"},
       {"for i in [0, N) { y[i] = exp(x[i] + 1.0)  z[i] = exp(x[i] + 1.0) }",
@@ -34,7 +34,7 @@ TEST(CommonSubexpressions, TextInTextOut) {
        "block { temp s: f32  s = exp(x[0])  acc a: f32 = sum  a += s  acc m: f32 = max  m max= s  q = a + m }"},
       {"acc b: f32 = argmax  for i in [0, N) { b argmax= (x[i] * 2.0, ids[i] + 1)  d[i] = ids[i] + 1 }",
        "acc b: f32 = argmax  for i in [0, N) { temp s: i64  s = ids[i] + 1  b argmax= (x[i] * 2.0, s)  d[i] = s }"},
-      // At the top, over blocks; in a block of several items.
+      // At the top, across blocks; in a block of several items.
       {"block { drop q = 1.0 }  block { q = exp($f) * exp($f) }",
        "temp s: f32  block { drop q = 1.0 }  block { s = exp($f) }  block { q = s * s }"},
       {"block { q = exp($f)  q = exp($f) + q }",
@@ -42,7 +42,7 @@ TEST(CommonSubexpressions, TextInTextOut) {
       // A value of a narrow type is as narrow in the temporary.
       {"for i in [0, N) { g[i] = bf16(x[i])  y[i] = f32(g[i]) }",
        "for i in [0, N) { temp s: bf16  s = bf16(x[i])  g[i] = s  y[i] = f32(s) }"},
-      // Reads, constants, indices alone; what only looks alike.
+      // Not: reads, constants, indices alone; values that only look alike.
       {"for i in [0, N) { y[i] = x[i]  z[i] = x[i] }", ""},
       {"for i in [0, N) { y[i] = x[i] + 0.0  z[i] = x[i] + -0.0 }", ""},
       {"for i in [0, N) { y[i] = x[i] - 1.0  z[i] = 1.0 - x[i] }", ""},
@@ -61,12 +61,12 @@ TEST(CommonSubexpressions, ChangesInBetween) {
       {"for i in [0, N) { z[i] = exp(y[i])  for j in [0, 3) { q += y[i] }  y[i] = exp(y[i]) }",
        "for i in [0, N) { temp s: f32  s = exp(y[i])  z[i] = s  for j in [0, 3) { q += y[i] }  y[i] = s }"},
       {"for i in [0, N) { z[i] = exp(y[i])  for j in [0, 3) { y[j] += 1.0 }  q = exp(y[i]) }", ""},
-      // By an index, in a place or a condition.
+      // Changed values that an index reads, in a place or a condition.
       {"for i in [0, N) { z[i] = exp(x[d[i]])  d[i] = 1  q = exp(x[d[i]]) }", ""},
       {"for i in [0, N) { z[i] = exp(x[i | 0.0 if d[i] < 2])  d[i] = 1  q = exp(x[i | 0.0 if d[i] < 2]) }",
        ""},
       {"for i in [0, N) { z[i] = exp(f32(index(d[i])))  d[i] = 1  q = exp(f32(index(d[i]))) }", ""},
-      // What was stored, then overwritten, at the place or perhaps there.
+      // A stored value that is overwritten, at its place or perhaps there.
       {"for i in [0, N) { y[i] = exp(x[i])  y[0] = 1.0  q = y[i] * 2.0 }", ""},
       {"for i in [0, N) { y[i] = exp(x[i])  y[i] += 1.0  q = y[i] * 2.0 }", ""},
       {"for i in [0, N) { y[i] = exp(x[i])  q = y[i + 1 | 0.0] * 2.0 }", ""},
@@ -78,7 +78,7 @@ TEST(CommonSubexpressions, ChangesInBetween) {
   ExpectPass(EliminateCommonSubexpressions, kFrame, kCases);
 }
 
-// The value of a dropped store is not evaluated: what it loads may be out of range.
+// The value of a dropped store is not evaluated: its loads may be out of range.
 TEST(CommonSubexpressions, DroppedStoresTakeNoPart) {
   constexpr PassCase kCases[] = {
       {"for i in [0, N) { drop y[i] if 0 < i = exp(x[i - 1])  drop z[i] if 0 < i = exp(x[i - 1]) }",
@@ -90,7 +90,7 @@ TEST(CommonSubexpressions, DroppedStoresTakeNoPart) {
   ExpectPass(EliminateCommonSubexpressions, kFrame, kCases);
 }
 
-// What is stored at a place that it moves itself is not what is read there next.
+// A value that is stored at a place that the store itself moves is not what is read there next.
 TEST(CommonSubexpressions, StoresThatMoveTheirPlace) {
   ExpectPass(EliminateCommonSubexpressions, kFrame,
              {{"block { d[d[0]] = ids[0] + 1  q = f32(d[d[0]]) }", ""}});

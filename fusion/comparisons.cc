@@ -1,5 +1,5 @@
-// A comparison is said as a <= b, whatever the program writes: a < b is a + 1 <= b, an equality
-// is two of them.
+// A comparison has the form a <= b, whatever the program writes: a < b is a + 1 <= b, an equality
+// is two comparisons.
 #include "fusion/comparisons.h"
 
 #include <algorithm>
@@ -31,7 +31,8 @@ void VisitCondition(IndexPool& pool, IndexId condition, ComparisonVisitor visit)
   }
 }
 
-// Of a product of loads, the conditions that all of them have, where it is +0 without them.
+// The conditions that all loads of a product have in common, if the product is +0 where they do
+// not hold.
 IndexList GatesOf(const Program& program, ValueId value) {
   absl::optional<IndexList> gates;
   bool is_product = true;

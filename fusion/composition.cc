@@ -3,8 +3,8 @@
 // with all the conditions; else where(c and e in t, E(e), fill), in which E's loads
 // take the conditions too, as `where` evaluates both branches.
 //
-// That e lies in t needs no condition along an axis whose index E passes on, whole,
-// to an axis of the same extent of what it reads.
+// That e lies in t needs no condition along an axis whose index E passes on, whole, to an axis of
+// the same extent of a tensor that it reads.
 #include "fusion/composition.h"
 
 #include <algorithm>
@@ -102,8 +102,8 @@ int CountWrites(const Item& item, TensorId tensor) {
   return count;
 }
 
-// Tensors that the item declares or changes: out of reach, or of another value,
-// behind it.
+// Whether one of `tensors` is declared or changed by the item: after the item it is out of reach,
+// or has another value.
 bool IsLocal(const Item& item, absl::Span<const TensorId> tensors) {
   bool local = false;
   VisitItems(item, [&](const Item& inner) {
@@ -162,8 +162,8 @@ class Composer {
     return program_.AddLoad(std::move(inner));
   }
 
-  // Conditions for the place to lie in the tensor, but for axes that `inner`, a load
-  // of the definition's value, masks as well.
+  // Adds conditions that the place is in the tensor, except along axes that `inner`, a load of the
+  // definition's value, masks as well.
   void AddRange(IndexList& conditions, const Access* inner) {
     const auto& shape = program_[definition_.tensor].shape;
     for (size_t axis = 0; axis < place_.size(); ++axis) {
@@ -311,7 +311,7 @@ absl::optional<ValueId> Compose(Program& program, const Definition& definition,
   if (MovesLargeProduct(program, definition, access.place)) return absl::nullopt;
   const auto size = static_cast<int64_t>(program.values.size());
   const absl::optional<ValueId> value = Composer(program, definition, access.place).Run(access);
-  // What was built before it turned out to have no expression is used by nothing.
+  // The values that were built before it turned out that there is no expression are unused.
   if (!value) program.values.erase(program.values.begin() + size, program.values.end());
   return value;
 }

@@ -67,7 +67,7 @@ TEST(Composition, Definitions) {
       {"f32[N]", "for i in [0, N) { t[i] += x[i] }", "-"},
       {"f32[N]", "for i in [0, N) { t[i] = x[i]  t[i] = 1.0 }", "-"},
       {"f32[N]", "for i in [0, N) { y[i] = x[i] }", "-"},
-      // What the item changes or declares, also by an index.
+      // Reads of tensors that the item changes or declares, also by an index.
       {"f32[N]", "for i in [0, N) { t[i] = y[i]  y[i] = 1.0 }", "-"},
       {"f32[N]", "for i in [0, N) { temp v: f32  v = x[i]  t[i] = v }", "-"},
       {"f32[N]", "for i in [0, N) { temp v: i64  v = 1  t[i] = x[v[]] }", "-"},
@@ -99,7 +99,7 @@ TEST(Composition, Values) {
       {"exp(x[i])", "t[j | 0.5 if j < 1 || !(j < 4)]",
        "where((index(j) < index(1) || !(index(j) < index(4))) && index(0) <= index(j) && index(j) < index(N), "
        "exp(x[j | 0.0 if j < 1 || !(j < 4), 0 <= j, j < N]), 0.5)"},
-      // A condition that may have no value is none of a `where`.
+      // A condition that may have no value cannot be the condition of a `where`.
       {"exp(x[i])", "t[ids[j] | 0.5]", "-"},
       {"exp(x[i])", "t[j | 0.5 if ids[j] < 3]", "-"},
       {"exp(x[i])", "t[j | 0.5 if 7/$k < 3]", "-"},

@@ -1,7 +1,7 @@
-// One walk finds for each tensor the scope that declares it and all its accesses,
-// each with the chain of loops around it. The loops that all chains share behind the
-// declaration are tried from the outside; the first one that does not index a common
-// axis of every access ends it, since the tensor then lives across its iterations.
+// One walk finds for each tensor the scope that declares it and all its accesses, each with the
+// chain of loops around it. The loops that all chains share after the declaration are tried from
+// the outside; the first one that does not index a common axis of every access ends it, since the
+// tensor then lives across its iterations.
 //
 // A slice is fresh in its iteration, as the tensor was on entry to its scope: no
 // other iteration touches it.
@@ -22,7 +22,7 @@
 namespace nestor::loop {
 namespace {
 
-// Of one tensor: which axes go.
+// Which axes of a tensor are removed.
 struct Plan {
   std::vector<int32_t> vars;  // of the loops whose bodies get slices of their own, outermost first
   std::vector<size_t> axes;   // the axis that each indexes, and those of one element
@@ -70,8 +70,9 @@ class Analysis {
   }
 
  private:
-  // The axis along which each iteration has an element of its own: at the loop's index, or at
-  // that of a recurrence that runs from the last step down. Their number: there is none.
+  // The axis along which each iteration has an element of its own: at the loop's index, or, in a
+  // recurrence that runs from the last step down, at the reversed index. The number of axes: there
+  // is none.
   size_t AxisOf(const Uses& uses, const Loop& loop) {
     IndexPool& pool = program_.pool;
     const IndexId index = pool.Var(loop.var);

@@ -9,15 +9,15 @@
 
 namespace nestor::loop {
 
-// Where every access of a temporary or accumulator lies in one loop and indexes the
-// same axis with that loop's index, each iteration has a slice of its own: the axis
-// goes, and the declaration moves into the loop's body. So on, inwards.
+// Where every access of a temporary or accumulator lies in one loop and indexes the same axis with
+// that loop's index, each iteration has a slice of its own: the axis is removed, and the
+// declaration moves into the loop's body. This is repeated inwards.
 //
 //   temp t: f32[N]                          for i in [0, N) {
 //   for i in [0, N) { t[i] = x[i]    ==>      temp t: f32
 //                     y[i] = t[i] }           t = x[i]   y[i] = t }
 //
-// An axis of one element goes as well, where all accesses are at its 0.
+// An axis of one element is removed as well, where all accesses have subscript 0.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second
 // run changes nothing. REQUIRES: Verify accepts the program; and so it does
@@ -28,9 +28,9 @@ absl::StatusOr<bool> ContractTemporaries(Program& program);
 // `var`, gets that loop's index as its first axis and is declared in the scope
 // around the loop, so that a schedule may split the loop's body into strips.
 //
-// InvalidArgument where there is no such loop, where it does not begin at 0, where its
-// body does not declare the tensor, or that is a register tensor or one whose extents
-// depend on the loop; the program is untouched then.
+// InvalidArgument, with the program untouched, where there is no such loop, where it does not begin
+// at 0, where its body does not declare the tensor, or where the tensor is a register tensor or its
+// extents depend on the loop.
 absl::Status ExpandTemporary(Program& program, TensorId tensor, int32_t var);
 
 }  // namespace nestor::loop

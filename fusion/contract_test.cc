@@ -19,7 +19,7 @@ Program Around(absl::string_view items) { return ParseVerified(kFrame, items); }
 
 TEST(Contract, TextInTextOut) {
   constexpr PassCase kCases[] = {
-      // The axis goes, the declaration moves into the loop, before the first use.
+      // The axis is removed; the declaration moves into the loop, before the first use.
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[i] }",
        "for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t }"},
       {"temp t: f32[N]  for i in [0, N) { r[i] = 1.0  t[i] = x[i, 0]  r[i] = t[i] }",
@@ -30,7 +30,7 @@ TEST(Contract, TextInTextOut) {
       {"temp t: f32[N]  for i in [0, N) { t[N - 1 - i] = x[i, 0]  r[i] = t[N - i | 0.0] }", ""},
       {"temp t: f32[N]  for i in [0, N) { drop t[N - 2 - i] = x[i, 0]  r[i] = t[N - 2 - i | 0.0] }",
        ""},
-      // So on, inwards, whatever the order of the axes.
+      // This is repeated inwards, whatever the order of the axes.
       {"temp t: f32[N, M]  for i in [0, N) { for j in [0, M) { t[i, j] = x[i, j]  y[i, j] = t[i, j] } }",
        "for i in [0, N) { for j in [0, M) { temp t: f32  t = x[i, j]  y[i, j] = t } }"},
       {"temp t: f32[M, N]  for i in [0, N) { for j in [0, M) { t[j, i] = x[i, j]  y[i, j] = t[j, i] } }",
@@ -54,7 +54,8 @@ TEST(Contract, TextInTextOut) {
       // A diagonal: the index of one axis is one dimension.
       {"temp t: f32[N, N]  for i in [0, N) { t[i, i] = x[i, 0]  r[i] = t[i, i] }",
        "for i in [0, N) { temp t: f32[N]  t[i] = x[i, 0]  r[i] = t[i] }"},
-      // An axis of one element goes with the others, or alone; not where it is read beyond it.
+      // An axis of one element is removed with the others, or alone; not if a read leaves
+      // its range.
       {"temp t: f32[1, N]  for i in [0, N) { t[0, i] = x[i, 0]  r[i] = t[0, i] }",
        "for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t }"},
       {"temp t: f32[N, 1]  for i in [0, N) { t[i, 0] = x[i, 0] }  for k in [0, N) { r[k] = t[k, 0] }",
@@ -92,10 +93,10 @@ TEST(Contract, TextInTextOut) {
        "for i in [0, N) { temp t: f32  t = x[i, 0]  temp u: f32  u = t  r[i] = t + u }"},
       {"for i in [0, N) { temp t: f32[i + 1, M]  for j in [0, i + 1) { for k in [0, M) { t[j, k] = x[i, k]  y[j, k] = t[j, k] } } }",
        "for i in [0, N) { for j in [0, i + 1) { for k in [0, M) { temp t: f32  t = x[i, k]  y[j, k] = t } } }"},
-      // What a block declares; in a block of several items.
+      // Declarations of a block; in a block of several items.
       {"block { temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[i] }  r[0] = 1.0 }",
        "block { for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t }  r[0] = 1.0 }"},
-      // Register tensors keep their extents; results and what is never used stay.
+      // Register tensors keep their extents; results and unused tensors stay.
       {"for i in [0, N) { temp t: f32[4] register  for k in [0, 4) { t[k] = x[i, k]  y[i, k] = t[k] } }",
        ""},
       {"for i in [0, N) { r[i] = x[i, 0]  r[i] += r[i] }", ""},
@@ -203,8 +204,8 @@ TEST(Expand, Errors) {
             "program p: t cannot be expanded over the loop u: there is no such loop");
 }
 
-// Outside the loop, an extent that holds its index has no value, and a register
-// tensor none that is constant.
+// Outside the loop, an extent that holds its index has no value, and a register tensor would have
+// an extent that is not constant.
 TEST(Expand, NotPastWhatItsExtentsNeed) {
   for (const char* items :
        {"for i in [0, N) { temp t: f32[i + 1]  t[i] = x[i, 0]  r[i] = t[i] }",

@@ -1,14 +1,14 @@
-// Liveness, backwards. Live are the tensors whose present value some later
-// statement or the caller may read: outputs at the end, what a kept statement
-// loads before it, nothing across a declaration (tensors are fresh on entry). At
-// the end of a loop's body, what its first statements read is live, too:
+// Liveness, backwards. A tensor is live if a later statement or the caller may read its present
+// value: outputs are live at the end, the tensors that a kept statement loads are live before it,
+// none is live across its declaration (tensors are fresh on entry). At the end of a loop's body,
+// the tensors that its first statements read are live, too:
 //
 //   for i in [0, N) { y[i] = t   t = x[i] }     # t is read by the next iteration
 //
-// so a body is walked until its live set holds still, first without removing
-// anything. A body is walked again only where it starts with reads of something
-// that it changes, so nests do not multiply walks. All walks share one set, which goes
-// back to what it was: a copy for each loop would take time quadratic in a program.
+// so a body is walked until its live set no longer changes, at first without removing anything. A
+// body is walked again only where it starts with reads of something that it changes, so nests do
+// not multiply walks. All walks share one set, which is restored afterwards: a copy for each loop
+// would take time quadratic in the program.
 #include "fusion/dead_code.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace nestor::loop {
 namespace {
 
-// A set of tensors that can go back to what it was. A state is a number of changes.
+// A set of tensors that can return to an earlier state. A state is a number of changes.
 class TensorSet {
  public:
   explicit TensorSet(size_t tensors) : holds_(tensors) {}
@@ -36,7 +36,7 @@ class TensorSet {
   }
 
   size_t state() const { return flipped_.size(); }
-  // What it holds now and may not have held at the state.
+  // The tensors that it holds now and may not have held at the state.
   std::vector<TensorId> NewSince(size_t state) const {
     std::vector<TensorId> held;
     for (size_t i = state; i < flipped_.size(); ++i) {
@@ -78,7 +78,7 @@ class Eliminator {
   }
 
  private:
-  // ---- Liveness: from live behind to live before
+  // ---- Liveness: from live after to live before
 
   void Back(const Scope& scope, TensorSet& live) const {
     for (size_t i = scope.size(); i > 0; --i) Back(scope[i - 1], live);
@@ -105,15 +105,15 @@ class Eliminator {
     });
   }
 
-  // From what is live behind the loop to what is at the end of an iteration. Returns what
-  // is live at the start of one and may not be at its end.
+  // Turns the set live after the loop into the one live at the end of an iteration. Returns the
+  // tensors that are live at the start of an iteration and may not be at its end.
   std::vector<TensorId> BackToEnd(const Loop& loop, TensorSet& live) const {
     const std::vector<TensorId> changed = TargetsIn(loop.body);
     for (;;) {
       const size_t end = live.state();
       Back(loop.body, live);
       std::vector<TensorId> at_start = live.NewSince(end);
-      // What the next iteration reads of that which this one changes.
+      // The tensors that this iteration changes and the next one reads.
       std::vector<TensorId> grown = changed;
       grown.erase(
           std::remove_if(grown.begin(), grown.end(), [&](TensorId t) { return !live.contains(t); }),
@@ -140,7 +140,7 @@ class Eliminator {
     changed_ = true;
   }
 
-  // Removes what is dead and takes `live` to the scope's beginning.
+  // Removes dead items and moves `live` to the scope's beginning.
   void Sweep(Scope& scope, TensorSet& live) {
     for (size_t i = scope.size(); i > 0; --i) {
       Item& item = scope[i - 1];

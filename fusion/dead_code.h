@@ -1,4 +1,4 @@
-// Dead code: what no output depends on.
+// Dead code: statements that no output depends on.
 #ifndef NESTOR_FUSION_DEAD_CODE_H_
 #define NESTOR_FUSION_DEAD_CODE_H_
 
@@ -14,9 +14,9 @@ namespace nestor::loop {
 //
 // REQUIRES: Verify accepts the program; and so it does afterwards.
 //
-// Conservative: only an unmasked assignment to a rank-0 tensor counts as
-// overwriting it; an element stored to keeps the whole tensor's earlier stores.
-// Entries of Program::tensors stay, so that ids keep their meaning.
+// The pass is conservative: only an unmasked assignment to a rank-0 tensor counts as overwriting
+// it; an element stored to keeps the whole tensor's earlier stores. Entries of Program::tensors
+// stay, so that ids keep their meaning.
 absl::StatusOr<bool> EliminateDeadCode(Program& program);
 
 }  // namespace nestor::loop

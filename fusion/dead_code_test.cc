@@ -35,20 +35,20 @@ TEST(DeadCode, TextInTextOut) {
        "for i in [0, N) { for k in [0, i) { y[k] = 1.0 } }"},
       {"for i in [0, N) { for j in [i, N) { temp t: f32 } }  block { y[0] = 1.0 }",
        "block { y[0] = 1.0 }"},
-      // A chain that ends nowhere goes at once.
+      // A chain that leads to no output is removed at once.
       {"temp t: f32[N]  temp u: f32[N]  for j in [0, N) { t[j] = x[j, 0] }  for k in [0, N) { u[k] = t[k] }  "
        "for i in [0, N) { y[i] = 1.0 }",
        "for i in [0, N) { y[i] = 1.0 }"},
       // One that only feeds itself, too.
       {"acc s: f32 = sum  temp t: f32  for i in [0, N) { s += x[i, 0]  t = s + t  y[i] = 1.0 }",
        "for i in [0, N) { y[i] = 1.0 }"},
-      // Stores behind the last read.
+      // Stores after the last read.
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  for i in [0, N) { y[i] = t[i] }  "
        "for i in [0, N) { t[i] = 0.0 }",
        "temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  for i in [0, N) { y[i] = t[i] }"},
       {"for i in [0, N) { temp t: f32  t = 2.0  y[i] = t  t = 3.0 }",
        "for i in [0, N) { temp t: f32  t = 2.0  y[i] = t }"},
-      // But the next iteration's reads are behind.
+      // But the next iteration's reads come after.
       {"temp t: f32  block { t = 0.0 }  for i in [0, N) { y[i] = t  t = x[i, 0] }", ""},
       {"temp t: f32  temp u: f32  block { t = 0.0  u = 0.0 }  for i in [0, N) { y[i] = t  t = u  u = x[i, 0] }",
        ""},

@@ -1,7 +1,7 @@
-// An access is known by the loops around it and its place. Of a store and a read two iterations
-// are looked at, of one iteration of the loops around the declaration: they touch one element
-// where their places are equal on all axes. Loops are shortened first, since stores elsewhere
-// may have no reader then.
+// An access is described by the loops around it and its place. For a store and a read, two
+// iterations are compared within one iteration of the loops around the declaration: they touch the
+// same element where their places are equal on all axes. Loops are shortened first, since stores
+// elsewhere may have no reader then.
 #include "fusion/dead_stores.h"
 
 #include <algorithm>
@@ -24,12 +24,12 @@ namespace nestor::loop {
 namespace {
 
 struct Reach {
-  const Statement* statement;  // null: none, as of a loop's bounds
+  const Statement* statement;  // null: none, as for a loop's bounds
   LoopsAround loops;
   IndexList place;
 };
 
-// Of a temporary.
+// The accesses of a temporary.
 struct Accesses {
   size_t depth = 0;  // loops around its declaration
   std::vector<Reach> reads, stores;
@@ -111,11 +111,11 @@ class Eliminator {
     }
   }
 
-  // Never less, and more for all that is known.
+  // Whether a is proven to be at least b, and may be greater.
   bool IsMore(IndexId a, IndexId b) { return ranges_.LessEqual(b, a) && !ranges_.LessEqual(a, b); }
 
-  // What all reads run over along the axis, if that is one range within the loops around the
-  // declaration.
+  // The range that all reads run over along the axis, if it is the same for all and fixed by the
+  // loops around the declaration.
   absl::optional<Bounds> RangeOfReads(const Accesses& accesses, size_t axis) const {
     absl::optional<Bounds> range;
     for (const Reach& read : accesses.reads) {
@@ -138,7 +138,7 @@ class Eliminator {
     return nullptr;
   }
 
-  // It means the same where the temporary is declared.
+  // Whether `e` has the same value where the temporary is declared.
   bool IsOutside(IndexId e, const Reach& read, size_t depth) const {
     if (pool_.HasLoad(e)) return false;
     bool outside = true;
@@ -219,7 +219,8 @@ class Eliminator {
 
 }  // namespace
 
-// What a dead store read may be dead now, too. Each round but the last removes a statement.
+// The stores that a dead store read from may be dead now, too. Each round but the last removes
+// a statement.
 absl::StatusOr<bool> EliminateDeadStores(Program& program) {
   bool changed = false;
   while (Eliminator(program).Run()) changed = true;

@@ -12,10 +12,10 @@ namespace nestor::loop {
 //   for k in [p, N) { t[k] = x[k] }      # goes: split loops have left it without a reader
 //   for k in [0, p) { y[k] = t[k] }
 //
-// A store goes where along some axis its index and that of each read run over ranges that
-// are proven apart. A loop that only stores is shortened to the range that all reads run over,
-// where that is one, and proven to lie within: of `for k in [0, N) { t[k] = x[k] }` above,
-// [0, p) is left. What stores leave without a use is for dead_code to remove.
+// A store is removed where along some axis its index and that of each read run over ranges that are
+// proven apart. A loop that only stores is shortened to the range that all reads run over, if it is
+// one range and proven to lie within the loop's: in the example above, `for k in [0, N) { t[k] =
+// x[k] }` would be shortened to [0, p). dead_code removes what has no use left after that.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

@@ -31,7 +31,7 @@ TEST(DeadStores, ReadsInOtherNests) {
           {"for i in [0, N) { for j in [0, i + 1) { t[i, j] = x[i, j] } for k in [i + 1, N) { t[i, k] = 0.0 } } "
            "for l in [0, N) { for m in [l, N) { y[l] = t[m, l] } }",
            "for i in [0, N) { for j in [0, i + 1) { t[i, j] = x[i, j] } } for l in [0, N) { for m in [l, N) { y[l] = t[m, l] } }"},
-          // In the same nest, of another row.
+          // In the same nest, reads of another row.
           {"for i in [0, N) { for j in [0, i + 1) { t[i, j] = x[i, j] } for k in [i + 1, N) { t[i, k] = 0.0 } "
            "for l in [0, i) { y[i] = t[l, l] } }",
            "for i in [0, N) { for j in [0, i + 1) { t[i, j] = x[i, j] } for l in [0, i) { y[i] = t[l, l] } }"},
@@ -49,7 +49,7 @@ TEST(DeadStores, ShortensLoopsThatOnlyStore) {
            "for k in [0, min(j + 1, N)) { t[k] = x[k] } for m in [0, min(j + 1, N)) { y[j] = t[m] }"},
           {"for k in [0, N) { t[k] = x[k] } for m in [j, N) { y[j] = t[m] + t[m] }",
            "for k in [j, N) { t[k] = x[k] } for m in [j, N) { y[j] = t[m] + t[m] }"},
-          // What only the shortened loop read is stored for nobody.
+          // Elements that only the removed iterations read need not be stored.
           {"temp u: f32[N] for k in [0, j) { u[k] = x[k] } for n in [j, N) { u[n] = 1.0 } "
            "for l in [0, N) { t[l] = u[l] } for m in [0, j) { y[j] = t[m] }",
            "temp u: f32[N] for k in [0, j) { u[k] = x[k] } for l in [0, j) { t[l] = u[l] } for m in [0, j) { y[j] = t[m] }"},
@@ -65,7 +65,7 @@ TEST(DeadStores, LoopsThatStay) {
            ""},
           {"for k in [0, N) { t[k] = x[k] y[k] = 1.0 } for m in [0, j) { y[j] = t[m] }", ""},
           {"for k in [0, N) { drop t[k] if k < 5 = x[k] } for m in [0, j) { y[j] = t[m] }", ""},
-          // Not proven to lie within.
+          // The range is not proven to lie within.
           {"for k in [0, N) { t[k] = x[k] } for m in [0, j + 7) { y[j] = t[m | 0.0] }", ""},
           // Bounds that mean nothing where the temporary is declared.
           {"for k in [0, N) { t[k] = x[k] } for n in [0, N) { for m in [0, n) { y[j] = t[m] } }",

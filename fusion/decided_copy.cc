@@ -99,7 +99,7 @@ class Copier {
     return copy;
   }
 
-  // What an inner index has a part in is left to who comes to the inner loop.
+  // Expressions that hold an inner index are left until the inner loop is looked at.
   bool HasInner(IndexId e) const {
     std::vector<int64_t> vars;
     CollectVars(program_.pool, e, vars);
@@ -195,7 +195,7 @@ class Copier {
   absl::flat_hash_map<TensorId, TensorId> tensors_;
 };
 
-// Of an index value or an i64 number.
+// The index of an index value or an i64 number.
 absl::optional<IndexId> IndexOf(Program& program, ValueId value) {
   const auto& node = program[value].node;
   if (const auto* index = absl::get_if<IndexValue>(&node)) return index->index;

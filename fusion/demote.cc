@@ -1,7 +1,6 @@
-// A nest qualifies if its band holds declarations of accumulators, one inner nest
-// that does nothing but accumulate into them, and statements behind that. What it
-// would be as one walk is tried against each other nest by MatchNests before
-// anything is changed.
+// A nest qualifies if its band holds declarations of accumulators, one inner nest that does nothing
+// but accumulate into them, and statements after that. Before anything is changed, MatchNests
+// matches the walk that it would become with each other nest.
 #include "fusion/demote.h"
 
 #include <algorithm>
@@ -24,7 +23,7 @@ struct Reduction {
   std::vector<TensorId> accumulators;
   std::vector<LoopHead> reduced;   // the inner band
   std::vector<Statement> steps;    // accumulations
-  std::vector<Statement> results;  // what follows
+  std::vector<Statement> results;  // the statements after the terms
 };
 
 Scope ItemsOf(const std::vector<Statement>& statements) {
@@ -88,9 +87,9 @@ class Demoter {
     return reduction;
   }
 
-  // All terms may be accumulated before any result is stored: steps read neither
-  // accumulators nor what is stored, results nothing that is stored, each tensor is
-  // stored to once, and accumulators are read as values only.
+  // All terms may be accumulated before any result is stored: steps read neither accumulators nor
+  // stored tensors, results read no stored tensors, each tensor is stored to once, and accumulators
+  // are read as values only.
   bool IsSeparable(const Reduction& reduction) const {
     std::vector<TensorId> stored;
     for (const Statement& result : reduction.results) {
@@ -137,7 +136,7 @@ class Demoter {
     return true;
   }
 
-  // One walk of the terms, accumulators as if they had the kept loops' dimensions.
+  // One walk over the terms, with accumulators as if they had the dimensions of the kept loops.
   Item WalkOf(const Reduction& reduction) {
     std::vector<Statement> steps = reduction.steps;
     for (Statement& step : steps) {
@@ -203,7 +202,7 @@ class Demoter {
     return parts;
   }
 
-  // The same loops with indices of their own, put into the statements.
+  // The same loops with indices of their own, which are put into the statements.
   std::vector<LoopHead> Fresh(std::vector<LoopHead> heads, std::vector<Statement>& statements) {
     VarReplacement rename(program_);
     for (LoopHead& head : heads) {
@@ -217,7 +216,7 @@ class Demoter {
     return heads;
   }
 
-  // `target[kept] = accumulator` goes; the target is reset and accumulated into.
+  // `target[kept] = accumulator` is removed; the target is reset and accumulated into.
   bool Replace(TensorId accumulator, Reduction& reduction, std::vector<Statement>& resets) {
     auto& results = reduction.results;
     const auto result = std::find_if(

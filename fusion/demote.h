@@ -16,10 +16,10 @@ namespace nestor::loop {
 //   for j in [0, M) { c[j] = 0.0 }
 //   for j in [0, M) { for i in [0, N) { c[j] += x[i, j] } }
 //
-// whose loops may be interchanged. Done at the top of the program, for a nest that
-// shares no loop with another that walks the same tensor of two or more dimensions,
-// but would then. Where something is done with the sum, or its type is wider than
-// the result's, the accumulator itself becomes the tensor, and a third nest does it.
+// whose loops may be interchanged. This is done at the top of the program, for a nest that shares
+// no loop with another nest that walks the same tensor of two or more dimensions, but could if it
+// were demoted. Where the sum is used in an expression, or its type is wider than the result's, the
+// accumulator itself becomes the tensor, and a third nest computes the result from it.
 //
 // Each element's terms keep their order, so no result changes in any bit. Returns
 // whether it changed anything; if not, the program is untouched. A second run

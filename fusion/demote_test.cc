@@ -84,10 +84,10 @@ TEST(Demote, TextInTextOut) {
       {"acc t: f32 = sum  for j in [0, M) { acc s: f32 = sum  for i in [0, N) { s += x[i, j]  t += x[i, j] }  c[j] = s }",
        ""},
       {"for j in [0, M) { acc s: f32 = sum  for i in [0, N) { s += x[i, j] }  c[j] += s }", ""},
-      // What lies between forbids it.
+      // Items in between forbid it.
       {"block { drop c[0] = z[0, 0] }  for j in [0, M) { acc s: f32 = sum  for i in [0, N) { s += x[i, j] * c[0] }  d[j] = s }",
        ""},
-      // Not at the top alone.
+      // The nest is not alone at the top.
       {"block { for j in [0, M) { acc s: f32 = sum  for i in [0, N) { s += x[i, j] }  c[j] = s }  d[0] = 1.0 }",
        ""},
   });
@@ -106,22 +106,22 @@ TEST(Demote, WideSums) {
       rows);
 }
 
-// It pays only where there is a walk to join, and none is shared as it is.
+// It pays only where there is a walk to join, and none is shared already.
 TEST(Demote, OnlyToJoinAWalk) {
   const char* const sum =
       "for j in [0, M) { acc s: f32 = sum  for i in [0, N) { s += x[i, j] }  c[j] = s }";
   ExpectDemotion({{sum, ""}}, "");
   ExpectDemotion({{sum, ""}}, "  for a in [0, N) { for b in [0, M) { z[a, b] = 1.0 } }\n");
   ExpectDemotion({{sum, ""}}, "  for b in [0, M) { for a in [0, N) { e[b, b] = x[a, b] } }\n");
-  // One behind it will do, though it writes along its rows: the sum takes its order.
+  // A later walk will do, although it writes along its rows: the sum takes its order.
   const std::string writes = "  for a in [0, N) { for b in [0, M) { z[a, b] = x[a, b] * 2.0 } }";
   const char* const walk =
       "for j_2 in [0, M) { c[j_2] = 0.0 }  for j in [0, M) { for i in [0, N) { c[j] += x[i, j] } }";
   ExpectDemotion({{absl::StrCat(sum, writes).c_str(), absl::StrCat(walk, writes).c_str()}}, "");
 }
 
-// Where the order of what is computed for two columns shows, the nest must stay
-// whole; and all reads of an accumulator must be found.
+// Where the order of computations for two columns matters, the nest must stay whole; and all reads
+// of an accumulator must be found.
 TEST(Demote, KeepsDependencesBetweenColumns) {
   ExpectDemotion({
       {"for j in [0, M) { acc s: f32 = sum  for i in [0, N) { s += x[i, j] * c[j - 1 | 1.0] }  c[j] = s }",

@@ -1,5 +1,4 @@
-// A statement is taken out of its loop where nothing else there touches what it adds to, and
-// put behind the loop.
+// A statement is moved after its loop where nothing else in the loop touches the tensor it adds to.
 #include "fusion/equal_terms.h"
 
 #include <cstdint>
@@ -26,7 +25,7 @@ class TermMultiplier {
   }
 
  private:
-  // Inner loops first: what they added may be a term for the loop around.
+  // Inner loops first: their sums may be terms for the loop around.
   void Walk(Scope& scope) {
     Scope result;
     for (Item& item : scope) {
@@ -42,7 +41,7 @@ class TermMultiplier {
     scope = std::move(result);
   }
 
-  // Out of the loop's body. Returns what does the same behind it.
+  // Takes them out of the loop's body. Returns statements that do the same after the loop.
   Scope TakeEqualTerms(Loop& loop) {
     Scope behind;
     const absl::optional<int64_t> terms =
@@ -64,7 +63,7 @@ class TermMultiplier {
     return behind;
   }
 
-  // As the loops that this pass makes.
+  // The loops that this pass makes do.
   bool RunsAtMostOnce(const Loop& loop) const {
     const IndexPool& pool = program_.pool;
     return pool.ConstValue(loop.begin) == 0 && pool[loop.end].kind == IndexKind::kMin &&
@@ -82,7 +81,7 @@ class TermMultiplier {
     return *statement.op == ReduceOp::kMax || *statement.op == ReduceOp::kMin;
   }
 
-  // By another item of the scope, or declared in it.
+  // Whether another item of the scope touches its tensor, or the scope declares it.
   bool IsTouchedElsewhere(const Scope& scope, size_t position) const {
     const TensorId target = scope[position].As<Statement>()->target.tensor;
     for (size_t i = 0; i < scope.size(); ++i) {

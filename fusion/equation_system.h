@@ -1,6 +1,6 @@
 // The equations between a nest's place and an element's, and which indices of the nest are
-// determined so far. So the system takes an equation apart into what is known and what the solver
-// (preimage.h) has yet to find.
+// determined so far. With that, the system separates the known part of an equation from what the
+// solver (preimage.h) has yet to find.
 #ifndef NESTOR_FUSION_EQUATION_SYSTEM_H_
 #define NESTOR_FUSION_EQUATION_SYSTEM_H_
 
@@ -24,8 +24,8 @@ class EquationSystem {
   struct Term {
     IndexId atom, coefficient;
   };
-  // An equation apart: the sum of the terms, each with an undetermined index, equals `known`, which
-  // is in terms of the result.
+  // The parts of an equation: the sum of the terms, each with an undetermined index, equals
+  // `known`, which is in terms of the result.
   struct Sides {
     std::vector<Term> terms;
     IndexId known;
@@ -50,9 +50,9 @@ class EquationSystem {
   // `e` with each determined index replaced by its value.
   IndexId InResult(IndexId e) { return SubstituteVars(pool_, e, values_); }
 
-  // nullopt of what is not affine.
+  // nullopt if the equation is not affine.
   absl::optional<Sides> SidesOf(const Equation& equation);
-  // The one term, where it is a node of that kind by a symbolic divisor.
+  // The only term, if it is a node of that kind with a symbolic divisor.
   absl::optional<IndexNode> Alone(const Sides& sides, IndexKind kind) const;
 
  private:
@@ -60,7 +60,7 @@ class EquationSystem {
 
   IndexPool& pool_;
   std::vector<Equation> equations_;
-  // By loop index: what it is in the result; itself, if it is not determined.
+  // By loop index: its value in terms of the result; itself, if it is not determined.
   IndexList values_;
   std::vector<bool> unknown_;  // by loop index
 };

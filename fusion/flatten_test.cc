@@ -11,7 +11,7 @@ constexpr Frame kFrame = {"program p(x: f32[N, C]) -> (y: f32[N], r: f32) {\n",
 
 TEST(Flatten, TextInTextOut) {
   constexpr PassCase kCases[] = {
-      // Each block one loop or one statement already; what a loop holds stays.
+      // Each block is one loop or one statement already; the contents of a loop stay.
       {"", ""},
       {"block { r = 2.0 }", ""},
       {"temp t: f32  block { t = 2.0 }  for i in [0, N) { y[i] = t }", ""},
@@ -25,7 +25,7 @@ TEST(Flatten, TextInTextOut) {
        "for k in [0, N) { y[k] += r }",
        "for i in [0, N) { y[i] = 2.0 }  for j in [0, N) parallel { y[j] = x[j, 0] }  block { r = 2.0 }  "
        "for k in [0, N) { y[k] += r }"},
-      // What blocks declare, behind what the program declares.
+      // Declarations of blocks come after those of the program.
       {"block { temp t: f32  t = 2.0  r = t }", "temp t: f32  block { t = 2.0 }  block { r = t }"},
       {"temp a: f32  block { a = 1.0  temp b: f32[C]  for c in [0, C) { b[c] = a }  acc s: f32 = sum  "
        "for d in [0, C) { s += b[d] }  r = s }",

@@ -1,5 +1,6 @@
-// One walk over each scope in order, with the elements whose value is known. An item that
-// changes a tensor ends what is known of it, and of elements that hold the scalar that it is.
+// One walk over each scope in order, with the elements whose value is known. When an item changes a
+// tensor, what is known about it is forgotten, and so is what is known about elements that hold it,
+// if it is a scalar.
 #include "fusion/forward_stores.h"
 
 #include <algorithm>

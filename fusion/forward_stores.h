@@ -1,4 +1,4 @@
-// Forwarding: what a scope stores, it does not read back.
+// Forwarding: a scope does not read back what it stores.
 #ifndef NESTOR_FUSION_FORWARD_STORES_H_
 #define NESTOR_FUSION_FORWARD_STORES_H_
 
@@ -12,12 +12,12 @@ namespace nestor::loop {
 //
 //   t[k] = h   s += t[k]      becomes      t[k] = h   s += h
 //
-// so that the store may have no reader left (see dead_stores), and the sum's terms are seen to
-// be equal. An accumulator that nothing is added to is the constant that it starts at.
+// so that the store may have no reader left (see dead_stores), and the sum's terms are seen to be
+// equal. An accumulator to which nothing is added is the constant that it starts at.
 //
-// An expression is not forwarded: it is common_subexpressions that finds what is computed twice.
-// Neither is an accumulator: where a loop's statements are parted later, the tensor is what
-// passes between them.
+// An expression is not forwarded: common_subexpressions finds what is computed twice. An
+// accumulator is not forwarded either: where a loop's statements are separated later, the tensor
+// passes the value between them.
 //
 // Returns whether it changed anything; if not, the program is untouched. No result changes in
 // any bit. A second run changes nothing. REQUIRES: Verify accepts the program; and so it does

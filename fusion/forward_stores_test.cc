@@ -18,7 +18,8 @@ TEST(ForwardStores, ScalarsAndConstants) {
                   "for k in [0, N) { t[k] = 2.0 s += exp(2.0) * 2.0 }"},
                  {"t[3] = h s += t[3] s += t[2]", "t[3] = h s += h s += t[2]"},
                  {"t[3] = h t[4] = t[3] s += t[4]", "t[3] = h t[4] = h s += h"},
-                 // What expressions, arguments and other sums hold is read where it was stored.
+                 // Values of expressions, arguments and other sums are still read where they
+                 // were stored.
                  {"for k in [0, N) { t[k] = exp(x[k]) s += t[k] }", ""},
                  {"for k in [0, N) { t[k] = x[j] s += t[k] }", ""},
                  {"for k in [0, N) { acc r: f32 = sum r += x[k] t[k] = r s += t[k] }", ""},

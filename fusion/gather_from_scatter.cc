@@ -1,9 +1,9 @@
-// Finds each pair of a reset and the accumulation that follows it, has the
-// accumulation's places inverted (preimage.cc, where the idea is), weighs the
-// result, and builds the block that takes the place of both.
+// Finds each pair of a reset and the accumulation that follows it, has the accumulation's places
+// inverted (preimage.cc, where the idea is), weighs the result, and builds the block that
+// replaces both.
 //
-// The new block keeps the reset's loops and has the accumulation's indices for its
-// inner loops, so no name is new but the accumulator's.
+// The new block keeps the reset's loops and uses the accumulation's indices for its inner loops, so
+// only the accumulator's name is new.
 //
 // What stays a scatter: an embedding's t[ids[n], d] += g[n, d] (asking every row n
 // for every element would cost the table times the rows), places that a min or max
@@ -98,8 +98,8 @@ int DegreeOf(const IndexPool& pool, IndexId e) {
   }
 }
 
-// Of a loop of that extent; one that no dimension decides has the value that it has
-// where $params are 1.
+// The cost of a loop with that extent; an extent without dimensions counts with its value for
+// $params of 1.
 Cost CostOf(const IndexPool& pool, IndexId extent) {
   Cost cost{DegreeOf(pool, extent)};
   if (cost.degree > 0) return cost;
@@ -117,7 +117,7 @@ Cost CostOf(IndexPool& pool, absl::Span<const Loop* const> loops) {
   return cost;
 }
 
-// What strides may cost, in numbers.
+// The constant factor that strides may cost.
 constexpr double kMostTimes = 16;
 
 bool NoMore(Cost a, Cost b) {
@@ -179,7 +179,7 @@ Scope Nested(const Loops& loops, Scope body, AsLoop as_loop) {
 const Loop& Itself(const Loop& loop) { return loop; }
 const Loop& Pointee(const Loop* loop) { return *loop; }
 
-// Of the scatter's store and of its inversion: what must hold, gathers last.
+// The conditions of the scatter's store and of its inversion, with gathers last.
 IndexList ConditionsOf(Program& program, const Statement& scatter, const Preimage& preimage,
                        absl::Span<const IndexId> replacement) {
   IndexList conditions = preimage.conditions;
@@ -296,7 +296,7 @@ class Gatherer {
     return 1 + static_cast<int>(factors.size());
   }
 
-  // Sums and products of floats round; all else comes out the same in any order.
+  // Sums and products of floats round; all other reductions give the same result in any order.
   static bool IsOrdered(ReduceOp op, DType type) {
     return IsFloat(type) && (op == ReduceOp::kSum || op == ReduceOp::kProd);
   }

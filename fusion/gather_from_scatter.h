@@ -24,13 +24,13 @@ namespace nestor::loop {
 // the proof that indices do not overflow may refuse sizes near the ends of int64.)
 // Returns whether it changed anything; if not, the program is as it was.
 //
-// No more work: each inner loop is one of the scatter, or runs over a residue class
-// or interval of one; and the product of all loops grows, every dimension large and
-// $params small, no faster than the two blocks did (numbers by at most 16 times).
-// Then it exceeds them by what strides cost, and by elements that no place reaches.
+// "No more work" means: each inner loop is one of the scatter, or runs over a residue class or
+// interval of one; and the product of all loops, with every dimension large and $params small,
+// grows no faster than the work of the two blocks did (constant factors at most 16 times larger).
+// Then the work exceeds theirs only by the cost of strides, and by elements that no place reaches.
 //
-// REQUIRES: Verify accepts the program; and so it does afterwards. Meant for what
-// lowering yields: perfect nests, one a block.
+// REQUIRES: Verify accepts the program; and so it does afterwards. The pass is meant for what
+// lowering yields: perfect nests, one to a block.
 absl::StatusOr<bool> GatherFromScatter(Program& program);
 
 }  // namespace nestor::loop

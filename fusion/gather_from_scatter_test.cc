@@ -15,7 +15,7 @@ constexpr Frame kFrame = {
 TEST(GatherFromScatter, TextInTextOut) {
   constexpr PassCase kCases[] =
       {
-          // A direct place; what a place does not name is summed, in order.
+          // A direct place; indices that a place does not name are summed over, in order.
           {"temp t: f32[N]  for a in [0, N) { t[a] = 0.0 }  for i in [0, N) { drop t[i] += x[i] }",
            "temp t: f32[N]  for a in [0, N) { acc acc: f32 = sum  acc += x[a]  t[a] = acc }"},
           {"temp t: f32[M]  for a in [0, M) { t[a] = 0.0 }  for i in [0, N) { for j in [0, M) { t[j] += m[i, j] } }",
@@ -65,7 +65,7 @@ TEST(GatherFromScatter, TextInTextOut) {
            "temp t: f32[N]  for a in [0, N) { acc acc: f32 = sum  for i in [a*M, min(N, a*M + M)) { acc += x[i] }  t[a] = acc }"},
           {"temp t: f32[M]  for a in [0, M) { t[a] = 0.0 }  for i in [0, N) { drop t[(i + 1)%M] += x[i] }",
            "temp t: f32[M]  for a in [0, M) { acc acc: f32 = sum  for i in [0, (-((a - 1)%M) + N - 1)/M + 1) { acc += x[i*M + (a - 1)%M] }  t[a] = acc }"},
-          // What decides a place is gathered at what is known.
+          // A load that decides a place is made at known indices.
           {"temp t: f32[N, M]  for a in [0, N) { for b in [0, M) { t[a, b] = 0.0 } }  for i in [0, N) { drop t[i, u[i]] += x[i] }",
            "temp t: f32[N, M]  for a in [0, N) { for b in [0, M) { acc acc: f32 = sum  drop acc if u[a] == b += x[a]  t[a, b] = acc } }"},
           {"temp t: f32[N, M]  for a in [0, N) { for b in [0, M) { t[a, b] = 0.0 } }  for i in [0, M) { drop t[i + 1, u[i]] if u[i] < 5 += x[i] }",
@@ -77,7 +77,8 @@ TEST(GatherFromScatter, TextInTextOut) {
            "temp t: f32[N]  for a in [0, N) { acc acc: f32 = sum  acc += x[a]  t[a] = acc }  for j in [0, N) { drop t[j + 1] += x[j] }"},
           {"temp t: f32[N]  temp v: f32  for a in [0, N) { t[a] = 0.0 }  block { v = 2.0 }  for i in [0, N) { drop t[i] += v }",
            "temp t: f32[N]  temp v: f32  block { v = 2.0 }  for a in [0, N) { acc acc: f32 = sum  acc += v  t[a] = acc }"},
-          // No reset before it, or another one, or not all of it, or not alone.
+          // There is no reset before it, or one to another value, or of a part only, or it is
+          // not alone.
           {"temp t: f32[N]  for a in [0, N) { t[a] = 1.0 }  for i in [0, N) { drop t[i] += x[i] }",
            ""},
           {"temp t: f32[N]  for a in [0, N) { t[a] = -0.0 }  for i in [0, N) { drop t[i] += x[i] }",

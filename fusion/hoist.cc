@@ -1,6 +1,6 @@
-// From the outermost scope inwards: before a loop stands what is invariant in it as a
-// whole, so that each expression leaves all the loops that it can at once. Copies of
-// an expression become one temporary.
+// Works from the outermost scope inwards: before a loop it places the values that are invariant in
+// the whole loop, so that each expression leaves all the loops that it can at once. Copies of an
+// expression become one temporary.
 #include "fusion/hoist.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace nestor::loop {
 namespace {
 
-// What statements of the scopes around have stored to, unmasked.
+// The elements that statements of the scopes around have stored to, unmasked.
 class Written {
  public:
   size_t size() const { return stores_.size(); }
@@ -49,7 +49,7 @@ class Written {
 
 enum class Hoisted { kAll, kWideComparisons };
 
-// What one loop's body computes and does not change.
+// The values that one loop's body computes and does not change.
 class Invariants {
  public:
   // `written`: before the loop.
@@ -102,7 +102,7 @@ class Invariants {
     return IsWritten(access) && ranges_.InRange(access.place, program_[access.tensor].shape);
   }
 
-  // Also where loops before this one run no iteration.
+  // Whether it is written even if loops before this one run no iteration.
   bool IsWritten(const Access& access) const {
     const Storage storage = program_[access.tensor].storage;
     if (storage == Storage::kInput || storage == Storage::kAccumulator) return true;

@@ -1,4 +1,4 @@
-// Invariant hoisting: what does not change in a loop is computed before it.
+// Invariant hoisting: a value that does not change in a loop is computed before it.
 #ifndef NESTOR_FUSION_HOIST_H_
 #define NESTOR_FUSION_HOIST_H_
 
@@ -15,16 +15,16 @@ namespace nestor::loop {
 //
 // becomes  temp h: f32   h = rsqrt(v + $eps)   for i in [0, N) { y[i] = x[i] * h }.
 //
-// Only what may be computed where the loop runs no iteration: loads that are masked
-// or whose place is proven in range, index values that are proven to have a value.
+// Only what may be computed even if the loop runs no iteration is moved: loads that are masked or
+// whose place is proven in range, index values that are proven to have a value.
 //
 // Returns whether it changed anything; if not, the program is untouched. No result
 // changes in any bit. A second run changes nothing. REQUIRES: Verify accepts the
 // program; and so it does afterwards.
 absl::StatusOr<bool> HoistInvariants(Program& program);
 
-// The same of comparisons of numbers of 64 bits alone, out of loops inside of others: of indices
-// above all. Beside f32 they would leave a loop half of its lanes.
+// The same for comparisons of 64-bit numbers alone, above all of indices, out of loops inside
+// others. Beside f32, they would leave a loop half of its lanes.
 absl::StatusOr<bool> HoistWideComparisons(Program& program);
 
 }  // namespace nestor::loop

@@ -33,7 +33,7 @@ TEST(Hoist, TextInTextOut) {
       // Masked and accumulated; a dropped store keeps its conditions.
       {"for n in [0, N) { drop y[n] if n < 3 += exp(v) * x[n] }",
        "temp h: f32  block { h = exp(v) }  for n in [0, N) { drop y[n] if n < 3 += h * x[n] }"},
-      // In blocks of several items, the block declares.
+      // In blocks of several items, the block declares the temporary.
       {"block { q = 1.0  for n in [0, N) { y[n] = x[n] * exp(v) } }",
        "block { q = 1.0  temp h: f32  h = exp(v)  for n in [0, N) { y[n] = x[n] * h } }"},
       // Reads, constants and indices alone are not worth a temporary.
@@ -68,7 +68,7 @@ TEST(Hoist, WhatTheLoopChangesStays) {
 // Before the loop, also where it runs no iteration.
 TEST(Hoist, OnlyWhatHasAValue) {
   constexpr PassCase kCases[] = {
-      // In range for certain, or masked.
+      // Loads that are certainly in range, or masked.
       {"for n in [0, N) { y[n] = exp(c[2]) }",
        "temp h: f32  block { h = exp(c[2]) }  for n in [0, N) { y[n] = h }"},
       {"for n in [0, N) { y[n] = exp(x[0]) }", ""},
@@ -83,7 +83,7 @@ TEST(Hoist, OnlyWhatHasAValue) {
       {"for n in [0, N) { for m in [0, M) { w[n, m] = exp(x[n - 1]) } }", ""},
       // A store's conditions are those of the loop.
       {"for n in [0, N) { drop y[n] if 0 < $k, $k < 3 = exp(c[$k]) }", ""},
-      // Index values without division by what may be zero.
+      // Index values without a division by a number that may be zero.
       {"for n in [0, N) { y[n] = f32(index(N)) * x[n] }",
        "temp h: f32  block { h = f32(index(N)) }  for n in [0, N) { y[n] = h * x[n] }"},
       {"for n in [0, N) { y[n] = f32(index(7/$k)) * x[n] }", ""},
@@ -93,8 +93,7 @@ TEST(Hoist, OnlyWhatHasAValue) {
   ExpectPass(HoistInvariants, kFrame, kCases);
 }
 
-// A loop that runs no iteration reads nothing, so that what it reads need not have
-// been written.
+// A loop that runs no iteration reads nothing, so the tensors in it need not have been written.
 TEST(Hoist, WhatMayBeUnwrittenStays) {
   constexpr PassCase kCases[] = {
       {"temp t: f32  for m in [0, N) { t = x[m] }  for n in [0, N) { y[n] = exp(t) }", ""},
@@ -104,8 +103,8 @@ TEST(Hoist, WhatMayBeUnwrittenStays) {
   ExpectPass(HoistInvariants, kFrame, kCases);
 }
 
-// Beside f32, a comparison of indices would leave half of the lanes; what is compared in 32 bits
-// does not, nor what the outermost loop compares.
+// Beside f32, a comparison of indices would leave half of the lanes; comparisons in 32 bits do not,
+// nor do those of the outermost loop.
 TEST(Hoist, WideComparisons) {
   constexpr PassCase kCases[] = {
       {"for n in [0, N) { for m in [0, M) { w[n, m] = where(index(n) == 0, exp(v), x2[n, m]) } }",

@@ -1,13 +1,12 @@
-// Rules over affine expressions seen as sums of products (loop_ir/ranges_terms.h),
-// bottom up. Each stands below with its equation and what must be proven; `/` and
-// `%` are floor division and its remainder. The table at the end lists them by
-// topic.
+// Rules over affine expressions seen as sums of products (loop_ir/ranges_terms.h), bottom up. Each
+// is given below with its equation and what must be proven; `/` and `%` are floor division and its
+// remainder. The table at the end lists them by topic.
 //
 // A rule may drop a division only if its divisor is proven not to be zero, since
 // an access whose place divides by zero is out of bounds. Where the same divisor
 // remains nothing needs to be proven about that.
 //
-// Sums are the hard part: what a reshape tore apart stands in several terms,
+// Sums are the hard part: an index that a reshape tore apart is spread over several terms,
 //
 //   x/21*21 + x/3%7*3        with x/3%7 = x/3 - 7*(x/21)
 //   = x/3*3
@@ -32,7 +31,7 @@ using Result = absl::optional<IndexId>;
 
 constexpr int kMaxRewrites = 400;  // of one expression; a bound on time, not reached in practice
 
-// Of the least integer, which has none, a divisor of it.
+// The least integer has no absolute value: 1, a divisor of it, is returned.
 int64_t AbsoluteOf(int64_t v) {
   if (v == std::numeric_limits<int64_t>::min()) return 1;
   return v < 0 ? -v : v;
@@ -74,9 +73,9 @@ class Simplifier {
 
   // ---- What a rule must not lose
 
-  // True where `result`, equal to `e` where both have a value, lacks one where `e`
-  // does: it still divides by everything that may be zero, if only by the factor
-  // of it that may. What was not affine, and so allowed to overflow, stays so.
+  // True where `result`, equal to `e` where both have a value, lacks one where `e` does: it still
+  // divides by everything that may be zero, or at least by the factor that may. An expression that
+  // was not affine, and so allowed to overflow, stays that way.
   bool MayReplace(IndexId e, IndexId result) {
     if (!pool_.IsAffine(e) && pool_.IsAffine(result) && !pool_.ConstValue(result)) return false;
     const std::vector<IndexId> before = DivisorsOf(e);
@@ -140,7 +139,7 @@ class Simplifier {
 
   Result Rewrite(IndexId e);  // by the first rule of the table that applies
 
-  // ---- Quotients and remainders. Without a word on signs: of any.
+  // ---- Quotients and remainders. Where signs are not mentioned, they may be any.
 
   Division DivisionOf(IndexId e) const {
     const IndexNode& node = pool_[e];
@@ -225,7 +224,7 @@ class Simplifier {
            ranges_.Less(r, g);
   }
 
-  // What a loop's step makes its index a multiple of counts as a coefficient.
+  // If its loop's step makes an index a multiple of a number, that counts as a coefficient.
   int64_t MultipleOf(const AtomSum::Term& term) const {
     int64_t multiple = AbsoluteOf(term.coefficient);
     for (IndexId atom : term.atoms) {
@@ -361,7 +360,7 @@ class Simplifier {
     return result;
   }
 
-  // Nodes; one that is more than an addition or multiplication counts as ten.
+  // The number of nodes; one that is more than an addition or multiplication counts as ten.
   int CostOf(IndexId e) {
     const IndexNode node = pool_[e];
     int cost =

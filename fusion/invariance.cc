@@ -7,7 +7,7 @@
 
 namespace nestor::loop {
 
-// Not before the first question: most statements hold nothing to ask about.
+// This is called at the first question only: most statements hold nothing to ask about.
 void Invariance::Collect() const {
   if (is_collected_) return;
   is_collected_ = true;

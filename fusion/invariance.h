@@ -1,4 +1,4 @@
-// What a loop does not change.
+// Which values a loop does not change.
 #ifndef NESTOR_FUSION_INVARIANCE_H_
 #define NESTOR_FUSION_INVARIANCE_H_
 

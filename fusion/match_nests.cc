@@ -1,17 +1,16 @@
-// For each loop of the earlier band, outermost first, the loop of the later one is
-// looked for that has the same range and along which all values pass within one
-// iteration; of several, the one that moves the most accesses alike. The order of
-// the shared loops is the earlier band's, or else the later one's if more loops can
-// be shared so; pairs are given up, innermost first, until both bands may be permuted
-// to it. Example, t passed from left to right:
+// For each loop of the earlier band, outermost first, the loop of the later one is looked for that
+// has the same range and along which all values pass within one iteration; if there are several,
+// the one that moves the most accesses alike. The order of the shared loops is the earlier band's,
+// or else the later one's if that lets more loops be shared; pairs are given up, innermost first,
+// until both bands may be permuted to it. Example, t passed from left to right:
 //
 //   for i { for j { t[i, j] = .. } }     for j { for i { .. = t[i, j] } }
 //
 // matches i with i, j with j, and interchanges the loops on the right.
 //
-// Only bare loop indices are compared: t[i + 1] is not passed within an iteration
-// of i unless it is written so as well, and what lowering and substitution make
-// has its loops over the produced tensor's axes.
+// Only bare loop indices are compared: t[i + 1] is not passed within an iteration of i unless it is
+// written as t[i + 1], too, and the loops that lowering and substitution make run over the axes of
+// the produced tensor.
 #include "fusion/match_nests.h"
 
 #include <algorithm>
@@ -75,10 +74,9 @@ bool IsWalked(const Program& program, const Nest& nest, TensorId tensor, int32_t
   return false;
 }
 
-// True where moving the loop past others of its band might change a result. That its
-// iterations are independent while the loops around it stand still is not enough:
-// u[a + b] is another element in each iteration of b, yet a and b may not be
-// interchanged.
+// True where moving the loop past others of its band might change a result. It is not enough that
+// its iterations are independent within one iteration of the loops around it: u[a + b] is another
+// element in each iteration of b, yet a and b may not be interchanged.
 bool KeepsOrder(const Program& program, const Item& item, const Nest& nest, int32_t var) {
   return std::any_of(nest.touches.begin(), nest.touches.end(), [&](const Touch& touch) {
     return touch.changes && !IsWalked(program, nest, touch.tensor, var) &&
@@ -246,8 +244,8 @@ class Matcher {
     if (match_.relation == Relation::kReads) KeepScored();
   }
 
-  // Where reads are what is shared, a loop that moves none of them alike is left,
-  // unless all are matched.
+  // Where only reads are shared, a loop that moves none of them alike is left out, unless all loops
+  // are matched.
   void KeepScored() {
     if (IsWhole()) return;
     std::vector<std::pair<int, int>> kept;
@@ -257,7 +255,7 @@ class Matcher {
     match_.shared = std::move(kept);
   }
 
-  // Pairs go, innermost first, until what is left is legal and pays.
+  // Removes pairs, innermost first, until the rest is legal and pays.
   void GiveUpIllegal() {
     while (!match_.shared.empty() && !(IsProfitable() && IsOrderLegal())) match_.shared.pop_back();
   }
@@ -282,7 +280,8 @@ class Matcher {
       first.push_back(i);
       second.push_back(j);
     }
-    // What passes all its values on need not be stored: that gains more than order.
+    // A tensor whose values are all passed on need not be stored: that gains more than
+    // contiguous order.
     const bool contiguous =
         match_.relation != Relation::kValues || !IsWhole() || in_order_of_later_;
     return earlier_band_.MayBegin(first, contiguous) && later_band_.MayBegin(second, contiguous);

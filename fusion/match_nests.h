@@ -18,12 +18,12 @@ enum class Relation : uint8_t {
   kNone,
 };
 
-// Two nests as one: the loops `shared` (positions in the bands of the earlier and
-// the later nest) outermost, in this order, then what is left of each.
+// Two nests as one: the loops `shared` (positions in the bands of the earlier and the later nest)
+// are outermost, in this order; inside is what is left of each.
 struct NestMatch {
   Relation relation = Relation::kNone;
   std::vector<std::pair<int, int>> shared;
-  // What is gained: the most dimensions of a tensor that both walk alike, so that
+  // The gain: how many dimensions the highest-rank tensor has that both nests walk alike, so that
   // it is walked once. Every dimension counts as large.
   int gain = 0;
 };
@@ -37,10 +37,9 @@ struct NestMatch {
 // band is permuted, if at all, above its pivot only, so that loops that carry a
 // dependence, or a sum whose order shows in its rounding, keep their order.
 //
-// Profitable: loops over different tensors merge only as a whole; a contraction
-// keeps its loops for tiles, unless what it passes on shrinks to a row of the
-// shared loops; the loop along which memory is contiguous stays innermost, but
-// where the nests share all their loops and pass values.
+// Profitable: loops over different tensors merge only as a whole; a contraction keeps its loops for
+// tiles, unless what it passes on shrinks to a row of the shared loops; the loop along which memory
+// is contiguous stays innermost, except where the nests share all their loops and pass values.
 absl::optional<NestMatch> MatchNests(const Program& program, const Item& earlier_item,
                                      const Nest& earlier, const Item& later_item,
                                      const Nest& later);

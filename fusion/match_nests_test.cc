@@ -65,11 +65,11 @@ TEST(MatchNests, Table) {
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }",
        "for a in [0, N) { for b in [0, M) { z[a, b] = y[a - 1, b - 1 | 0.0] } }", "-"},
       {"for i in [0, N) { v[i] = 1.0 }", "for a in [0, N) { z[a, 0] = v[a] + v[0] }", "-"},
-      // Reads along a loop that moves nothing alike are left, unless all is matched.
+      // Loops that move no reads alike are left out, unless all are matched.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }",
        "for a in [0, N) { acc s: f32 = sum  for b in [0, M) { s += x[a, b] }  v[a] = s }",
        "reads 2: i=a"},
-      // Permuted, in the earlier one's order: as far as dependences, sums and memory allow.
+      // Permuted, in the earlier one's order, where dependences, sums and memory allow it.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }",
        "for b in [0, M) { for a in [0, N) { z[a, b] = y[a, b] } }", "values 2: i=a j=b"},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }",
@@ -87,7 +87,7 @@ TEST(MatchNests, Table) {
       {"for i in [0, N) step 2 { v[i] = 1.0 }", "for a in [0, N) step 2 { v[a] = 2.0 }",
        "values 1: i=a"},
       {"for i in [0, N) step 2 { v[i] = 1.0 }", "for a in [0, N) { v[a] = 2.0 }", "-"},
-      // A contraction shares loops only with what it passes rows to, or gets them from.
+      // A contraction shares loops only with nests that it passes rows to, or gets them from.
       {"for i in [0, N) { for k in [0, K) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] * w[j, k] }  d[i, k] = s } }",
        "for a in [0, N) { for b in [0, K) { d[a, b] = d[a, b] + 1.0 } }", "values 2: i=a k=b"},
       {"for i in [0, N) { for k in [0, K) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] * w[j, k] }  d[i, k] = s } }",

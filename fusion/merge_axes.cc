@@ -1,10 +1,10 @@
-// One walk collects who walks what: pairs of loops, one right inside the other, and pairs of
-// axes. An access that walks a pair of axes by a pair of loops links the two; one that uses an
-// index otherwise spoils them, and what is spoiled spoils all that it is linked to. What is left
+// One walk collects what is walked together: pairs of loops, one right inside the other, and pairs
+// of axes. An access that walks a pair of axes by a pair of loops links the two; an access that
+// uses an index otherwise spoils them, and a spoiled pair spoils all that it is linked to. The rest
 // falls into groups of links, each of which can be merged by itself. Those that have no axis and no
-// loop in common are merged at once, and then all is done again. Of temporaries that may be walked
-// otherwise, an access that does not link the two leaves both as they are: it says itself where its
-// element is in the axis.
+// loop in common are merged at once, and then everything is repeated. For temporaries that may be
+// walked otherwise, an access that does not link the two spoils neither: it computes the position
+// of its element in the merged axis.
 #include "fusion/merge_axes.h"
 
 #include <cstdint>
@@ -120,7 +120,7 @@ class Walks {
     SpoilLinked();
   }
 
-  // The links of groups that can be merged at once; empty: there is none.
+  // The links of groups that can be merged at once; empty if there are none.
   std::vector<Link> Groups() const {
     absl::flat_hash_set<Loops> seen;
     std::vector<Link> links;
@@ -192,7 +192,7 @@ class Walks {
     }
   }
 
-  // Whether there is a sum inside the loops of the link, of elements that all their iterations
+  // Whether there is a sum inside the loops of the link with elements that all their iterations
   // share: a product.
   bool SumsProducts(const Link& link) const {
     const Loop& inner = *inner_of_.at(link.loops);
@@ -225,7 +225,7 @@ class Walks {
            (shape[axis + 1] == inner->second->end || NESTOR_MUTANT("part_of_axis_merged"));
   }
 
-  // ---- What cannot be merged
+  // ---- Axes and loops that cannot be merged
 
   void Spoil(IndexId e) {
     VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {

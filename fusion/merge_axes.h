@@ -14,20 +14,20 @@ namespace nestor::loop {
 //     ->
 //   program p(x: f32[N*C]) -> (y: f32[N*C]) { for i in [0, N*C) { y[i] = exp(x[i]) } }
 //
-// and so on, until no two are left. The order of iterations stays, so no result changes in any
-// bit. A loop over short rows, of an image above all, becomes a long one: it fills vectors and
-// tiles but for one tail, and splits evenly over threads.
+// and so on, until no two are left. The order of iterations stays, so no result changes in any bit.
+// A loop over short rows, above all those of an image, becomes a long one: it fills vectors and
+// tiles except for one tail, and splits evenly over threads.
 //
-// Arguments change their shapes, and mean the same memory where they are compact: this is no
-// pass of a pipeline, but makes another program for such calls. Equalities, checks and domains
-// stay those of the program as it was. Returns whether it changed anything; if not, the program
-// is untouched. REQUIRES: Verify accepts the program, no access is marked `checked` and nothing is
-// prefetched; Verify accepts it afterwards.
+// Arguments change their shapes, and denote the same memory where they are compact: this is no pass
+// of a pipeline, but makes another program for calls with compact arguments. Equalities, checks and
+// domains stay as they were. Returns whether it changed anything; if not, the program is untouched.
+// REQUIRES: Verify accepts the program, no access is marked `checked` and nothing is prefetched;
+// Verify accepts it afterwards.
 bool MergeAxes(Program& program);
 
-// The same for axes of temporaries that the loops around a sum of products walk so, a product being
-// of something that all their iterations share; other accesses, which are proven in range along
-// both, then compute their places:
+// The same for axes of temporaries that the loops around a sum of products walk so, where one
+// factor of the products is shared by all their iterations; other accesses, which are proven in
+// range along both axes, then compute their places:
 //
 //   temp t: f32[C, H, W]                                       temp t: f32[C, H*W]
 //   for c { for i in [0, H) { for j in [0, W) {                for c { for i in [0, H*W) {
@@ -36,8 +36,8 @@ bool MergeAxes(Program& program);
 //   } } }                                                      } }
 //   for c { for j { z[c, j] = t[c, 2*i, j + 1] } }              for c { for j { z[c, j] = t[c, W*2*i + j + 1] } }
 //
-// So the rows of an image, which are short, are columns of one product; with t[H, W, C], its points
-// are rows of one. Arguments keep their shapes. Returns whether it changed anything; if not, the
+// So the short rows of an image become columns of one matrix product; with t[H, W, C], its points
+// become rows of one. Arguments keep their shapes. Returns whether it changed anything; if not, the
 // program is untouched. A second run changes nothing.
 absl::StatusOr<bool> MergeRowsOfTemporaries(Program& program);
 

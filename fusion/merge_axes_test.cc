@@ -48,7 +48,8 @@ TEST(MergeAxes, TextInTextOut) {
       {"x: f32[N, C]) -> (y: f32[N, C])",
        "for i in [0, N) { for j in [0, C) { y[i, j] = exp(x[i, j]) } }",
        "x: f32[N*C]) -> (y: f32[N*C])", "for i in [0, N*C) { y[i] = exp(x[i]) }"},
-      // Two in turn; the two that a broadcast leaves; what rows and columns of a product keep.
+      // Two merges in turn; the two axes that a broadcast leaves; axes of the rows and columns of
+      // a product.
       {"x: f32[N, C, 3]) -> (y: f32[N, C, 3])",
        "for i in [0, N) { for j in [0, C) { for k in [0, 3) { y[i, j, k] = x[i, j, k | 0.0] } } }",
        "x: f32[N*C*3]) -> (y: f32[N*C*3])", "for i in [0, N*C*3) { y[i] = x[i | 0.0] }"},
@@ -77,7 +78,7 @@ TEST(MergeAxes, TextInTextOut) {
        "  for j in [0, C) { for k in [0, D) { y[i] += h[j, k] } } }",
        "x: f32[N, C*D]) -> (y: f32[N])",
        "for i in [0, N) { temp h: f32[C*D]  for j in [0, C*D) { h[j] = x[i, j] }  for j in [0, C*D) { y[i] += h[j] } }"},
-      // Not where another nest walks one of the tensors otherwise, though this one could.
+      // Not where another nest walks one of the tensors otherwise, though this one would allow it.
       {"x: f32[N, C]) -> (y: f32[N, C], z: f32[C, N])",
        "for i in [0, N) { for j in [0, C) { y[i, j] = x[i, j] } }"
        "  for i in [0, C) { for j in [0, N) { z[i, j] = x[j, i] } }",
@@ -116,8 +117,8 @@ TEST(MergeAxes, TextInTextOut) {
       {"x: f32[N, C]) -> (y: f32[N, C])",
        "for i in [0, N) { temp t: f32  t = 1.0  for j in [0, C) { y[i, j] = x[i, j] * t } }",
        nullptr, nullptr},
-      // Of three axes that two nests pair in different ways, both pairs could be merged,
-      // but not at once.
+      // Where two nests pair three axes in different ways, both pairs could be merged, but not
+      // at once.
       {"x: f32[N, N, N]) -> (y: f32[N, N], z: f32[N, N])",
        "for i in [0, N) { for j in [0, N) { y[i, j] = x[i, j, 0] } }"
        "  for i in [0, N) { for j in [0, N) { z[i, j] = x[0, i, j] } }",
@@ -162,8 +163,8 @@ TEST(MergeAxes, RowsOfTemporaries) {
          kNone);
 }
 
-// Any two axes that a product walks, as those of points that lie one after the other; not those of
-// what it sums alone.
+// Any two axes that a product walks, as those of points that lie one after the other; not those
+// that it only sums over.
 TEST(MergeAxes, PointsOfTemporaries) {
   constexpr char kSignature[] =
       "x: f32[N, H, W, C], w: f32[C, C]) -> (y: f32[N, H, W, C], m: f32[N, C])";

@@ -1,12 +1,11 @@
-// The problem: each micro-op has loops of its own, so every value goes to memory
-// and back. The method is greedy and local: of all pairs of loops of a scope that
-// match, the one that gains most is merged first (the largest tensor that is then
-// walked once), so that a merge that saves little never stands in the way of one
-// that saves much; last those that merely have the same loops.
+// The problem: each micro-op has loops of its own, so every value goes to memory and back. The
+// method is greedy and local: of all pairs of loops of a scope that match, the one that gains most
+// is merged first (the largest tensor that is then walked once), so that a merge that saves little
+// never prevents one that saves much; pairs that merely have the same loops come last.
 //
-// A (earlier) and B (later) can be brought together if no chain of dependences
-// leads from A to B through what lies between. What lies between and depends on A
-// then moves behind the merged loop, all else before it:
+// A (earlier) and B (later) can be brought together if no chain of dependences leads from A to B
+// through the items between. Items between that depend on A then move behind the merged loop, all
+// others before it:
 //
 //   A                 c2                                 c1
 //   c1 (needs A)      AB    (c1 needs A: merge left,     A+B
@@ -147,8 +146,8 @@ class ScopeMerger {
                       nests_.nest(later));
   }
 
-  // Takes offers, the best first. One that other merges have made illegal stays so: what
-  // depends on what never changes.
+  // Takes offers, the best first. An offer that other merges have made illegal stays illegal:
+  // dependences never change.
   void MergeOffered(Relation weakest) {
     while (!offers_.empty()) {
       const Offer offer = *offers_.begin();
@@ -193,7 +192,7 @@ class Merger {
         Loop* const loop = item.As<Loop>();
         if (loop == nullptr || !MergeScope(loop->body)) continue;
         changed = true;
-        // What was several loops in this one is one: with it others may share more.
+        // Several loops in this one have become one: others may share more with it.
         is_longer = is_longer || loop->body.size() == 1;
       }
     }

@@ -7,13 +7,13 @@
 
 namespace nestor::loop {
 
-// Merges, in every scope from the outermost inwards, a later nest of loops with an
-// earlier one, as far as match_nests.h finds loops that they can share; what is
-// left of both follows each other in the shared loops' body, where it is looked at
-// in turn. *Merge left*: the later nest moves up to the earlier one; *merge right*:
-// the earlier one moves down, as do those in between that depend on it.
+// Merges, in every scope from the outermost inwards, a later nest of loops with an earlier one,
+// where match_nests.h finds loops that they can share; what is left of the two is placed one after
+// the other in the shared loops' body, where it is looked at in turn. *Merge left*: the later nest
+// moves up to the earlier one; *merge right*: the earlier one moves down, and so do those in
+// between that depend on it.
 //
-// No loop becomes larger by it than 2048 values and conditions (nest_list.h says why).
+// Merging makes no loop larger than 2048 values and conditions (nest_list.h says why).
 //
 // Returns whether it changed anything; if not, the program is untouched. No result
 // changes in any bit. A block that holds several items takes no part at the top

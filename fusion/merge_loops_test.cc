@@ -42,7 +42,7 @@ TEST(MergeLoops, SharesLoops) {
        "for k in [0, M) { b argmax= (x[i, k], index(k)) }  v[i] = m + x[i, b[]] }",
        "for i in [0, N) { acc m: f32 = max  acc b: f32 = argmax  for j in [0, M) { m max= x[i, j]  b argmax= (x[i, j], index(j)) }  "
        "v[i] = m + x[i, b[]] }"},
-      // The same step; what merges keeps no licence that the whole may not have.
+      // The same step; merged loops keep no attribute that the whole may not have.
       {"for i in [0, N) step 2 { v[i] = 1.0 }  for a in [0, N) step 2 { drop y[a, 0] = v[a] }",
        "for i in [0, N) step 2 { v[i] = 1.0  drop y[i, 0] = v[i] }"},
       {"for i in [0, N) parallel { v[i] = 1.0 }  for a in [0, N) { drop y[a, 0] = v[a] }",
@@ -53,7 +53,7 @@ TEST(MergeLoops, SharesLoops) {
 
 TEST(MergeLoops, KeepsDependences) {
   constexpr PassCase kCases[] = {
-      // Passed to another iteration, before or behind.
+      // Values passed to another iteration, an earlier or a later one.
       {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { drop y[a, 0] = v[a + 1 | 0.0] }", ""},
       {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { drop y[a, 0] = v[a - 1 | 0.0] }", ""},
       {"for i in [0, N) { drop y[i, 0] = v[i + 1 | 0.0 if 1 < 0] }  for a in [0, N) { v[a] = 1.0 }",
@@ -65,7 +65,7 @@ TEST(MergeLoops, KeepsDependences) {
        "for i in [0, N) { for j in [0, N) { drop y[i, j] = 1.0  drop c[i, j] = y[i, j | 0.0] } }"},
       {"for i in [0, N) { for j in [0, N) { drop y[i, j] = 1.0 } }  for a in [0, N) { for b in [0, N) { drop c[b, a] = y[b, a | 0.0] + y[a, b | 0.0] } }",
        ""},
-      // In a sum over rank 0 in between, the order stays.
+      // With a sum into rank 0 in between, the order stays.
       {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { r += v[a] }",
        "for i in [0, N) { v[i] = 1.0  r += v[i] }"},
       // Loops that begin, end or step otherwise; equal by a check alone.
@@ -80,10 +80,10 @@ TEST(MergeLoops, KeepsDependences) {
 
 TEST(MergeLoops, MovesPastWhatLiesBetween) {
   constexpr PassCase kCases[] = {
-      // Merge left: the later one goes up past what it does not depend on.
+      // Merge left: the later one moves up past items that it does not depend on.
       {"for i in [0, N) { v[i] = 1.0 }  block { drop u[0] = v[0 | 0.0] }  for a in [0, N) { drop y[a, 0] = v[a] }",
        "for i in [0, N) { v[i] = 1.0  drop y[i, 0] = v[i] }  block { drop u[0] = v[0 | 0.0] }"},
-      // Merge right: the earlier one goes down past what does not depend on it.
+      // Merge right: the earlier one moves down past items that do not depend on it.
       {"for i in [0, N) { v[i] = 1.0 }  block { r = 2.0 }  for a in [0, N) { drop y[a, 0] = v[a] + r }",
        "block { r = 2.0 }  for i in [0, N) { v[i] = 1.0  drop y[i, 0] = v[i] + r }"},
       // Both: those between are sorted by what they depend on, and keep their order.
@@ -91,7 +91,7 @@ TEST(MergeLoops, MovesPastWhatLiesBetween) {
        "for a in [0, N) { drop y[a, 0] = v[a] + r }",
        "block { r = 2.0 }  for i in [0, N) { v[i] = 1.0  drop y[i, 0] = v[i] + r }  block { drop u[0] = v[0 | 0.0] }  "
        "block { drop u[1] = u[0 | 0.0] }"},
-      // Neither: a chain of dependences leads through what lies between, of any kind.
+      // Neither: a chain of dependences, of any kind, leads through the items between.
       {"for i in [0, N) { v[i] = 1.0 }  block { r = v[0] }  for a in [0, N) { drop y[a, 0] = v[a] + r }",
        ""},
       {"for i in [0, N) { v[i] = 1.0 }  block { r = v[0] }  block { drop u[0] = r }  for a in [0, N) { drop y[a, 0] = v[a] + u[0 | 0.0] }",
@@ -100,7 +100,7 @@ TEST(MergeLoops, MovesPastWhatLiesBetween) {
        ""},
       {"block { r = 1.0 }  for i in [0, N) { v[i] = r }  block { r = 2.0 }  for a in [0, N) { drop y[a, 0] = v[a] + r }",
        ""},
-      // In a loop's body, too; a declaration goes with its first use.
+      // In a loop's body, too; a declaration moves with its first use.
       {"for i in [0, N) { temp t: f32[M]  for j in [0, M) { t[j] = x[i, j] }  temp s: f32  s = 2.0  "
        "for b in [0, M) { y[i, b] = t[b] * s } }",
        "for i in [0, N) { temp s: f32  s = 2.0  temp t: f32[M]  for j in [0, M) { t[j] = x[i, j]  y[i, j] = t[j] * s } }"},
@@ -118,7 +118,7 @@ TEST(MergeLoops, Permutes) {
       // The loop along which memory is contiguous stays innermost.
       {"for j in [0, M) { u[j] = 1.0 }  for a in [0, N) { for b in [0, M) { y[a, b] = u[b] } }",
        ""},
-      // A sum of floats keeps the order of its terms; what is exact need not.
+      // A sum of floats keeps the order of its terms; an exact one need not.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }  for b in [0, M) { for a in [0, N) { r += y[a, b] } }",
        ""},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }  for b in [0, M) { for a in [0, N) { r *= y[a, b] } }",
@@ -150,11 +150,11 @@ TEST(MergeLoops, Permutes) {
 
 TEST(MergeLoops, Contractions) {
   constexpr PassCase kCases[] = {
-      // What works on each element of a product joins it ...
+      // A nest that works on each element of a product joins it ...
       {"for a in [0, N) { for b in [0, M) { acc s: f32 = sum  for k in [0, M) { s += x[a, k] * w[k, b] }  y[a, b] = s } }  "
        "for i in [0, N) { for j in [0, M) { z[i, j] = y[i, j] + 1.0 } }",
        "for a in [0, N) { for b in [0, M) { acc s: f32 = sum  for k in [0, M) { s += x[a, k] * w[k, b] }  y[a, b] = s  z[a, b] = y[a, b] + 1.0 } }"},
-      // ... not what only reads the same operands.
+      // ... one that only reads the same operands does not.
       {"for a in [0, N) { for b in [0, M) { acc s: f32 = sum  for k in [0, M) { s += x[a, k] * w[k, b] }  y[a, b] = s } }  "
        "for i in [0, N) { for j in [0, M) { z[i, j] = x[i, j] + 1.0 } }",
        ""},
@@ -173,9 +173,9 @@ TEST(MergeLoops, BlocksOfSeveralItems) {
   ExpectPass(MergeLoops, kFrame, kCases);
 }
 
-// A loop that carries nothing may not go outwards past one that does: here the terms
-// of an element would be added, and its values stored, in another order; and a
-// maximum does not commute with a minimum.
+// A loop that carries nothing may not move outwards past one that does: here the terms of an
+// element would be added, and its values stored, in another order; and a maximum does not commute
+// with a minimum.
 TEST(MergeLoops, KeepsSkewedOrder) {
   constexpr PassCase kCases[] = {
       {"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }  for a in [0, N) { for b in [0, M) { drop u[a + b] = c[b, a] } }",

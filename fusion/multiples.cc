@@ -1,6 +1,6 @@
-// A proof of no overflow is about an expression as it is written. Where a pass writes another one
-// for an index, the parts of c * index are other numbers, and c times one of them may overflow
-// although the sum does not. A factor below 2^14 is safe, as extents are at most 2^48.
+// A proof of no overflow is about an expression as it is written. Where a pass replaces an index by
+// another expression, the parts of c * index are other numbers, and c times one of them may
+// overflow although the sum does not. A factor below 2^14 is safe, as extents are at most 2^48.
 #include "fusion/multiples.h"
 
 namespace nestor::loop {

@@ -1,5 +1,5 @@
-// One walk over an item collects its accesses with the loops around each, what is
-// declared in it left out; the rest follows from that list.
+// One walk over an item collects its accesses with the loops around each, leaving out tensors that
+// are declared in it; the rest follows from that list.
 #include "fusion/nest.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::vector<int32_t> VarsOf(const Loop& loop) {
   return vars;
 }
 
-// What the accesses, which are in order, say of each tensor.
+// What the accesses, which are in order, say about each tensor.
 std::vector<Touch> TouchesOf(absl::Span<const NestAccess> accesses) {
   std::vector<Touch> touches;
   for (const NestAccess& access : accesses) {
@@ -58,7 +58,8 @@ absl::Span<const NestAccess> OfTensor(absl::Span<const NestAccess> accesses, Ten
   return accesses.subspan(begin - accesses.begin(), end - begin);
 }
 
-// In order; of each tensor those of the earlier nest before what the later one has besides.
+// The accesses of both nests in order; for each tensor, those of the earlier nest, then those that
+// only the later one has.
 std::vector<NestAccess> JoinedAccesses(absl::Span<const NestAccess> earlier,
                                        absl::Span<const NestAccess> later,
                                        absl::FunctionRef<IndexId(IndexId)> rename) {
@@ -127,7 +128,7 @@ class Collector {
 
   // ---- Contractions
 
-  // Of the loops around: by depth, whether each is one.
+  // A set of the loops around: by depth, whether each is in it.
   using LoopSet = absl::InlinedVector<bool, 8>;
 
   // The loops that move the place; `rank`: along how many axes.
@@ -156,14 +157,15 @@ class Collector {
     return kept;
   }
 
-  // What is read for a value: the loops that move its place, along so many axes.
+  // An operand of a value: the loops that move its place, and the number of axes that they move
+  // it along.
   struct Factor {
     LoopSet loops;
     int rank;
   };
 
-  // Of a load; of a tensor that was computed in the nest, as a product that is summed in loops of
-  // its own, what was read for it.
+  // Adds the factor of a load; if the tensor was computed in the nest, as a product that is summed
+  // in loops of its own is, adds the operands that it was computed from.
   void AddFactors(const Access& access, std::vector<Factor>& factors) const {
     const auto computed = factors_.find(access.tensor.value);
     if (computed == factors_.end()) {
@@ -229,14 +231,14 @@ class Collector {
     return false;
   }
 
-  // By axis of a tensor: whether it moves what was read for an element; that has so many
-  // axes of its own.
+  // By axis of a tensor: whether it moves an operand of an element; `rank`: how many axes of its
+  // own the operand has.
   struct AxesOfFactor {
     absl::InlinedVector<bool, 8> moves;
     int rank;
   };
-  // A product of two matrices before it is summed, at a step of a recurrence (elsewhere
-  // substitution has left none); no more operands than a product has.
+  // The rank of a product of two matrices before it is summed, at a step of a recurrence (elsewhere
+  // substitution has left none), and the most operands of a product.
   static constexpr size_t kRankOfProduct = 4, kMostFactors = 4;
 
   const Program& program_;

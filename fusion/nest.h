@@ -1,4 +1,4 @@
-// What passes that move and merge loops need to know of an item of a scope.
+// What passes that move and merge loops need to know about an item of a scope.
 #ifndef NESTOR_FUSION_NEST_H_
 #define NESTOR_FUSION_NEST_H_
 
@@ -42,19 +42,17 @@ struct Touch {
   bool changes = false;  // assigns or accumulates
 };
 
-// Facts about one item. A value: it does not follow later changes of the item.
+// Facts about one item. This is a value: it does not follow later changes of the item.
 struct Nest {
-  // The perfectly nested loops that the item begins with, outermost first; empty
-  // for a statement. The innermost is a pivot: it holds something else than one
-  // loop.
+  // The perfectly nested loops that the item begins with, outermost first; empty for a statement.
+  // The innermost is a pivot: its body is something other than one loop.
   std::vector<LoopHead> band;
   std::vector<int32_t> vars;         // of all loops of the item, each before those in it
   std::vector<Touch> touches;        // by tensor, ascending
   std::vector<NestAccess> accesses;  // to those, each once, by tensor, ascending
-  // It holds a sum of products whose operands are read again and again, from
-  // tensors of several dimensions, along loops that they do not depend on: a
-  // matrix product or convolution, not a sum over a row. Operands are also those of a
-  // product that the nest stores before it sums it.
+  // It holds a sum of products whose operands are read again and again, from tensors of several
+  // dimensions, along loops that they do not depend on: a matrix product or convolution, not a sum
+  // over a row. A product that the nest stores before it sums it counts, too.
   bool contraction = false;
 
   const Touch* Find(TensorId tensor) const;
@@ -63,34 +61,33 @@ struct Nest {
 
 Nest NestOf(const Program& program, const Item& item);
 
-// NestOf of a loop that was made by joining two nests, out of what is known of those: its
-// body holds what theirs held, the later one's with its indices renamed.
+// The same as NestOf of a loop that was made by joining two nests, computed from the facts of
+// those: its body holds what theirs held, with the later one's indices renamed.
 Nest JoinedNest(const Loop& joined, const Nest& earlier, const Nest& later,
                 absl::FunctionRef<IndexId(IndexId)> rename);
 
 // The order of the two items matters: one changes what the other touches.
 bool Conflict(const Nest& a, const Nest& b);
 
-// Tensors that several items touch, and whether they change them. It holds a byte for each
-// tensor, so that one set is best used again and again.
+// Tensors that several items touch, and whether they change them. It holds a byte for each tensor,
+// so one set should be reused.
 class TouchSet {
  public:
   void Add(absl::Span<const Touch> touches);
   // The order matters between an item of `touches` and one of those added.
   bool ConflictsWith(absl::Span<const Touch> touches) const;
-  // Takes out what was added; costs no more than that did.
+  // Removes what was added; costs no more than adding it did.
   void Clear();
 
  private:
   enum class State : uint8_t { kUntouched, kRead, kChanged };
-  std::vector<State> states_;    // by tensor; those behind the last are untouched
+  std::vector<State> states_;    // by tensor; those past the last are untouched
   std::vector<TensorId> added_;  // those that are not untouched
 };
 
-// Whether the first and the last of `nests`, which follow each other in a scope, can be
-// brought together: for each of those between, whether it depends on the first and so
-// moves behind; nullopt where the last depends on one of those. `scratch` is empty before
-// and after.
+// Whether the first and the last of `nests`, which follow each other in a scope, can be brought
+// together: for each of those between, whether it depends on the first and so moves behind the
+// last; nullopt where the last depends on one that moves. `scratch` is empty before and after.
 absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nests,
                                               TouchSet& scratch);
 

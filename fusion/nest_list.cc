@@ -1,11 +1,10 @@
-// Items stand in slots, in order; a join leaves one slot free. What lies between the
-// two moves to other slots only where the joined nest must come between.
+// Items are kept in slots, in order; a join leaves one slot free. Items between the two move to
+// other slots only where the joined nest must come between them.
 //
-// For each tensor, and for each list of ranges, the slots of the loops that have it
-// are kept in order: the nearest partners are found without a look at the others, and
-// a join costs what the two nests touch. Partners that a chain of dependences keeps
-// apart are left out at once, by one walk away from the nest: joins only make chains
-// of more, so they will never meet.
+// For each tensor, and for each list of ranges, the slots of the loops that have it are kept in
+// order: the nearest partners are found without a look at the others, and a join costs what the two
+// nests touch. Partners that a chain of dependences keeps apart are left out at once, by one walk
+// away from the nest: joins only add chains, so these partners will never meet.
 #include "fusion/nest_list.h"
 
 #include <algorithm>
@@ -95,8 +94,8 @@ std::vector<int> NestList::MayMeet(int serial, std::vector<int> slots) const {
   return serials;
 }
 
-// Of the items at the slots [begin, end), which lead away from the entry, those that
-// depend on nothing between that depends on it (or the other way round).
+// Adds those of the items at the slots [begin, end), which lead away from the entry, that depend on
+// nothing in between that depends on the entry (or the other way round).
 template <class Iterator>
 void NestList::AddMeeting(const Entry& entry, Iterator begin, Iterator end, int step,
                           std::vector<int>& serials) const {

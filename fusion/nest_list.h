@@ -15,25 +15,25 @@
 
 namespace nestor::loop {
 
-// Items are named by serial numbers: those of the scope 0, 1, .. in order, one that
-// took the place of two the next number. Not thread-safe.
+// Items are named by serial numbers: those of the scope are 0, 1, .. in order; one that takes the
+// place of two gets the next number. Not thread-safe.
 class NestList {
  public:
   // Where partners of a nest are looked for.
   enum class Side : uint8_t { kBefore, kBoth };
-  // Partners that are looked at on a side, for each tensor and for equal loops: the
-  // nearest. So a tensor that all nests read does not make all pairs of nests partners.
+  // How many partners are looked at on a side, for each tensor and for equal loops: the nearest
+  // ones. So a tensor that all nests read does not make all pairs of nests partners.
   static constexpr int kMostPartners = 32;
-  // Items between two partners.
+  // The most items between two partners.
   static constexpr int kMostBetween = 1024;
-  // Size (scopes.h) of an item that a join makes: about as many operations as an
-  // instruction cache of 32 KiB holds. A larger loop gains next to nothing: what one more
-  // join keeps out of memory is an element for each thousand operations. But passes and
-  // code generation hold a loop and its code at once, and those would have no bound.
+  // The largest size (scopes.h) of an item that a join makes: about as many operations as an
+  // instruction cache of 32 KiB holds. A larger loop gains next to nothing: one more join keeps one
+  // element for each thousand operations out of memory. But passes and code generation hold a loop
+  // and its code at once, and those would have no bound.
   static constexpr int64_t kMostSize = 2048;
 
-  // REQUIRES: the scope declares nothing; `program` and `scratch` outlive this. `scratch`
-  // is empty but within calls, and so serves the lists of all scopes.
+  // REQUIRES: the scope declares nothing; `program` and `scratch` outlive this. `scratch` is empty
+  // except within calls, and so serves the lists of all scopes.
   NestList(const Program& program, Scope items, TouchSet& scratch);
 
   int size() const { return static_cast<int>(entries_.size()); }  // of all serial numbers
@@ -44,17 +44,17 @@ class NestList {
   // Its nest stays known. REQUIRES: it is joined next.
   Item TakeItem(int serial) { return std::move(entries_[serial].item); }
 
-  // The loops near the loop `serial`, in order, that it can meet and be joined with as things
-  // are and that touch a tensor that it touches; a scalar, which no loop walks, does not count.
+  // The loops near the loop `serial`, in order, that it can meet and be joined with now and that
+  // touch a tensor that it touches; a scalar, which no loop walks, does not count.
   std::vector<int> Sharing(int serial, Side side) const;
   // Those that it can meet and be joined with and whose bands have the same ranges, in any order.
   std::vector<int> OfEqualLoops(int serial, Side side) const;
 
-  // For each item between the two in order, whether it must move behind for them to
+  // For each item between the two, in order, whether it must move behind the later one so that they
   // meet (see nest.h); nullopt where they cannot, or are too far from each other.
   absl::optional<std::vector<bool>> MovedBehind(int earlier, int later) const;
 
-  // Puts the item `joined`, which `nest` is of, in the place of the two; returns its number.
+  // Puts the item `joined`, whose facts are `nest`, in the place of the two; returns its number.
   // `is_behind`: what MovedBehind said.
   int Join(int earlier, int later, const std::vector<bool>& is_behind, Item joined, Nest nest);
 
@@ -88,7 +88,7 @@ class NestList {
   std::vector<int> at_;         // by slot: the number of the item; -1: free
   absl::flat_hash_map<TensorId, Slots> users_;
   absl::flat_hash_map<Ranges, Slots> of_ranges_;
-  TouchSet& chain_;  // what items between two nests touch that depend on one of them
+  TouchSet& chain_;  // what is touched by items between two nests that depend on one of them
 };
 
 }  // namespace nestor::loop

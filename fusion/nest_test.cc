@@ -26,8 +26,7 @@ Program Around(absl::string_view items) {
 
 const Item& ItemOf(const Program& program, size_t block) { return program.blocks[block].body[0]; }
 
-// "i j | x: r[i, j]  y: w[i] a[i]", each tensor with what it is touched by; a contraction
-// begins with "*".
+// "i j | x: r[i, j]  y: w[i] a[i]", each tensor with its accesses; a contraction begins with "*".
 std::string TextOf(const Program& program, const Nest& nest) {
   std::string text = nest.contraction ? "*" : "";
   for (const LoopHead& head : nest.band) absl::StrAppend(&text, program.vars[head.var], " ");
@@ -60,7 +59,7 @@ TEST(Nest, Facts) {
       {"for i in [0, N) { for j in [0, M) { for k in [0, K) { y[i, k] = 1.0 }  z[i] = 2.0 } }",
        "i j | y:c w[i,k] z:c w[i]"},
       {"for i in [0, N) { temp t: f32  for j in [0, M) { t = x[i, j] } }", "i | x:r r[i,j]"},
-      // What it declares itself is left out; gathers, conditions and fills are not.
+      // Tensors that it declares itself are left out; gathers, conditions and fills are not.
       {"for i in [0, N) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] }  z[i] = s }",
        "i | x:r r[i,j] z:c w[i]"},
       {"for i in [0, N) { drop z[ids[i]] if ids[i + 1] < 3 = x[i, 0 | 0.0 if ids[0] < 2] }",
@@ -71,7 +70,7 @@ TEST(Nest, Facts) {
        "*i k | x:r r[i,j] w:r r[j,k] y:c w[i,k]"},
       {"for i in [0, N) { for k in [0, K) { for j in [0, M) { y[i, k] += x[i, j] } } }",
        "*i k j | x:r r[i,j] y:c a[i,k]"},
-      // Not a sum over a row, nor a product with a vector alone, nor where all is kept.
+      // Not a sum over a row, nor a product with a vector alone, nor one where all loops are kept.
       {"for i in [0, N) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] * v[j] }  z[i] = s }",
        "i | x:r r[i,j] v:r r[j] z:c w[i]"},
       {"for i in [0, N) { for j in [0, M) { drop y[i, j] += x[i, j] } }",
@@ -98,26 +97,27 @@ TEST(Nest, ContractionThroughTemporaries) {
   };
   EXPECT_TRUE(is_contraction("x[i, j]", "wide[t, i, k, j] * w[j, k]"));
   EXPECT_TRUE(is_contraction("w[j, k]", "wide[t, i, k, j]"));
-  // Operands that move alike are one.
+  // Operands that move alike count as one.
   EXPECT_TRUE(is_contraction("x[i, j] + exp(x[i, j]) + log(x[i, j]) + sin(x[i, j])",
                              "wide[t, i, k, j] * w[j, k]"));
   EXPECT_FALSE(is_contraction("v[j]", "wide[t, i, k, j] * v[j]"));
   EXPECT_FALSE(is_contraction("1.0", "wide[t, i, k, j]"));
 }
 
-// What is known of two nests, put together, is what is known of the loop that holds both.
+// The facts about two nests, put together, are those about the loop that holds both.
 TEST(Nest, Joined) {
   const struct {
     const char* earlier;
     const char* later;  // its outermost loop is shared
   } kCases[] = {
       {"for i in [0, N) { z[i] = 1.0 }", "for h in [0, N) { z[h] = z[h] + v[0] }"},
-      // Of later tensors before, among and behind the earlier ones; each access once.
+      // The later nest's tensors come before, among and after those of the earlier one; each
+      // access once.
       {"for i in [0, N) { z[i] = v[0] + v[1] }",
        "for h in [0, N) { r = x[h, 0] + v[1] + v[2] + f32(ids[h]) }"},
       {"for i in [0, N) { r = x[i, 0] + x[i, 1] }",
        "for h in [0, N) { r = x[h, 1] + x[h + 1, 2] + x[h, 0] }"},
-      // Loops that are not shared, and what is declared inside.
+      // Loops that are not shared, and declarations inside.
       {"for i in [0, N) { for j in [0, M) { drop y[i, j] += x[i, j] } }",
        "for h in [0, N) { acc s: f32 = sum  for k in [0, M) { s += x[h, k] }  z[h] = s }"},
       // A contraction in either.
@@ -147,7 +147,7 @@ TEST(Nest, Joined) {
 TEST(Nest, MovedBehind) {
   const struct {
     std::vector<const char*> statements;
-    const char* want;  // for each between: 1 where it moves behind; "-": they cannot meet
+    const char* want;  // for each item between: 1 if it moves behind; "-": they cannot meet
   } kCases[] = {
       {{"z[0] = 1.0", "r = z[0]"}, ""},
       {{"z[0] = 1.0", "r = 2.0", "y[0, 0] = z[0]"}, "0"},
@@ -157,7 +157,7 @@ TEST(Nest, MovedBehind) {
       {{"z[0] = r", "r = 2.0", "y[0, 0] = r"}, "-"},
       {{"z[0] = 1.0", "z[0] = 2.0", "z[0] = 3.0"}, "-"},
       {{"z[0] = v[0]", "y[0, 0] = v[0]", "r = v[0]"}, "0"},
-      // What depends on something that moves, moves; chains are followed.
+      // An item that depends on one that moves, moves as well; chains are followed.
       {{"z[0] = 1.0", "r = z[0]", "y[0, 0] = r", "z[1] = v[0]"}, "-"},
       {{"z[0] = 1.0", "r = z[0]", "y[0, 0] = r", "y[0, 1] = z[0]"}, "-"},
       {{"y[0, 0] = 1.0", "r = y[0, 0]", "z[0] = r", "y[0, 1] = v[0]"}, "-"},

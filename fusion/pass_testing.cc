@@ -1,5 +1,5 @@
-// What is compared is the print of programs: the expected text is parsed, verified and
-// printed as well, so that a row may be laid out as it reads best.
+// The printed programs are compared: the expected text is parsed, verified and printed as well, so
+// that a row may be laid out as it reads best.
 //
 //   ExpectPass(EliminateDeadCode, kFrame, {{"block { r = 0.0  r = 1.0 }", "block { r = 1.0 }"}});
 //
@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<std::string>> LinesInside(const Frame& frame, const s
   return lines;
 }
 
-// Puts what the pass makes into the source, in place of the row's `after`, where it differs.
+// Replaces the row's `after` in the source by the result of the pass, where it differs.
 absl::Status BlessCase(PassRef pass, const Frame& frame, const PassCase& c) {
   Program program = ParseVerified(frame, c.before);
   const std::string before = ToText(program);

@@ -10,9 +10,9 @@
 
 namespace nestor::loop {
 
-// What stands around the items of a table's rows, so that they are a program: the
-// signature up to its brace, with what all rows begin with; and what ends it, with
-// a store to every output that not each row writes. Does not own the text.
+// The text around the items of a table's rows that makes them a program: the signature up to its
+// brace, with what all rows begin with; and the end, with a store to every output that some row
+// does not write. Does not own the text.
 struct Frame {
   absl::string_view head;
   absl::string_view tail;
@@ -28,9 +28,9 @@ struct PassCase {
 Program ParseVerified(absl::string_view text);
 Program ParseVerified(const Frame& frame, absl::string_view items);
 
-// Of each row, expects that the pass makes `after` of `before` and says truly
-// whether that is a change; that Verify accepts what it leaves; that a second run
-// changes nothing; and that a run without a change adds no value, either.
+// Expects for each row that the pass turns `before` into `after` and says truly whether that is a
+// change; that Verify accepts what it leaves; that a second run changes nothing; and that a run
+// that changes nothing adds no value either.
 void ExpectPass(absl::FunctionRef<absl::StatusOr<bool>(Program&)> pass, const Frame& frame,
                 absl::Span<const PassCase> cases);
 

@@ -1,5 +1,5 @@
-// Whether the harness sees what it is there to see: passes that break their promises,
-// and rows that are no expectations.
+// Whether the harness detects what it should: passes that break their promises, and rows that are
+// no expectations.
 #include "fusion/pass_testing.h"
 
 #include <string>
@@ -33,7 +33,7 @@ absl::StatusOr<bool> AddsAValue(Program& program) {
   return false;
 }
 
-// One block at a time, but for the last.
+// Drops one block at a time, except for the last.
 absl::StatusOr<bool> DropsFirst(Program& program) {
   if (program.blocks.size() < 2) return false;
   program.blocks.erase(program.blocks.begin());
@@ -69,7 +69,7 @@ TEST(PassTesting, SeesBrokenPromises) {
       {Nothing, {"", ""}, ""},
       {Nothing, {"block { r = 2.0 }", ""}, ""},
       {DropsFirst, {"block { r = 2.0 }", " "}, ""},
-      // What it makes, and what it says about it.
+      // The program that a pass makes, and whether it says that it changed it.
       {Nothing, {"block { r = 2.0 }", " "}, "With diff"},
       {Nothing, {"block { r = 2.0 }", "block { r = 2.0 }"}, "what the pass says about a change"},
       {DropsFirst, {"block { r = 2.0 }", ""}, "With diff"},
@@ -100,14 +100,14 @@ TEST(PassTesting, SeesBrokenPromises) {
 TEST(PassTesting, NamesTheRow) {
   const std::vector<std::string> failures = FailuresOf(
       Nothing, {{"block { r = 2.0 }", " "}, {"block { r = 3.0 }", ""}, {"block { r = 4.0 }", " "}});
-  ASSERT_EQ(failures.size(), 4u);  // of two rows, the answer and the text
+  ASSERT_EQ(failures.size(), 4u);  // the answer and the text of two rows
   for (int i : {0, 1})
     EXPECT_TRUE(absl::StrContains(failures[i], ": block { r = 2.0 }")) << failures[i];
   for (int i : {2, 3})
     EXPECT_TRUE(absl::StrContains(failures[i], ": block { r = 4.0 }")) << failures[i];
 }
 
-// Which string of a source an expectation is, however it is laid out.
+// The right string of a source is found to be the expectation, however it is laid out.
 TEST(Bless, RewritesOneLiteral) {
   const struct {
     const char* source;

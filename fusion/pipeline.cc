@@ -1,4 +1,4 @@
-// The list of passes, and what runs it.
+// The list of passes, and the code that runs it.
 #include "fusion/pipeline.h"
 
 #include <algorithm>
@@ -31,28 +31,28 @@ namespace nestor::fusion {
 
 Pipeline Pipeline::Default() {
   return Pipeline({
-      // Each loop a block of its own: what follows sees one scope at the top.
+      // Makes each loop a block of its own: later passes see one scope at the top.
       {"flatten", loop::FlattenBlocks},
       // Before any index is rewritten: products of indices are as they were written.
       {"assume_products", loop::AssumeProducts},
       {"dead_code", loop::EliminateDeadCode},
-      // Copies and chains go into the expressions that use them, so that merging
-      // sees only what is worth a loop. What is proven in range then needs no mask,
-      // and can be composed where a mask was in the way.
+      // Copies and chains go into the expressions that use them, so that merging sees only values
+      // that are worth a loop. An access that is proven in range then needs no mask, and can be
+      // composed where a mask was in the way.
       {"substitute", loop::SubstituteTemporaries},
       {"simplify", loop::Simplify},
-      // A recurrence of one step is what stood in its loop.
+      // A recurrence of one step is replaced by the body of its loop.
       {"flatten_2", loop::FlattenBlocks},
       {"substitute_2", loop::SubstituteTemporaries},
-      // Scatters of what is now in one expression become reductions, before their
-      // loops are merged with others.
+      // Scatters whose value is now one expression become reductions, before their loops are merged
+      // with others.
       {"gather_from_scatter", loop::GatherFromScatter},
       {"merge", loop::MergeLoops},
       // Sums over the other dimension join a walk that is there.
       {"demote", loop::DemoteAccumulators},
       {"merge_2", loop::MergeLoops},
-      // What passes between merged loops shrinks to what one iteration needs, often a
-      // scalar that is used once.
+      // A tensor that passes values between merged loops shrinks to what one iteration needs, often
+      // a scalar that is used once.
       {"contract", loop::ContractTemporaries},
       {"substitute_3", loop::SubstituteTemporaries},
       // The inside of a pad needs no mask.
@@ -66,7 +66,7 @@ Pipeline Pipeline::Default() {
       {"hoist", loop::HoistInvariants},
       {"common_subexpressions", loop::EliminateCommonSubexpressions},
       {"substitute_4", loop::SubstituteTemporaries},
-      // The part of a loop that was split whose results were for nobody, or are all one number.
+      // Handles parts of split loops whose results nobody needs, or are all one number.
       {"forward_stores_2", loop::ForwardStores},
       {"equal_terms", loop::MultiplyEqualTerms, /*reorders_rounding=*/true},
       {"dead_stores", loop::EliminateDeadStores},

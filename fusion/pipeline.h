@@ -3,8 +3,8 @@
 //   Pipeline pipeline = Pipeline::Default();
 //   NESTOR_RETURN_IF_ERROR(pipeline.Run(program));
 //
-// A host may put a pass of its own before or after a named one, switch passes off
-// by name, cut the list behind the first n, and watch each pass.
+// A host may put a pass of its own before or after a named one, switch passes off by name, cut the
+// list after the first n, and watch each pass.
 #ifndef NESTOR_FUSION_PIPELINE_H_
 #define NESTOR_FUSION_PIPELINE_H_
 
@@ -24,10 +24,10 @@
 namespace nestor::fusion {
 
 struct Pass {
-  std::string name;  // unique in its pipeline; a pass run twice has a number behind
+  std::string name;  // unique in its pipeline; a pass that runs twice has a number at the end
   // Whether it changed anything; a program that it did not change is untouched.
   std::function<absl::StatusOr<bool>(loop::Program&)> run;
-  // Another order of rounding: results may change within the proven bounds.
+  // The pass changes the order of rounding: results may change within the proven bounds.
   bool reorders_rounding = false;
 };
 
@@ -41,13 +41,13 @@ struct PassReport {
 struct RunOptions {
   // Leaves out the passes that reorder rounding.
   bool strict = false;
-  // loop_ir/verify.h before the first pass and behind each.
+  // Runs Verify (loop_ir/verify.h) before the first pass and after each.
 #ifdef NDEBUG
   bool verify = false;
 #else
   bool verify = true;
 #endif
-  // Called behind each pass.
+  // Called after each pass.
   std::function<void(const PassReport&, const loop::Program&)> observer = {};
 };
 
@@ -60,18 +60,18 @@ class Pipeline {
 
   const std::vector<Pass>& passes() const { return passes_; }
 
-  // For all of these: NotFound, naming what there is, where no pass is called
-  // `name`; AlreadyExists where the new pass's name is taken.
+  // For all of these: NotFound, listing the names that there are, where no pass is called `name`;
+  // AlreadyExists where the new pass's name is taken.
   absl::Status InsertBefore(absl::string_view name, Pass pass);
   absl::Status InsertAfter(absl::string_view name, Pass pass);
   absl::Status Disable(absl::string_view name);
   // Keeps the first `count` passes.
   void Truncate(int count);
 
-  // Runs the passes. ResourceExhausted, naming the number, where the program has more
-  // than 250,000 statements; it is then untouched. An Internal Status names the pass
-  // that failed or behind which the program does not verify, and holds the violation;
-  // the program is then in an unspecified state. REQUIRES: Verify accepts the program.
+  // Runs the passes. ResourceExhausted, naming the number, where the program has more than 250,000
+  // statements; it is then untouched. An Internal Status names the pass that failed or after which
+  // the program does not verify, and holds the violation; the program is then in an unspecified
+  // state. REQUIRES: Verify accepts the program.
   absl::Status Run(loop::Program& program, const RunOptions& options = {}) const;
 
  private:

@@ -56,7 +56,7 @@ int PositionOf(const Pipeline& pipeline, absl::string_view name) {
   return -1;
 }
 
-// What the comments between the lines of the list promise.
+// The order that the comments between the lines of the list promise.
 TEST(Pipeline, DefaultOrder) {
   const Pipeline pipeline = Pipeline::Default();
   const struct {
@@ -86,7 +86,7 @@ TEST(Pipeline, DefaultOrder) {
   EXPECT_EQ(pipeline.passes().back().name, "dead_code_2");
 }
 
-// A pass run again has a number behind: 2, 3, ... in order.
+// A pass that runs again has a number at the end: 2, 3, ... in order.
 TEST(Pipeline, DefaultNumbers) {
   const Pipeline pipeline = Pipeline::Default();
   for (const Pass& pass : pipeline.passes()) {

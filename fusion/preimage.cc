@@ -9,24 +9,24 @@
 //            narrowed by equations (v + r)/D == z to an interval and by
 //            (v + r) % D == z to a residue class.
 //
-// In between lies what makes a gradient run like its forward program: where an
-// equation c*v + d*w == z has two unknowns and w is the window that slides along,
+// A step in between makes a gradient run like its forward program: where an equation c*v + d*w == z
+// has two unknowns and w is the window that slides along,
 //
 //   for l { for r { t[l*$s + r*$d] += f(l, r) } }
 //
-// the loop runs over w and v is solved. Given the element and the loops around, v
-// is the first index of the nest that moves, and it moves strictly with w: so if w
-// runs such that v ascends, downwards where c and d have one sign, contributions
-// keep their order. That is the whole argument: each loop of the result stands for
-// the first undetermined index, and makes it ascend. Where |d| is 1 the loop takes
-// the residue class of w for which c divides; else that is a condition.
+// the loop runs over w and v is solved. Given the element and the loops around, v is the first
+// index of the nest that moves, and it moves strictly with w: so if w runs such that v ascends,
+// downwards where c and d have one sign, contributions keep their order. That is the whole
+// argument: each loop of the result represents the first undetermined index, and makes it
+// ascend. Where |d| is 1, the loop takes the residue class of w for which c divides; else that
+// is a condition.
 //
 // Why not bound l to where 0 <= r < R, which needs no condition? Those bounds move
 // with the element, so that loop could neither be interchanged nor run in lanes.
 //
-// Nothing is divided by what is not proven positive, with one exception: a solved
-// index that has no value fails its own range condition, as a condition without a
-// value is false. So bounds of loops must have values, and places need not.
+// Nothing is divided by a number that is not proven positive, with one exception: a solved index
+// that has no value fails its own range condition, as a condition without a value is false. So
+// bounds of loops must have values, and places need not.
 #include "fusion/preimage.h"
 
 #include <algorithm>
@@ -100,7 +100,7 @@ class Solver {
     return **std::find_if(nest_.begin(), nest_.end(), [&](const Loop* l) { return l->var == var; });
   }
 
-  // Of what is proven not to be zero; else 0.
+  // The sign of an expression that is proven not to be zero; else 0.
   int Sign(IndexId e) {
     if (ranges_.Positive(e)) return 1;
     return ranges_.Positive(pool_.Neg(e)) ? -1 : 0;
@@ -208,7 +208,7 @@ class Solver {
     if (defined_) ranges_.Enter(loops_.back());
   }
 
-  // What an iterated index is besides within its loop.
+  // The values that an iterated index takes within its loop.
   struct Narrowed {
     IndexId begin, end, trips;
     absl::optional<IndexId> modulus, residue;
@@ -236,7 +236,7 @@ class Solver {
     system_.Determine(loop.var, pool_.Add(first, pool_.Mul(*range.modulus, pool_.Var(loop.var))));
   }
 
-  // Of loops that elements share among them: no element of the axis repeats another
+  // The trips of a loop that the elements of an axis share: no element of the axis repeats another
   // one's iterations.
   IndexId Shared(IndexId trips, IndexId right) {
     const auto axis = std::find(element_.begin(), element_.end(), right) - element_.begin();
@@ -292,7 +292,7 @@ class Solver {
     int sign;  // of d, 0 if not known
   };
 
-  // In place of v's loop one of a window that slides along v, if there is one.
+  // Replaces v's loop by that of a window that slides along v, if there is one.
   bool IterateWindow(const Loop& v) {
     absl::optional<Slide> best;
     for (size_t i = 0; i < system_.equations().size(); ++i) {
@@ -381,7 +381,8 @@ class Solver {
     system_.Drop(slide.equation);
   }
 
-  // All of the window's indices; then one unknown is left, and must come out whole.
+  // Iterates over all of the window's indices; then one unknown is left, and its value must be
+  // an integer.
   void IterateAll(const Slide& slide) {
     const int32_t window = slide.window->var;
     const IndexId begin = system_.InResult(slide.window->begin),
@@ -409,8 +410,8 @@ class Solver {
     return result;
   }
 
-  // What was not solved is asked. Not of gathered places in every iteration: that
-  // would walk the whole nest for each element.
+  // Equations that were not solved become conditions; but not those of gathered places in every
+  // iteration: that would walk the whole nest for each element.
   bool RequireEquations() {
     for (const Equation& equation : system_.equations()) {
       const IndexId left = system_.InResult(equation.left);
@@ -447,7 +448,7 @@ class Solver {
   EquationSystem system_;
   std::vector<Loop> loops_;  // `ranges` has entered them
   IndexList trips_;
-  bool defined_ = true;  // but for the last, if one of its bounds may have no value
+  bool defined_ = true;  // except for the last, if one of its bounds may have no value
   IndexList conditions_;
 };
 

@@ -11,22 +11,22 @@
 
 namespace nestor::loop {
 
-// The iterations of a nest that reach one element: those of `loops`, in order, of
-// which `conditions` hold.
+// The iterations of a nest that reach one element: those of `loops`, in order, for which
+// `conditions` hold.
 struct Preimage {
   std::vector<Loop> loops;  // outermost first; each has the index of a loop of the nest
   IndexList trips;          // how often each runs, averaged over the elements, roughly
   // By position in the nest: that loop's index, in terms of the element's and of
   // the indices of `loops`.
   IndexList solution;
-  IndexList conditions;  // what a load decides comes last
+  IndexList conditions;  // those that a load decides come last
 };
 
 // Solves place == element for the indices of `nest` (loops of step 1, outermost
 // first). `element`: the element's place in `shape`, in terms of other loop indices.
 //
-// Each iteration that reaches the element occurs once. With `ordered`, those of
-// one element come in the nest's order.
+// Each iteration that reaches the element occurs once. With `ordered`, the iterations for one
+// element occur in the nest's order.
 //
 // nullopt where a coefficient's sign is not known, where an index that decides a
 // gathered place cannot be solved, or where a bound might have no value.

@@ -1,5 +1,5 @@
-// The rounded reciprocal and the product round twice, so that 41 * (1 / 41) is a little
-// below 1, and its floor 0. So a quotient that decides something stays.
+// The rounded reciprocal and the product round twice, so that 41 * (1 / 41) is a little below 1,
+// and its floor 0. So a quotient that decides something is kept.
 #include "fusion/reciprocals.h"
 
 #include "absl/types/optional.h"

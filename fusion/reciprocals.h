@@ -1,4 +1,4 @@
-// Reciprocals: a division by what a loop does not change becomes a product.
+// Reciprocals: a division by a value that a loop does not change becomes a product.
 #ifndef NESTOR_FUSION_RECIPROCALS_H_
 #define NESTOR_FUSION_RECIPROCALS_H_
 
@@ -7,11 +7,11 @@
 
 namespace nestor::loop {
 
-// x / s becomes x * recip(s) where s is invariant in the innermost loop around and x
-// is not: hoisting then computes recip(s) once a loop, and a product is several times
-// faster than a division. Of f32 and f64; of the 16-bit floats a reciprocal rounded to
-// the type would lose too much. Not of a quotient that reaches a discrete step, such as a
-// floor or a comparison (loop_ir/discrete_steps.h): there the last bit decides.
+// x / s becomes x * recip(s) where s is invariant in the innermost loop around and x is not:
+// hoisting then computes recip(s) once a loop, and a product is several times faster than a
+// division. Applies to f32 and f64; in a 16-bit float, a reciprocal rounded to the type would lose
+// too much. Does not apply to a quotient that reaches a discrete step, such as a floor or a
+// comparison (loop_ir/discrete_steps.h): there the last bit decides.
 //
 // *Reorders rounding*: a result may differ by one more rounding (SEMANTICS 5, `fast`).
 //

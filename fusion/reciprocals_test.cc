@@ -34,7 +34,7 @@ TEST(Reciprocals, TextInTextOut) {
   ExpectPass(UseReciprocals, kFrame, kCases);
 }
 
-// What sees the last bit and makes a jump of it.
+// Ops that turn a change of the last bit into a jump.
 TEST(Reciprocals, ADiscreteStepKeepsTheQuotient) {
   constexpr PassCase kCases[] = {
       {"for n in [0, N) { y[n] = floor(x[n] / v) }", ""},
@@ -59,7 +59,7 @@ TEST(Reciprocals, ADiscreteStepKeepsTheQuotient) {
        "for n in [0, N) { y[n] = silu(x[n] * recip(v)) }"},
       {"for n in [0, N) { y[n] = pow(x[n] / v, z[n]) }",
        "for n in [0, N) { y[n] = pow(x[n] * recip(v), z[n]) }"},
-      // What is continuous, and what is chosen, is no step.
+      // Continuous ops, and a value that is chosen, are no steps.
       {"for n in [0, N) { y[n] = max(relu(x[n] / v), abs(z[n])) }",
        "for n in [0, N) { y[n] = max(relu(x[n] * recip(v)), abs(z[n])) }"},
       {"for n in [0, N) { y[n] = where(b[n], x[n] / v, z[n]) }",
@@ -90,13 +90,14 @@ TEST(Reciprocals, AStepIsFoundWhereverTheValueGoes) {
        ""},
       {"acc s: f32 = max  for n in [0, N) { s max= x[n] / v }  for n in [0, N) { y[n] = where(x[n] == s, 1.0, 0.0) }",
        ""},
-      // Around a loop: what is written after it is read, in the iteration before.
+      // Around a loop: a value that is written after the read, in the iteration before.
       {"temp t: f32  block { t = 0.0 }  for n in [0, N) { y[n] = floor(t)  t = x[n] / v }", ""},
       // An output that is read again; one that is not.
       {"for n in [0, N) { y[n] = x[n] / v }  for n in [0, N) { z[n] = floor(y[n]) }", ""},
       {"for n in [0, N) { y[n] = x[n] / v }  for n in [0, N) { z[n] = y[n] }",
        "for n in [0, N) { y[n] = x[n] * recip(v) }  for n in [0, N) { z[n] = y[n] }"},
-      // An index loaded from what a quotient was cast to; the element that it names is no step.
+      // An index loaded from a tensor of quotients cast to integers; the element that it names is
+      // no step.
       {"temp j: i64[N]  for n in [0, N) { j[n] = i64(x[n] / v) }  for n in [0, N) { y[n] = x[j[n] | 0.0] / v }",
        "temp j: i64[N]  for n in [0, N) { j[n] = i64(x[n] / v) }  for n in [0, N) { y[n] = x[j[n] | 0.0] * recip(v) }"},
       // The divisor decides as well, and so does a quotient inside it; others in the

@@ -13,25 +13,26 @@
 namespace nestor::loop {
 
 Item DeclarationOf(TensorId tensor);
-// `scalar = value`, of a tensor of rank 0.
+// `scalar = value`, for a tensor of rank 0.
 Item AssignmentOf(TensorId scalar, ValueId value);
 
 // The tensors that the scope itself declares, in order.
 std::vector<TensorId> DeclaredIn(const Scope& scope);
 
-// The items with a declaration of each tensor before the first that uses it; one
-// that none uses is declared at the end.
+// The items with a declaration of each tensor before the first that uses it; a tensor that no item
+// uses is declared at the end.
 Scope WithDeclarations(const Program& program, Scope items, absl::Span<const TensorId> declared);
 
 // Declares `more` as well as what the scope declares already, each tensor before the
 // first item that uses it.
 void Declare(const Program& program, Scope& scope, absl::Span<const TensorId> more);
 
-// Values and conditions that are written in the expression; in all statements of the item.
+// The number of values and conditions that are written in the expression, or in all statements of
+// the item.
 int64_t SizeOf(const Program& program, ValueId value);
 int64_t SizeOf(const Program& program, const Item& item);
 
-// Takes these statements out of the scope and below, and loops that they leave empty.
+// Removes these statements from the scope and below, and loops that they leave empty.
 void RemoveStatements(Scope& scope, const absl::flat_hash_set<const Statement*>& removed);
 
 // True where each block is one loop or one statement.

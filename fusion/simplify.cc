@@ -1,18 +1,17 @@
-// One walk over the scopes with Ranges, from the outside in: at each item
-// everything around it is known, and simpler already. A walk makes new facts (a
-// loop that ran once has gone, a bound is shorter), so it is repeated until nothing
-// changes.
+// One walk over the scopes with Ranges, from the outside in: at each item everything around it is
+// known, and simplified already. A walk makes new facts (a loop that ran once is removed, a bound
+// is shorter), so it is repeated until nothing changes.
 //
 //   for i in [0, N) { for j in [0, 1) { y[i] = where(i >= 0, x[i + j | 0.0 if i < N], 0.0) } }
 //
 // becomes `for i in [0, N) { y[i] = x[i] }`.
 //
-// What a statement's store demands holds in its value: the store's conditions and
-// place come first, and where it is dropped the value is not evaluated.
+// What a statement's store requires may be assumed in its value: the store's conditions and place
+// come first, and where it is dropped the value is not evaluated.
 //
-// What was found about an access is kept as long as the item of the block is walked, for
-// each context: the loops around with their bounds, and what the store demands. A walk that
-// repeats another finds most answers there.
+// What was found about an access is kept as long as the item of the block is walked, for each
+// context: the loops around with their bounds, and what the store requires. A walk that repeats
+// another finds most answers there.
 #include "fusion/simplify.h"
 #include "fusion/multiples.h"
 
@@ -141,8 +140,7 @@ class ProgramSimplifier {
 
   enum class Trips { kNone, kOne, kAny };
 
-  // Bounds without loop indices recur in every nest: what holds at the top is looked
-  // up once.
+  // Bounds without loop indices recur in every nest: they are looked up once, at the top.
   Trips TripsOf(const Loop& loop) {
     if (program_.pool.HasVar(loop.begin) || program_.pool.HasVar(loop.end))
       return ProvenTrips(ranges_, loop);
@@ -208,7 +206,7 @@ class ProgramSimplifier {
     return i + 1;
   }
 
-  // What a store says to the context: its place is within the shape, its conditions hold.
+  // Adds to the context what a store implies: its place is within the shape, its conditions hold.
   // The -1 is no loop's index.
   void AppendFacts(const Access& target) {
     context_.insert(context_.end(), {-1, static_cast<int64_t>(target.place.size())});
@@ -247,8 +245,9 @@ class ProgramSimplifier {
     return program_.AddIndexValue(simple);
   }
 
-  // e % 2^k as a scalar op on e, which runs in lanes: the low bits, of negative numbers, too. A
-  // small divisor says a pattern, as of even and odd places, by which loops may be split.
+  // e % 2^k as a scalar op on e, which runs in lanes: these are the low bits, for negative
+  // numbers, too. A small divisor expresses a pattern, as of even and odd places, by which loops
+  // may be split.
   absl::optional<ValueId> LowBits(IndexId index) {
     IndexPool& pool = program_.pool;
     const IndexNode node = pool[index];
@@ -271,7 +270,7 @@ class ProgramSimplifier {
 
   // ---- Indices
 
-  // Of a bound or extent; without loop indices by what holds at the top.
+  // Simplifies a bound or extent; one without loop indices by the facts at the top.
   IndexId SimplifySize(IndexId e) {
     if (program_.pool.HasVar(e)) return SimplifySize(ranges_, e);
     const auto it = sizes_.find(e);

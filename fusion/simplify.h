@@ -1,4 +1,4 @@
-// Simplify: what is known about indices, used.
+// Simplify: uses what is known about indices.
 #ifndef NESTOR_FUSION_SIMPLIFY_H_
 #define NESTOR_FUSION_SIMPLIFY_H_
 
@@ -7,7 +7,7 @@
 
 namespace nestor::loop {
 
-// In the whole program, by what ranges.h proves at each place:
+// Does the following in the whole program, by what ranges.h proves at each place:
 //  - simplifies bounds, extents, places, conditions and index values; a symbol in
 //    bounds and extents that an equality binds is written as its representative;
 //  - drops conditions that are always true, or that the other conditions or being
@@ -16,11 +16,11 @@ namespace nestor::loop {
 //  - removes loops that never run, and replaces those that run once by their body;
 //  - simplifies values where that keeps every bit (all NaNs being equal).
 //
-// Returns whether it changed anything; if not, the program is untouched, but for
-// unused expressions in its pool. A second run changes nothing. REQUIRES: Verify
-// accepts the program; and so it does afterwards (so the last statement that writes
-// an output which may have elements stays, though it may never run). What ran before
-// gives the same bits. A condition that is dropped is no longer checked for overflow.
+// Returns whether it changed anything; if not, the program is untouched, except for unused
+// expressions in its pool. A second run changes nothing. REQUIRES: Verify accepts the program; and
+// so it does afterwards (so the last statement that writes an output which may have elements stays,
+// though it may never run). Programs that ran before give the same bits. A condition that is
+// dropped is no longer checked for overflow.
 absl::StatusOr<bool> Simplify(Program& program);
 
 }  // namespace nestor::loop

@@ -4,15 +4,14 @@
 //
 //   x[i - 1 | 0.0 if i >= 1, i < N]  for i in [0, N), x: f32[N]
 //
-// i < N holds anyway, i >= 1 is what being in range says. One order matters: the
-// conditions are evaluated in turn up to the first that is false, then the place.
-// What stands before a gather keeps it from reading what was never written, so a
-// condition is not dropped for the sake of something behind a gather that it may
-// be guarding.
+// i < N holds anyway, i >= 1 follows from being in range. The order matters in one case: the
+// conditions are evaluated in turn up to the first that is false, then the place. Conditions before
+// a gather keep it from reading elements that were never written, so a condition is not dropped
+// because of something after a gather that it may be guarding.
 //
-// Each condition by all of the others takes as many proofs as there are pairs of them.
-// Composition adds conditions by the dozen, and most of them hold anyway or follow from
-// the place being in range: those go first, one proof each.
+// To simplify each condition by all of the others takes as many proofs as there are pairs of them.
+// Composition adds conditions by the dozen, and most of them hold anyway or follow from the place
+// being in range: those are dropped first, with one proof each.
 #include "fusion/simplify_access.h"
 
 #include <algorithm>
@@ -69,7 +68,7 @@ class AccessSimplifier {
     return true;
   }
 
-  // A fault for //tests:mutants: one element behind the last counts.
+  // A fault for //tests:mutants: one element past the last counts.
   bool IsNearlyInRange() {
     if (!NESTOR_MUTANT("mask_removed_one_element_early")) return false;
     for (size_t axis = 0; axis < shape().size(); ++axis) {
@@ -81,7 +80,7 @@ class AccessSimplifier {
 
   // ---- What is known already
 
-  // The lists follow their lengths.
+  // Each list follows its length.
   static void Append(const IndexList& list, AccessMemo::Key& key) {
     key.push_back(static_cast<int32_t>(list.size()));
     for (IndexId e : list) key.push_back(e.value);
@@ -135,8 +134,8 @@ class AccessSimplifier {
     access_.conditions = split;
   }
 
-  // What is decided here whatever the other conditions say: most of what composition
-  // adds, and asked for each condition once. False where one never holds.
+  // Drops conditions that are decided whatever the others say, as most are that composition adds;
+  // each condition is asked about once. False where one never holds.
   bool DropDecided() {
     IndexList open;
     for (IndexId condition : access_.conditions) {
@@ -185,9 +184,8 @@ class AccessSimplifier {
 
   // ---- By each other
 
-  // False where some condition never holds together with the rest. The later of
-  // two that imply each other goes. The conditions before the one at hand are
-  // assumed throughout.
+  // False where some condition never holds together with the rest. The later of two that imply each
+  // other is dropped. The conditions before the current one are assumed throughout.
   bool SimplifyConditions() {
     IndexList& conditions = access_.conditions;
     if (conditions.size() == 1 && IsPlainComparison(conditions[0]) && !GathersBehind(0))
@@ -214,7 +212,7 @@ class AccessSimplifier {
     return compares && IsPlainSum(pool_, node.args[0]) && IsPlainSum(pool_, node.args[1]);
   }
 
-  // Those before it are assumed.
+  // REQUIRES: the conditions before it are assumed.
   IndexId SimplifyByTheOthers(size_t k) {
     CountSteps(1);
     const IndexList& conditions = access_.conditions;

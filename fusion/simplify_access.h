@@ -12,8 +12,8 @@
 
 namespace nestor::loop {
 
-// What was found about accesses at one place of a program. Expressions make many accesses
-// that differ only in the tensor, or in conditions that do not matter.
+// What was found about accesses at one place of a program. Expressions hold many accesses that
+// differ only in the tensor, or in conditions that do not matter.
 class AccessMemo {
  public:
   // The same facts must hold at all uses of one memo.
@@ -27,12 +27,12 @@ class AccessMemo {
   };
   using Key = std::vector<int32_t>;  // of what is asked, see simplify_access.cc
   absl::flat_hash_map<Key, Outcome> outcomes_;
-  absl::flat_hash_map<Key, absl::optional<bool>> decided_;  // conditions, of accesses in range
+  absl::flat_hash_map<Key, absl::optional<bool>> decided_;  // conditions of accesses in range
 };
 
-// Simplifies the place and the conditions of an access made where `ranges` stands;
-// unmasks it where it is always in range. False where the access, a masked one, is
-// never made: a load always gives its fill, a store is always dropped.
+// Simplifies the place and the conditions of an access made at the place of `ranges`; unmasks it if
+// it is always in range. False where the access, a masked one, is never made: a load always gives
+// its fill, a store is always dropped.
 bool SimplifyAccess(Program& program, Ranges& ranges, AccessMemo& memo, Access& access);
 
 }  // namespace nestor::loop

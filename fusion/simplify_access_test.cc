@@ -1,5 +1,5 @@
-// A memo changes no answer, and what it has seen costs no proof. Which answers are right
-// is held by simplify_test.cc.
+// A memo changes no answer, and an access that it has seen costs no proof. simplify_test.cc checks
+// which answers are right.
 #include "fusion/simplify_access.h"
 
 #include <random>
@@ -19,8 +19,7 @@
 namespace nestor::loop {
 namespace {
 
-// The loads of the only statement of a nest over i in [0, N), in order, and what stands
-// around it.
+// The loads of the only statement of a nest over i in [0, N), in order, and the loop around it.
 struct Nest {
   explicit Nest(const std::vector<std::string>& loads) {
     const std::string text = absl::StrCat(

@@ -37,7 +37,7 @@ TEST(Simplify, Masks) {
        "for i in [0, N) { y[i] = v[i | 0.0 if i < 3] }"},
       {"for i in [0, N) { y[i] = v[i | 0.0 if i < 3 && i > 1 && i < N] }",
        "for i in [0, N) { y[i] = v[i | 0.0 if i < 3, i > 1] }"},
-      // What being in range says.
+      // Conditions that follow from being in range.
       {"for i in [0, N) { y[i] = v[i - 1 | 0.0 if i >= 1] }",
        "for i in [0, N) { y[i] = v[i - 1 | 0.0] }"},
       {"for i in [0, N) { y[i] = v[i - $p | 0.0 if i >= $p, i - $p < N] }",
@@ -51,7 +51,7 @@ TEST(Simplify, Masks) {
       {"for i in [0, N) { y[i] = v[i - N | 2.0] }", "for i in [0, N) { y[i] = 2.0 }"},
       {"for i in [0, N) { y[i] = v[i | 2.0 if i/$k == 1 && i < 0] }",
        "for i in [0, N) { y[i] = 2.0 }"},
-      // Stores: dropped never, or always, and then what the value may rely on.
+      // Stores: dropped never, or always; and what the value may rely on.
       {"for i in [0, N) { drop y[i] = 1.0 }", "for i in [0, N) { y[i] = 1.0 }"},
       {"for i in [0, N) { drop y[i] if i < N = 1.0 }", "for i in [0, N) { y[i] = 1.0 }"},
       {"for i in [0, N) { y[i] = 1.0  drop y[i] if i < 0 = 2.0 }",
@@ -63,7 +63,7 @@ TEST(Simplify, Masks) {
       {"for i in [0, K) { drop y[i] = v[i | 0.0] }", "for i in [0, K) { drop y[i] = v[i] }"},
       {"for i in [0, N) { drop y[i] if i < 3 = z[i%8 | 0.0 if i < 5] }",
        "for i in [0, N) { drop y[i] if i < 3 = z[i | 0.0] }"},
-      // Gathers are behind the conditions that may guard them.
+      // Gathers come after the conditions that may guard them.
       {"for i in [0, N) { y[i] = v[ids[i] | 0.0] }", ""},
       {"for i in [0, N) { y[i] = x[ids[i], i | 0.0 if i < C] }", ""},
       {"for i in [0, N) { y[i] = v[i | 0.0 if ids[i] < 3, ids[i] < 3, i < N] }",
@@ -84,7 +84,7 @@ TEST(Simplify, Places) {
       {"for i in [0, N) { y[i] = f32(index(i%N + i/N)) }",
        "for i in [0, N) { y[i] = f32(index(i)) }"},
       {"for i in [0, N) { y[i] = f32(index(i%1 + 3)) }", "for i in [0, N) { y[i] = 3.0 }"},
-      // Low bits, of all but what is gathered or divided.
+      // Low bits, except those of gathered or divided numbers.
       {"for i in [0, N) { y[i] = f32(index((i - 5)%256)) }",
        "for i in [0, N) { y[i] = f32(and(index(i + 251), 255)) }"},
       {"for i in [0, N) { y[i] = f32(index(i%8)) }", ""},
@@ -187,7 +187,7 @@ TEST(Simplify, Values) {
   ExpectSimplified(cases);
 }
 
-// An identity goes where the sum began at it.
+// Adding an identity is removed if the sum began at it.
 TEST(Simplify, SumsOfNothing) {
   ExpectSimplified({
       {"for i in [0, N) { acc a: f32 = sum  a += v[i]  a += 2.0*0.0  y[i] = a }",
@@ -214,7 +214,8 @@ TEST(Simplify, Equalities) {
       "require N == K \"\" require 2*R + 1 == C \"\"");
 }
 
-// What read of what never ran goes with it: an output without elements needs no write.
+// A loop that never runs is removed, and so is a loop that reads what it would store: an output
+// without elements needs no write.
 TEST(Simplify, OutputsWithoutElements) {
   constexpr Frame kFrame = {"program p(x: f32[0, N]) -> (y: f32[0, N], r: f32) {\n",
                             "\n  block { r = 1.0 }\n}\n"};

@@ -7,8 +7,8 @@
 // All NaNs count as equal, so x * 1.0 and -(-x) are x. On integers, whose
 // arithmetic wraps, the same rules hold.
 //
-// A rule that gives an operand of a float row back is one of the law, too
-// (docs/semantics.md, section 5): interp/reference_rows leaves out the same.
+// A rule that returns an operand of a float row is a rule of the law, too (docs/semantics.md,
+// section 5): interp/reference_rows leaves out the same.
 #include "fusion/simplify_values.h"
 
 #include <algorithm>
@@ -73,7 +73,7 @@ struct Application {
   ScalarOp op;
   absl::InlinedVector<ValueId, 3> args;
   DType type;     // of the result
-  DType operand;  // of the operands; of a select: of the branches
+  DType operand;  // of the operands; for a select, of the branches
 
   absl::optional<Scalar> Constant(int i) const { return ConstantOf(program, args[i]); }
   bool Same(int i, int j) const { return SameValue(program, args[i], args[j]); }

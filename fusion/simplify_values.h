@@ -8,9 +8,9 @@
 
 namespace nestor::loop {
 
-// A simpler value than the application of an op `id`, with the same bits wherever
-// `ranges` stands; nullopt where no rule applies. Operands count as simplified.
-// It may read less than `id` does.
+// A simpler value than `id`, the application of an op, with the same bits at the place where
+// `ranges` is; nullopt where no rule applies. Operands are assumed to be simplified. It may read
+// less than `id` does.
 absl::optional<ValueId> SimplifyApplication(Program& program, Ranges& ranges, ValueId id);
 
 }  // namespace nestor::loop

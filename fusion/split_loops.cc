@@ -1,4 +1,4 @@
-// Each comparison in a loop's body that is affine in its index turns over at one point
+// Each comparison in a loop's body that is affine in its index changes at one point
 // (turning_points.h). Two points p, q cut the range [b, e) in three,
 //
 //   [b, min(e, p))   [max(b, p), min(e, q))   [max(b, p, q), e)
@@ -7,19 +7,20 @@
 // b, e, p and q: where q < p the one in the middle is empty. So nothing has to be
 // proven for the cut to be right; proofs only keep min and max out of the bounds.
 //
-// Of more points than two the innermost ones are taken, if they are known. A loop stays whole of
-// which a piece would leave a comparison undecided, but for a border of few places, which is not
-// cut again: so a second run finds nothing to cut. Only where a piece has fewer extremes than the
-// loop is it cut again, as in the clamped place of x[min(max(v - 2, 0), N - 1)], of which the
-// maximum turns over first.
+// If there are more than two points, the innermost ones are taken, if they are known. A loop stays
+// whole if a piece of it would leave a comparison undecided, except for a border of few places,
+// which is not cut again: so a second run finds nothing to cut. A piece is cut again only if it has
+// fewer extremes than the loop, as with the clamped place of x[min(max(v - 2, 0), N - 1)], whose
+// maximum changes first.
 //
-// A comparison that an inner index has a part in is left to the inner loop. Outer
-// loops go first, since before and behind the cuts their bodies are smaller, with
-// less to split: the borders of an image are four nests, not eight.
+// A comparison that holds an inner index is left to the inner loop. Outer loops are cut first,
+// since before and after the cuts their bodies are smaller, with less to split: the borders of an
+// image are four nests, not eight.
 //
-// Windows (SplitWindows) are cut for lanes, not for fewer masks: a comparison there is one between
-// the arguments of an extreme in their bounds, or says that a masked load is in range at the least
-// and greatest place of the window. A border has few places and may leave others of them undecided.
+// Windows (SplitWindows) are cut for lanes, not for fewer masks: the comparisons then are those
+// between the arguments of an extreme in their bounds, and those that say that a masked load is in
+// range at the least and greatest place of the window. A border has few places and may leave others
+// of them undecided.
 #include "fusion/split_loops.h"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ constexpr int kMostStatements = 64;
 // Places at which a window reaches beyond an image.
 constexpr int64_t kMostAtBorder = 8;
 
-// What decides which iterations a block has cut.
+// Which comparisons a block's loops are cut at.
 enum class CutAt { kMasks, kWindows };
 
 class Splitter {
@@ -57,12 +58,12 @@ class Splitter {
     const size_t values = program_.values.size(), vars = program_.vars.size(),
                  tensors = program_.tensors.size();
     bool changed = false;
-    // Statements that pieces leave out make room for others.
+    // Statements that pieces leave out make room for more pieces.
     for (Block& block : program_.blocks) {
       while (MayCut(block) && SplitBlock(block)) changed = true;
     }
     if (!changed) {
-      // Of pieces that were made and not taken.
+      // Drops the values of pieces that were made and not taken.
       program_.values.resize(values);
       program_.vars.resize(vars);
       program_.tensors.resize(tensors);
@@ -137,7 +138,7 @@ class Splitter {
     }
   }
 
-  // What takes the loop's place; nullopt where it stays.
+  // The items that replace the loop; nullopt where it stays.
   absl::optional<Scope> Pieces(const Loop& loop) {
     if (loop.step != 1 || IsBorder(loop)) return absl::nullopt;
     const std::vector<Turn> turns = TurnsIn(loop);
@@ -168,7 +169,7 @@ class Splitter {
     return turns;
   }
 
-  // Those in the body that are not decided, each once, and hold no inner index.
+  // The comparisons in the body that are not decided and hold no inner index, each once.
   std::vector<Comparison> OpenComparisons(const Loop& loop) {
     absl::flat_hash_set<int64_t> inner;
     VisitItems(loop.body, [&](const Item& item) {
@@ -243,7 +244,7 @@ class Splitter {
 
   // ---- The pieces
 
-  // nullopt where a piece would not decide what it was cut for.
+  // nullopt where the comparisons that it is cut for would not be decided in a piece.
   absl::optional<Scope> Cut(const Loop& loop, const std::vector<Turn>& turns,
                             const IndexList& points) {
     Scope pieces;
@@ -283,7 +284,7 @@ class Splitter {
     return parts.has_value();
   }
 
-  // That move, in places.
+  // The number of extremes in places that move.
   int CountExtremes(const Scope& scope) const {
     int count = 0;
     const auto add = [&](const Access& access) {
@@ -299,8 +300,9 @@ class Splitter {
     return count;
   }
 
-  // So few places that what is left undecided in them does not matter: the image may end there,
-  // too. Masks are left only in what was cut off; of other short loops they are decided.
+  // Whether the loop has so few places that undecided comparisons in it do not matter: the image
+  // may end there, too. Masks are left only in pieces that were cut off; in other short loops they
+  // are decided.
   bool IsBorder(const Loop& loop) {
     const bool is_piece =
         pool_[loop.begin].kind == IndexKind::kMax || pool_[loop.end].kind == IndexKind::kMin;
@@ -308,8 +310,9 @@ class Splitter {
     return ranges_.Less(ranges_.LengthOf(loop), pool_.Const(kMostAtBorder + 1));
   }
 
-  // Whether cutting it is worth that a border keeps masks: not where the inside would have no lanes
-  // for all that, as it gathers along the loop, nor for steps of a recurrence with loops inside.
+  // Whether it pays to cut the loop although a border keeps masks: not where the inside would
+  // have no lanes even then, as it gathers along the loop, nor for steps of a recurrence with
+  // loops inside.
   bool LeavesMasksIn(const Loop& loop) const {
     if (at_ == CutAt::kWindows) return true;
     bool gathers = false;
@@ -325,7 +328,7 @@ class Splitter {
     return !gathers && !(holds_loop && CarriedTensor(program_, loop).has_value());
   }
 
-  // Of loops that go over windows.
+  // Decides the bounds of loops over windows.
   void DecideBounds(Scope& scope) {
     for (Item& item : scope) {
       auto* loop = item.As<Loop>();
@@ -348,7 +351,7 @@ class Splitter {
     return e;
   }
 
-  // With each extreme in it that is decided.
+  // `e` with each extreme in it replaced by its decided argument.
   IndexId Settled(IndexId e) {
     if (!pool_.HasVar(e) || !pool_.IsAffine(e) || pool_.VarValue(e) >= 0) return e;
     const IndexNode node = pool_[e];

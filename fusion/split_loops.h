@@ -1,4 +1,4 @@
-// Loops split where affine conditions turn over.
+// Splits loops where affine conditions change.
 #ifndef NESTOR_FUSION_SPLIT_LOOPS_H_
 #define NESTOR_FUSION_SPLIT_LOOPS_H_
 
@@ -7,25 +7,25 @@
 
 namespace nestor::loop {
 
-// Splits loops, outermost first, at the points where comparisons in their bodies
-// (conditions and ranges of masked accesses, choices between values by index)
-// become true or false: the borders of a pad, the halves of a concatenation; and those
-// where an extreme in the place of a load goes over from one argument to the other:
+// Splits loops, outermost first, at the points where comparisons in their bodies (conditions and
+// ranges of masked accesses, choices between values by index) become true or false: the borders of
+// a pad, the halves of a concatenation; and those where an extreme in the place of a load changes
+// from one argument to the other:
 //
 //   for v in [0, N + 1) { y[v] = x[v - 1 | 0.0] }
 //     ->  for v in [0, min(N + 1, 1)) { y[v] = 0.0 }
 //         for v in [1, N + 1) { y[v] = x[v - 1] }
 //
-// and leaves out what the pieces decide. Where two points may pass each other at small sizes, a
-// border of 8 places at most keeps the mask that is not decided there: the inside of a stencil has
-// none. A piece that does nothing is gone: a gate bounds its loop, and a causal triangle becomes
-// one. A sum of products is cut where all factors have the gate. Iterations keep their order, so
-// every bit stays. Returns whether it changed anything; if not, the program is as it was.
+// and leaves out what is decided in a piece. Where two points may pass each other at small sizes, a
+// border of 8 places at most keeps the mask that is not decided there; the inside of a stencil has
+// none. A piece that does nothing is removed: so a gate becomes a bound of its loop, and a loop
+// nest with a causal mask becomes triangular. A sum of products is cut where all factors have the
+// gate. Iterations keep their order, so every bit stays. Returns whether it changed anything; if
+// not, the program is as it was.
 //
-// A loop has three pieces at most, before, between and behind the points, and a piece that
-// leaves an extreme within another three again. Loops of
-// another step than 1 stay whole, and those whose pieces would make a block grow by
-// too many statements.
+// A loop is split into three pieces at most, before, between and after the points, and a piece in
+// which an extreme remains is split into three again. Loops with a step other than 1 stay whole,
+// and so do those whose pieces would make a block grow by too many statements.
 //
 // REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> SplitLoops(Program& program);
@@ -41,8 +41,8 @@ absl::StatusOr<bool> SplitLoops(Program& program);
 //         for v in [1, max(N - 1, 1)) { ..  for r in [0, 3) { .. } }
 //         ..
 //
-// So the inside has windows of known size, and masks that hold. Borders, of 8 places at most, keep
-// what is not decided.
+// So the inside has windows of known size, and masks that always hold. Borders, of 8 places at
+// most, keep the masks that are not decided.
 absl::StatusOr<bool> SplitWindows(Program& program);
 
 }  // namespace nestor::loop

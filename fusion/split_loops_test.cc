@@ -32,7 +32,7 @@ TEST(SplitLoops, TextInTextOut) {
           {"for v in [0, N) { y[v] = x[v - 1 | 0.0] + x[v + 2 | 0.0] }",
            "block { for v in [0, min(N, 1)) { y[v] = 0.0 + x[v + 2 | 0.0] }  for v_2 in [1, N - 2) { y[v_2] = x[v_2 - 1] + x[v_2 + 2] }  "
            "for v_3 in [max(N - 2, 1), N) { y[v_3] = x[v_3 - 1] + 0.0 } }"},
-          // Of more points the innermost ones.
+          // The innermost ones of more points.
           {"for v in [0, N) { y[v] = x[v - 1 | 0.0] + x[v - 2 | 0.0] + x[v + 1 | 0.0] }",
            "block { for v in [0, min(N, 2)) { y[v] = x[v - 1 | 0.0] + 0.0 + x[v + 1 | 0.0] }  for v_2 in [2, N - 1) { y[v_2] = x[v_2 - 1] "
            "+ x[v_2 - 2] + x[v_2 + 1] }  for v_3 in [max(N - 1, 2), N) { y[v_3] = x[v_3 - 1] + x[v_3 - 2] + 0.0 } }"},
@@ -81,7 +81,7 @@ TEST(SplitLoops, TextInTextOut) {
           {"for h in [0, N) { acc a: f32 = sum  for r in [0, M) { drop a if 0 <= h - r, h - r < C += w[h, h - r] * u[r] }  y[h] = a }",
            "for h_2 in [0, N) { acc a: f32 = sum  for r in [max(h_2 - C + 1, 0), min(M, h_2 + 1)) { a += w[h_2, h_2 - r] * u[r] }  y[h_2] = a }"},
           {"for h in [0, N) { acc a: f32 = sum  for r in [0, M) { drop a if (h - r)%$s == 0, 0 <= (h - r)/$s, (h - r)/$s < C += w[h, (h - r)/$s] }  y[h] = a }", "for h_2 in [0, N) { acc a: f32 = sum  for r in [max(h_2 - $s*C + 1, 0), min(M, h_2 + 1)) { drop a if (h_2 - r)%$s == 0 += w[h_2, (h_2 - r)/$s] }  y[h_2] = a }"},
-          // Outer loops whose bodies say so; what they declare is declared again.
+          // Outer loops whose bodies decide it; their declarations are repeated.
           {"for l in [0, N) { temp t: f32  for s in [0, C) { t = w[l, s] }  y[l] = where(index(l) < index(M), t, 0.0) }",
            "block { for l in [0, min(M, N)) { temp t: f32  for s in [0, C) { t = w[l, s] }  y[l] = t }  for l_2 in [M, N) { temp t_2: f32  for s_2 in [0, C) { t_2 = w[l_2, s_2] }  y[l_2] = 0.0 } }"},
           {"for l in [0, N) { acc a: f32 = sum  for s in [0, C) { a += w[l - 1, s | 0.0] }  y[l] = a }",
@@ -109,7 +109,7 @@ TEST(SplitWindows, AtBordersOfAnImage) {
        " for j_2 in [1, M - 1) { acc m_2: f32 = max for r_2 in [0, 3) { m_2 max= x[i, j_2 + r_2 - 1] } y[i, j_2] = m_2 }"
        " for j_3 in [max(M - 1, 1), M) { acc m_3: f32 = max for r_3 in [0, -j_3 + M + 1) { m_3 max= x[i, j_3 + r_3 - 1] }"
        " y[i, j_3] = m_3 } }"},
-      // Masked loads, which hold inside, so that the code tests none.
+      // Masked loads, which are in range inside, so that the code tests no mask there.
       {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum for r in [0, 3) { s += exp(x[i, 2*j + r - 1 | 0.0]) } y[i, j] = s } }",
        R"(
          for i in [0, N) {
@@ -178,8 +178,8 @@ TEST(SplitWindows, AtBordersOfAnImage) {
       // Not where lanes can be masked.
       {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum for r in [0, 3) { s += exp(x[i, j + r - 1 | 0.0]) } y[i, j] = s } }",
        ""},
-      // A border that may be long, a sum of products of many steps, or that is seldom made, what is
-      // no window of one statement, and what does not move.
+      // Not: a border that may be long, a sum of products of many steps, or one that is seldom
+      // made, loops that are no window of one statement, and windows that do not move.
       {"for i in [0, N) { for j in [0, M) { acc m: f32 = max for r in [max(-j + N, 0), min(-j + M + 1, 3)) { m max= x[i, j + r - N] }"
        " y[i, j] = m } }",
        ""},

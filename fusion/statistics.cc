@@ -1,7 +1,7 @@
-// Counting: of the text by walking it, of operations by multiplying trip counts.
-// Where inner bounds depend on a loop's index (tiles, triangles), its iterations
-// are run through, up to a few thousand; of longer ones evenly spaced samples stand
-// for all, which for linear bounds gives the same sum.
+// Counts the text by walking it, and operations by multiplying trip counts. Where inner bounds
+// depend on a loop's index (tiles, triangles), its iterations are run through, up to a few
+// thousand; longer loops are represented by evenly spaced samples, which gives the same sum for
+// linear bounds.
 #include "fusion/statistics.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 // ---- Operations
 
-// Of applying a row of the op table once.
+// The flops of applying a row of the op table once.
 int FlopsOf(const ScalarOpRow& row, DType result) {
   const bool is_arithmetic =
       row.operands == OperandTypes::kNumber || row.operands == OperandTypes::kFloat;
@@ -22,7 +22,7 @@ int FlopsOf(const ScalarOpRow& row, DType result) {
   return std::max(1, row.arity - 1);
 }
 
-// What one run of a statement adds to a sum over all of them.
+// The amount that one run of a statement adds to a sum over all runs.
 using CountOfStatement = double (*)(const Program& program, const Statement& statement);
 
 double FlopsOf(const Program& program, const Statement& statement) {

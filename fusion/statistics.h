@@ -13,7 +13,7 @@
 namespace nestor::loop {
 
 struct Statistics {
-  // Of the text.
+  // Counts of the text.
   int64_t blocks = 0;  // at the top, that hold a loop
   int64_t loops = 0;
   int64_t statements = 0;
@@ -23,14 +23,14 @@ struct Statistics {
   // and integers are none. Exact to 2^53 where loops are rectangles or no longer
   // than a few thousand; what masks leave out is counted.
   double flops = 0;
-  // Bytes of the results of primitive scalar operations, those of composed ops one by one; an
-  // accumulation is one, too: vectors that arithmetic makes, in bytes. And of products, and of
-  // quotients alone (work.h).
+  // Bytes of the results of primitive scalar operations, with the operations of composed ops
+  // counted one by one; an accumulation is one, too: the vectors that arithmetic yields, in bytes.
+  // Then the same for products, and for quotients alone (work.h).
   double result_bytes = 0, product_bytes = 0, quotient_bytes = 0;
   int64_t input_bytes = 0;  // of inputs whose elements are read
   int64_t output_bytes = 0;
-  int64_t temp_bytes = 0;  // of all that live in memory (memory_plan.h), side by side
-  // As memory_plan.h places them: the program's, and those of scopes, of one worker.
+  int64_t temp_bytes = 0;  // all that live in memory (memory_plan.h), side by side
+  // As memory_plan.h places them: the program's temporaries, and those of scopes for one worker.
   int64_t arena_bytes = 0, private_bytes = 0;
   int64_t arena_lower_bound = 0;  // of arena_bytes
   BytesWalked walked;             // bytes_walked.h
@@ -40,8 +40,8 @@ struct StatisticsOptions {
   int64_t cache_bytes = int64_t{1} << 20;
 };
 
-// InvalidArgument where a size is missing, negative or too large. In milliseconds
-// for hundreds of blocks. REQUIRES: Verify accepts the program.
+// InvalidArgument where a size is missing, negative or too large. Takes milliseconds for hundreds
+// of blocks. REQUIRES: Verify accepts the program.
 absl::StatusOr<Statistics> StatisticsOf(const Program& program, const Sizes& sizes,
                                         const StatisticsOptions& options = {});
 

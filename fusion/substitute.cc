@@ -1,7 +1,6 @@
-// In each scope, for the tensors that it declares: `Definition` is the statement
-// and the loops around it, `reads` the items behind it that load the tensor. The
-// definitions are taken in the order of the text, so that one that was substituted
-// into another is passed on with it.
+// In each scope, for the tensors that it declares: `Definition` is the statement and the loops
+// around it, `reads` the items after it that load the tensor. The definitions are taken in the
+// order of the text, so that one that was substituted into another is passed on with it.
 //
 // A value that a gather uses as an index can be replaced only by a read of the
 // same shape or an index expression, as index expressions hold nothing else.
@@ -31,7 +30,7 @@ namespace {
 constexpr int kMaxRecomputed = 128;
 // Ops that are cheaper than to store and read.
 constexpr int kMaxCheap = 3;
-// Ops on numbers and $params alone that are made as often as their one value is read: a cast.
+// Ops on numbers and $params alone that may be repeated for each read of their one value: a cast.
 constexpr int kMostForOne = 1;
 // How far a value is followed to a reduction.
 constexpr int kMaxChain = 4;
@@ -40,9 +39,9 @@ constexpr int kMaxChain = 4;
 constexpr int64_t kMaxSize = 1024;
 // How deep it may nest: text that nests deeper than 200 does not parse.
 constexpr int kMaxHeight = 160;
-// Levels that a choice adds to what is read masked.
+// Levels that a choice adds to a masked read.
 constexpr int kMaskedLevels = 4;
-// How often larger a masked read makes what it reads.
+// How many times larger a masked read makes the expression that it reads.
 constexpr int64_t kMaskedGrowth = 3;
 
 // Reads and writes of the tensors of a program among the items of one scope.
@@ -50,7 +49,7 @@ struct Uses {
   absl::btree_map<size_t, int> reads;     // by item: accesses that read
   absl::InlinedVector<size_t, 1> writes;  // items, ascending
   int loads = 0;                          // accesses that read
-  bool computes = false;                  // what is written is no copy, whatever is put into it
+  bool computes = false;                  // the written value is never a mere copy
 
   void SetReads(size_t item, int count) {
     const auto it = reads.try_emplace(item).first;
@@ -60,14 +59,14 @@ struct Uses {
   }
 };
 
-// Of an expression: the values and conditions that are written in it, and its levels.
+// The size of an expression: the number of values and conditions written in it, and of its levels.
 struct Measure {
   int64_t size = 0;
   int height = 0;
 };
 
-// With each load of `tensor` replaced by what measures `of_load`; a masked one by a choice
-// whose loads have conditions of their own.
+// The measure with each load of `tensor` replaced by an expression that measures `of_load`, a
+// masked load by a choice whose loads have conditions of their own.
 Measure MeasureOf(const Program& program, ValueId id, TensorId tensor = {}, Measure of_load = {}) {
   int64_t size = 0;
   absl::InlinedVector<int, 32> heights;  // of the operands, up to the one that takes them
@@ -115,7 +114,7 @@ class Gathered {
 
 class ScopeSubstituter {
  public:
-  // `is_program`: the scope is all that there is of the program.
+  // `is_program`: the scope is the whole program.
   ScopeSubstituter(Program& program, Gathered& gathered, Scope& scope,
                    std::vector<TensorId> declared, bool is_program)
       : program_(program), gathered_(gathered), scope_(scope), declared_(std::move(declared)),
@@ -132,7 +131,7 @@ class ScopeSubstituter {
     }
     std::stable_sort(in_order.begin(), in_order.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
-    // Copies first: they hide which reads of a value there are.
+    // Copies come first: they hide which reads of a value there are.
     for (bool copies : {true, false}) {
       for (const auto& [item, tensor] : in_order) {
         Substitute(tensor, item, copies);
@@ -241,8 +240,8 @@ class ScopeSubstituter {
     return measure.size <= kMaxSize && measure.height <= kMaxHeight;
   }
 
-  // What is computed with a loaded number is checked when it runs. With an expression for the
-  // number it would be exact, so that it does not overflow becomes an assumption.
+  // Arithmetic on a loaded number is checked when it runs. With an expression for the number it is
+  // taken as exact, so its not overflowing becomes an assumption.
   IndexId ReplaceInIndex(const Definition& definition, IndexId e, const LoopsAround& chain) {
     if (!program_.pool.HasLoad(e)) return e;
     IndexReplacement replacement;
@@ -325,7 +324,7 @@ class ScopeSubstituter {
     return !absl::holds_alternative<ApplyValue>(program_[definition.value].node);
   }
 
-  // Cheaper to compute than to store and read: ops on tensors of fewer dimensions, or
+  // Whether it is cheaper to compute than to store and read: ops on tensors of fewer dimensions, or
   // on none, such as a comparison of indices.
   bool IsExpansion(const Definition& definition) const {
     const size_t rank = definition.vars.size();
@@ -335,8 +334,8 @@ class ScopeSubstituter {
                        [&](TensorId tensor) { return program_[tensor].shape.size() < rank; });
   }
 
-  // A few ops on elements that are narrower than what is made of them: read, or copied, these
-  // take less memory.
+  // Whether it is a few ops on elements that are narrower than the result: reading or copying those
+  // takes less memory.
   bool IsWidening(const Definition& definition) const {
     const int64_t bytes = ByteSize(program_[definition.tensor].type);
     return IsCheap(definition) && !definition.reads.empty() &&
@@ -417,7 +416,7 @@ class ScopeSubstituter {
     scope_[item] = DeclarationOf(tensor);
   }
 
-  // What was copied into its reader leaves its own values behind.
+  // A definition that was copied into its reader leaves its own values unused.
   void DropValues() {
     if (!is_program_ || program_.values.size() < 2 * kept_values_ + kMaxSize) return;
     DropUnusedValues(program_, &scope_);
@@ -451,7 +450,7 @@ class ScopeSubstituter {
   absl::flat_hash_map<TensorId, Uses> uses_;
   absl::flat_hash_map<TensorId, bool> feeds_;  // FeedsReduction, while nothing changes
   Measure measure_;                            // of the definition at hand
-  size_t kept_values_;  // of the program, when the unused ones were dropped last
+  size_t kept_values_;  // values of the program when unused ones were last dropped
   int replaced_ = 0;
   bool changed_ = false;
 };

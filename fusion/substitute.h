@@ -7,10 +7,10 @@
 
 namespace nestor::loop {
 
-// For a temporary all of whose elements one statement `t[i, j] = E(i, j)` assigns,
-// replaces reads t[e, f] behind it by E(e, f), where what E reads is still
-// unchanged there, and removes the statement with the last read. A masked read
-// becomes a masked read of what E reads, or where(in range, E, fill).
+// For a temporary all of whose elements are assigned by one statement `t[i, j] = E(i, j)`,
+// replaces later reads t[e, f] by E(e, f), where what E reads is still unchanged, and removes the
+// statement with the last read. A masked read becomes a masked read of what E reads, or where(in
+// range, E, fill).
 //
 // When it pays:
 //  - E that computes nothing (a read, a constant, an index), or little from tensors of

@@ -21,7 +21,7 @@ constexpr Frame kFrame = {
 
 TEST(Substitute, WhatComputesNothing) {
   constexpr PassCase kCases[] = {
-      // A read, composed with the place of its reader; the statement goes with the last read.
+      // A read, composed with the place of its reader; the statement is removed with the last read.
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] }  for j in [0, N) { y[j] = exp(t[j]) }",
        "for j in [0, N) { y[j] = exp(x[j]) }"},
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[N - 1 - i] }  for j in [0, N) { y[j] = t[N - 1 - j] + t[j] }",
@@ -62,7 +62,8 @@ TEST(Substitute, WhatComputesNothing) {
   ExpectPass(SubstituteTemporaries, kFrame, kCases);
 }
 
-// Of narrower elements, also where they are read again and again: a few ops, or a cast of a number.
+// Ops on narrower elements, also where they are read again and again: a few ops, or a cast of
+// a number.
 TEST(Substitute, WhatWidens) {
   constexpr Frame kNarrow = {
       "program p(h: bf16[N], n: i8[N], x: f32[N]; $k: i64 = 1) -> (y: f32[N], z: i32[N]) {\n",
@@ -73,7 +74,7 @@ TEST(Substitute, WhatWidens) {
       {"temp s: i32  temp t: i32[N]  block { s = i32(index($k)) }  for i in [0, N) { t[i] = i32(n[i]) - s }"
        "  for j in [0, N) { acc a: i32 = sum  for k in [0, N) { a += t[k] * t[j] }  z[j] = a }",
        "for j in [0, N) { acc a: i32 = sum  for k in [0, N) { a += (i32(n[k]) - i32(index($k))) * (i32(n[j]) - i32(index($k))) }  z[j] = a }"},
-      // Not what is as wide, or takes long.
+      // Not if the elements are as wide, or the ops take long.
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] + 1.0 }  for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += t[k] * x[j] }  y[j] = a }",
        ""},
       {"temp t: f32[N]  for i in [0, N) { t[i] = exp(f32(h[i])) }  for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += t[k] * x[j] }  y[j] = a }",
@@ -84,8 +85,8 @@ TEST(Substitute, WhatWidens) {
 
 TEST(Substitute, MaskedReads) {
   constexpr PassCase kCases[] = {
-      // One masked read, its conditions first: where the place is in range of the
-      // temporary, unless the same axis of what is read tells.
+      // One masked read, its conditions first: where the place is in range of the temporary, unless
+      // the same axis of the tensor that is read tells.
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] }  for j in [0, N) { y[j] = t[j - 1 | 0.5] }",
        "for j in [0, N) { y[j] = x[j - 1 | 0.5] }"},
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] }  for j in [0, N) { y[j] = t[j - 1 | 0.5 if j < 3, ids[j] < 2] }",
@@ -126,10 +127,10 @@ TEST(Substitute, MaskedReads) {
 
 TEST(Substitute, InIndexExpressions) {
   constexpr PassCase kCases[] = {
-      // A read of the same shape, an index; else a gather has nothing to hold.
+      // A read of the same shape, or an index; nothing else can be held by a gather.
       {"temp d: i64[N]  for i in [0, N) { d[i] = ids[i] }  for j in [0, N) { drop y[d[j]] if d[j] < 3 = x[d[j - 1] | 0.0] }",
        "for j in [0, N) { drop y[ids[j]] if ids[j] < 3 = x[ids[j - 1] | 0.0] }"},
-      // What was checked as it was computed with the loaded number becomes an assumption.
+      // A number that was checked when computed from the loaded one becomes an assumption.
       {"temp d: i64  block { d = index(-N) }  for j in [0, N) { y[j] = x[d[]*1048576 + j | 0.0] }",
        "assume : -1048576*N  assume d_2 < N: d_2 - 1048576*N  for j in [0, N) { y[j] = x[j - 1048576*N | 0.0] }"},
       {"temp d: i64  block { d = index(N - 1) }  for j in [0, N) { y[j] = x[d[] - j] }",
@@ -150,7 +151,7 @@ TEST(Substitute, InIndexExpressions) {
 
 TEST(Substitute, WhereItIsLegal) {
   constexpr PassCase kCases[] = {
-      // What the definition reads has changed meanwhile, or in the reader.
+      // A tensor that the definition reads has changed meanwhile, or changes in the reader.
       {"temp t: f32[N]  for i in [0, N) { t[i] = y[i] }  for k in [0, N) { y[k] = 2.0 }  for j in [0, N) { z[j] = t[j] }",
        ""},
       {"temp t: f32[N]  for i in [0, N) { t[i] = y[i] }  block { drop y[0] += 1.0 }  for j in [0, N) { z[j] = t[j] }",
@@ -164,7 +165,7 @@ TEST(Substitute, WhereItIsLegal) {
       {"temp t: f32[N]  temp d: i64[N]  for k in [0, N) { d[k] = ids[k] + 1 }  for i in [0, N) { t[i] = x[d[i] | 0.0] }  "
        "for l in [0, N) { d[l] = 0 }  for j in [0, N) { z[j] = t[j] }",
        ""},
-      // Behind the definition only; what is read before stays.
+      // Only reads after the definition are replaced; earlier ones stay.
       {"temp t: f32[N]  for k in [0, N) { z[k] = t[k | 0.0 if k < 0] }  for i in [0, N) { t[i] = x[i] }  for j in [0, N) { y[j] = t[j] }",
        "temp t: f32[N]  for k in [0, N) { z[k] = t[k | 0.0 if k < 0] }  for i in [0, N) { t[i] = x[i] }  for j in [0, N) { y[j] = x[j] }"},
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i]  z[i] = t[i] }  for j in [0, N) { y[j] = t[j] }",

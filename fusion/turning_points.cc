@@ -13,7 +13,7 @@ class TurnFinder {
  public:
   TurnFinder(Program& program, Ranges& ranges) : pool_(program.pool), ranges_(ranges) {}
 
-  // Of e >= 0; e is c*v + r or, unfolded once, c*v + r over a divisor.
+  // The turn of e >= 0, where e is c*v + r or, to be unfolded once, (c*v + r) over a divisor.
   absl::optional<Turn> Of(const Loop& loop, const Comparison& comparison, IndexId e, int depth) {
     const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
     if (!polynomial) return absl::nullopt;
@@ -46,8 +46,8 @@ class TurnFinder {
     return Turn{comparison, pool_.Add(pool_.Div(rest, magnitude), pool_.Const(1)), false};
   }
 
-  // An expression that is >= 0 just where +-(x/d) + rest is, d > 0: x + rest*d, or
-  // (rest + 1)*d - 1 - x. Without that, the atom itself, which is not linear.
+  // An expression that is >= 0 exactly where +-(x/d) + rest is, d > 0: x + rest*d, or
+  // (rest + 1)*d - 1 - x. If there is none, the atom itself, which is not linear.
   IndexId Unfolded(IndexId atom, IndexId coefficient, IndexId rest) {
     const IndexNode node = pool_[atom];
     const auto sign = pool_.ConstValue(coefficient);

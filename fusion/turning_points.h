@@ -1,5 +1,5 @@
-// At which iterations of a loop its comparisons turn over, and where to cut it so that
-// pieces decide them.
+// At which iterations of a loop its comparisons change, and where to cut it so that they are
+// decided in each piece.
 #ifndef NESTOR_FUSION_TURNING_POINTS_H_
 #define NESTOR_FUSION_TURNING_POINTS_H_
 
@@ -11,22 +11,22 @@
 
 namespace nestor::loop {
 
-// Where a comparison turns over: it holds from `at` on (rising), or before it.
+// Where a comparison changes: it holds from `at` on (rising), or before it.
 struct Turn {
   Comparison comparison;
   IndexId at;
   bool rising;
 };
 
-// Where the comparison turns over as the loop's index rises, if there is one such place: it is
-// affine in the index, or in a quotient of what is. The ranges know what is proven of the loop's
-// bounds and of what is around it.
+// Where the comparison changes as the loop's index rises, if there is one such place: the
+// comparison is affine in the index, or in a quotient of an expression that is. `ranges` knows what
+// is proven about the loop's bounds and its surroundings.
 absl::optional<Turn> TurnOf(Program& program, Ranges& ranges, const Loop& loop,
                             const Comparison& comparison);
 
-// One or two points, those from which on something holds first, so that all holds between; of more,
-// the last from which something holds and the first up to which something does. None where it is
-// not known which these are.
+// One or two points, with those from which a comparison holds first, so that all hold in between;
+// if there are more turns, the last point from which a comparison holds and the first up to which
+// one does. None where it is not known which these are.
 IndexList PointsOf(Ranges& ranges, const std::vector<Turn>& turns);
 
 }  // namespace nestor::loop

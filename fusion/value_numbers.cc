@@ -1,5 +1,5 @@
-// Hash-consing with the numbers of operands. Index expressions are hash-consed in
-// their pool already; those that hold loads carry the versions of what they load.
+// Hash-consing with the numbers of operands. Index expressions are hash-consed in their pool
+// already; those that hold loads carry the versions of the tensors that they load from.
 #include "fusion/value_numbers.h"
 
 #include "fusion/steps.h"

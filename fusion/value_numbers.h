@@ -10,21 +10,21 @@
 
 namespace nestor::loop {
 
-// Two values have one number if and only if they are written alike, loads of a
-// tensor before and after a change of it apart.
+// Two values have the same number if and only if they are written alike; loads of a tensor before
+// and after a change of it are different.
 class ValueNumbers {
  public:
   explicit ValueNumbers(const Program& program) : program_(program) {}
 
   int Of(ValueId id);
 
-  // From now on, what is loaded from `tensor` is another value.
+  // From now on, a load from `tensor` gives another value.
   void Change(TensorId tensor) {
     ++versions_[tensor.value];
     known_.clear();
   }
 
-  // A load of `access`, as far as the tensor is not changed, is the value `number`.
+  // A load of `access` is the value `number` until the tensor is changed.
   void Alias(const Access& access, int number);
 
  private:

@@ -24,7 +24,7 @@ Program Of(absl::string_view type, absl::string_view first, absl::string_view be
   return *program;
 }
 
-// Whether the two have one number, what is between being noted.
+// Whether the two have one number, with changes between them noted.
 bool AreSame(const Program& program, bool alias) {
   ValueNumbers numbers(program);
   const Scope& body = program.blocks[0].body;
@@ -65,7 +65,7 @@ TEST(ValueNumbers, WrittenAlike) {
       {"x[0 | 0.0]", "", "x[0]", false},
       {"x[0 | 0.0 if N < 3]", "", "x[0 | 0.0]", false},
       {"x[0 | 0.0 if N < 3]", "", "x[0 | 0.0 if N < 4]", false},
-      // Changes: of what is read, in a value, a place, a condition, an index.
+      // Changes of a tensor that is read in a value, a place, a condition, an index.
       {"exp(y[0])", "y[0] = 1.0", "exp(y[0])", false},
       {"exp(y[0])", "y[1] = 1.0", "exp(y[0])", false},
       {"exp(y[0])", "d[0] = 1", "exp(y[0])", true},

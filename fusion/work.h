@@ -6,14 +6,14 @@
 
 namespace nestor::loop {
 
-// Primitive scalar ops in the value, those of composed ops counted one by one.
+// The number of primitive scalar ops in the value, with those of composed ops counted one by one.
 int OperationsOf(const Program& program, ValueId value);
-// Of these, products, quotients and roots, alone or fused with a sum: a processor has fewer
-// pipes for them.
+// How many of these are products, quotients or roots, alone or fused with a sum: a processor has
+// fewer pipes for them.
 int ProductsOf(const Program& program, ValueId value);
-// Of these, quotients and roots: they take a pipe for several cycles.
+// How many of these are quotients or roots: they take a pipe for several cycles.
 int QuotientsOf(const Program& program, ValueId value);
-// In the statement that has most of them, an accumulation being one.
+// The number of operations in the statement that has most of them; an accumulation counts as one.
 int MostOperations(const Program& program);
 
 }  // namespace nestor::loop

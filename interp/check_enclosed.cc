@@ -1,4 +1,4 @@
-// Results beside their enclosures: the one that lies farthest outside is told.
+// Compares results with their enclosures and reports the one that lies farthest outside.
 #include <cmath>
 #include <limits>
 #include <string>

@@ -206,7 +206,7 @@ long double FloatFormat::Nearest(long double x) const {
   if (precision == 24) return static_cast<float>(x);
   if (precision == 53) return static_cast<double>(x);
   if (x == 0 || std::isinf(x)) return x;
-  // Beyond the largest exponent Ulp stays put, and what is rounded is out of range.
+  // Beyond the largest exponent Ulp does not grow, and the rounded value is out of range.
   const long double ulp = Ulp(x);
   const long double r = std::fabs(x) > 2 * Largest() ? x : std::nearbyint(x / ulp) * ulp;
   return std::fabs(r) > Largest() ? std::copysign(kInfinity, x) : std::copysign(r, x);

@@ -1,9 +1,9 @@
-// Enclosures: a set that holds every value which an allowed evaluation can give.
+// Enclosures: sets that hold every value which an allowed evaluation can give.
 //
 // The finite part is an interval of `long double` (x87: 64 bits of significand,
 // exponents to 2^16383), ends included; infinities and NaN are members of their
 // own. One representation serves every element type:
-//  - soundness: whatever is computed on ends is rounded outwards, so the interval
+//  - soundness: results computed on ends are rounded outwards, so the interval
 //    holds the exact image;
 //  - tightness: 64 bits are 11 more than f64's 53, so an outward step costs 1/1024
 //    of f64's half ulp, and far less for the others; sums and products of f32 and
@@ -30,8 +30,8 @@ struct Enclosure {
   // The finite members; none where low > high.
   long double low = 1, high = 0;
   bool nan = false, plus_infinity = false, minus_infinity = false;
-  // Where it comes from, for messages: a sum or product of many terms on the way here may
-  // overflow in some order.
+  // The origin, for messages: a sum or product of many terms that led to this value may overflow
+  // in some order.
   bool may_overflow = false;
 
   bool HasFinite() const { return low <= high; }
@@ -49,8 +49,8 @@ inline long double LesserOf(long double a, long double b) { return Below(b, a) ?
 inline long double GreaterOf(long double a, long double b) { return Below(a, b) ? b : a; }
 
 Enclosure Point(const Scalar& value);
-// All of [low, high], of which infinite ends stand for the infinity and, where
-// the other end is finite, for the finite values of `type` up to it.
+// All of [low, high]. An infinite end stands for the infinity and, where the other end is finite,
+// for the finite values of `type` up to it.
 Enclosure FromEnds(DType type, long double low, long double high);
 // Every value of the type.
 Enclosure Everything(DType type);
@@ -64,8 +64,8 @@ absl::optional<Scalar> OnlyMember(DType type, const Enclosure& e);
 
 // "[0.1, 0.25] or nan"; a single value alone.
 std::string ToString(const Enclosure& e);
-// Where `value` or a member is inf or NaN, says of each whether it is possible, and what it
-// comes from; else empty.
+// Where `value` or a member is inf or NaN, says whether inf and NaN are possible, and where they
+// come from; else empty.
 std::string NonFiniteText(const Enclosure& e, const Scalar& value);
 
 // ---- Float types
@@ -80,7 +80,7 @@ struct FloatFormat {
   long double Largest() const;  // finite
   // The least magnitude that rounds to infinity: half a unit in the last place beyond Largest.
   long double OverflowThreshold() const;
-  // The unit in the last place at x, the exponent held within the normal numbers'.
+  // The unit in the last place at x, with the exponent clamped to that of normal numbers.
   long double Ulp(long double x) const;
   // To nearest, ties to even; overflows to infinity.
   long double Nearest(long double x) const;
@@ -88,8 +88,8 @@ struct FloatFormat {
 // REQUIRES: IsFloat(type).
 FloatFormat FormatOf(DType type);
 
-// The set of e's members rounded to `type`, in one step or, for a 16-bit float,
-// over f32. An integer's enclosure is itself.
+// The set of e's members rounded to `type`, in one step or, for a 16-bit float, by way of f32. An
+// integer's enclosure is itself.
 Enclosure Rounded(DType type, const Enclosure& e);
 
 // The value as the long double that it is. REQUIRES: a number, not NaN.

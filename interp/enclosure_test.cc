@@ -1,9 +1,8 @@
-// Enclosures against what they must hold: values computed in the type itself, in
-// random orders, random trees, with FMAs, in wider accumulators. Each case is a
-// small random computation: a pool of nodes, each an enclosure and several lanes,
-// every lane a different allowed evaluation; each new node's lanes must lie in its
-// enclosure. Values cancel, overflow, are subnormal, inf, NaN and zeros of both
-// signs. And how wide they are: the table in docs/bounds.md is printed here.
+// Enclosures against values that they must hold: computed in the type itself, in random orders,
+// random trees, with FMAs, in wider accumulators. Each case is a small random computation: a pool
+// of nodes, each an enclosure and several lanes, every lane a different allowed evaluation; each
+// new node's lanes must lie in its enclosure. Values cancel, overflow, are subnormal, inf, NaN and
+// zeros of both signs. Their width is measured, too: the table in docs/bounds.md is printed here.
 //
 // NESTOR_ENCLOSURE_CASES in the environment changes the number of checks per type.
 #include "interp/enclosure.h"
@@ -174,7 +173,7 @@ class Case {
     for (int i = 0; i < leaves; ++i) nodes_.push_back(Leaf(Draw(type, flavour, random_)));
   }
 
-  // Adds a node; "" or what is wrong with it.
+  // Adds a node; returns "" or what is wrong with it.
   std::string Step() {
     switch (random_.Below(8)) {
       case 0: return Check("sum", Reduce(ReduceOp::kSum, false));
@@ -270,7 +269,7 @@ class Case {
     return node;
   }
 
-  // where(a < b, c, d), for some comparison.
+  // where(a < b, c, d), with any comparison.
   Node Choose() {
     const Node &a = Pick(), &b = Pick(), &c = Pick(), &d = Pick();
     const ScalarOp compares[] = {ScalarOp::kLt, ScalarOp::kLe, ScalarOp::kGt,

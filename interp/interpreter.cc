@@ -1,9 +1,9 @@
 // The walk over a program (value_walk.h), with bits for values.
 //
-// Every tensor that the program writes carries a mark per element, so that a read
-// of what was never written is found. Temporaries of the program have memory while its
-// plan (loop_ir/memory_plan.h) says that they are needed. Where one takes the memory of
-// another, in place, each has a mark of its own: what one wrote, the other has not.
+// Every tensor that the program writes carries a mark per element, so that a read of an element
+// that was never written is found. Temporaries of the program have memory while its plan
+// (loop_ir/memory_plan.h) says that they are needed. Where one takes the memory of another, in
+// place, each has a mark of its own: an element that one wrote counts as unwritten for the other.
 #include "interp/interpreter.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using loop::TensorId;
 using loop::TensorInfo;
 using loop::ValueId;
 
-// Of what the program writes.
+// The memory of tensors that the program writes.
 struct Memory {
   Tensor elements;
   std::vector<uint8_t> written;  // per element: the mark of the tensor that wrote it, or 0
@@ -81,7 +81,7 @@ class Interpreter : ValueWalk<Interpreter, Bits> {
     NESTOR_ASSIGN_OR_RETURN(const Dims shape, ShapeOf(id));
     Cell& cell = CellOf(id);
     if (cell.memory != nullptr && ViewOf(id).shape == shape) {
-      // Entered again: the same memory, unwritten again.
+      // The scope is entered again: the memory is the same, and unwritten again.
       std::fill(cell.memory->written.begin(), cell.memory->written.end(), 0);
       return absl::OkStatus();
     }
@@ -95,7 +95,7 @@ class Interpreter : ValueWalk<Interpreter, Bits> {
     return absl::OkStatus();
   }
 
-  // Fresh on each entry: unwritten, or at the identity.
+  // Makes the tensor fresh on each entry: unwritten, or at the identity.
   absl::Status Declare(TensorId id) {
     NESTOR_RETURN_IF_ERROR(Allocate(id));
     const TensorInfo& info = program_[id];
@@ -119,8 +119,8 @@ class Interpreter : ValueWalk<Interpreter, Bits> {
     return absl::OkStatus();
   }
 
-  // The heir has the next mark, so that to it nothing is written. All the heirs of one item
-  // have their memory before it runs: marks repeat only after 255 of them.
+  // The heir has the next mark, so that for it nothing is written. All heirs of one item have their
+  // memory before it runs, so marks repeat only after 255 of them.
   void TakeOver(TensorId donor, TensorId heir) {
     const Cell& from = CellOf(donor);
     Cell& to = CellOf(heir);
@@ -190,7 +190,7 @@ class Interpreter : ValueWalk<Interpreter, Bits> {
     Put(id, offset, Primitive(StepOp(op), type, type)(operands));
   }
 
-  // The first of equals, the first NaN if any.
+  // Keeps the first of equal values, or the first NaN if there is one.
   void AccumulateArg(TensorId id, int64_t offset, ReduceOp op, Bits bits, Bits position) {
     int64_t& best = CellOf(id).positions[offset];
     const Scalar value{program_[id].type, bits}, current = Held(id, offset);
@@ -217,7 +217,7 @@ class Interpreter : ValueWalk<Interpreter, Bits> {
     return functions_[id.value](operands);
   }
 
-  // A gathered value that lies outside its tensor is nothing; so is a u64 that no i64 is.
+  // A load outside of its tensor gives no index; neither does a u64 beyond the range of i64.
   absl::optional<int64_t> Gather(const Access& access) {
     const auto offset = Locate(access);
     if (!offset) return absl::nullopt;

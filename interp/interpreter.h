@@ -30,13 +30,13 @@ struct InterpreterOptions {
   absl::optional<uint64_t> shuffle_seed;
 };
 
-// What Bind() needs of a program. The views point into `program`.
+// The signature of a program, for Bind(). The views point into `program`.
 Signature SignatureOf(const loop::Program& program);
 
-// Runs `program`; the results are in the order of its signature. What the caller
-// gave wrong is InvalidArgument (see Bind); a limit is ResourceExhausted; an
-// access out of range, a read of the unwritten or an overflow is an Internal or
-// OutOfRange Status that names the statement. Inputs are only read. Thread-safe.
+// Runs `program`; the results are in the order of its signature. Wrong inputs are InvalidArgument
+// (see Bind); an exceeded limit is ResourceExhausted; an access out of range, a read of an
+// unwritten element or an overflow is an Internal or OutOfRange Status that names the statement.
+// Inputs are only read. Thread-safe.
 absl::StatusOr<std::vector<Tensor>> Interpret(const loop::Program& program, const RunInputs& inputs,
                                               const InterpreterOptions& options = {});
 

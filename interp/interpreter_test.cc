@@ -1,6 +1,6 @@
-// What only a loop program can do wrong or ask for: reads of the unwritten,
-// accesses out of range, limits, shuffled loops. Values are the law's table's
-// business (tests/semantics_test.cc).
+// Errors and options that only loop programs have: reads of unwritten elements, accesses out of
+// range, limits, shuffled loops. Values are tested by the table of SEMANTICS
+// (tests/semantics_test.cc).
 #include "interp/interpreter.h"
 
 #include "absl/strings/match.h"
@@ -70,8 +70,8 @@ TEST(Interpreter, TempsAndAccumulatorsAreFreshOnEachEntry) {
   EXPECT_TRUE(BitEqual((*result)[0], Tensor::Of<float>({4}, {1, 3, 6, 10})));
 }
 
-// Each runs within the bytes of its outputs and of what is needed at once, and not
-// within one less.
+// Each program runs within the bytes of its outputs and of the temporaries needed at once, and not
+// within one byte less.
 TEST(Interpreter, TempsHaveMemoryWhileTheyAreNeeded) {
   const struct {
     const char* body;
@@ -113,7 +113,7 @@ TEST(Interpreter, TempsHaveMemoryWhileTheyAreNeeded) {
   }
 }
 
-// Passes may list the one that takes memory before the one that it takes it from.
+// Passes may list the temporary that takes memory before its donor.
 TEST(Interpreter, TakesMemoryInAnyOrderOfTemps) {
   loop::Program program =
       loop::ParseProgram("program p() -> (y: f32) { acc s: f32 = sum  temp t: f32  "
@@ -125,7 +125,7 @@ TEST(Interpreter, TakesMemoryInAnyOrderOfTemps) {
   EXPECT_TRUE(BitEqual((*result)[0], Tensor::Of<float>({}, {0})));
 }
 
-// In the memory of another, a tensor has not written what the other did.
+// Where a tensor takes the memory of another, elements that the other one wrote are unwritten.
 TEST(Interpreter, BytesOfAnotherTensorAreNotWritten) {
   const char* const kTails[] = {
       "for i in [0, N) { u[i] = t[i] }  for i in [0, N) { y[i] = v[i] }",

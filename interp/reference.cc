@@ -1,10 +1,10 @@
-// The walk over a program (value_walk.h), with sets for values. What is different:
+// The walk over a program (value_walk.h), with sets for values. The differences:
 //  - Elements that are summed or multiplied up hold an Accumulation, not a value:
 //    the bound for any order needs all terms at once. It turns into a value when
 //    it is read, assigned to, or accumulated into by another op. So do elements of a
 //    recurrence that is a sum or a product; its next element goes on from a copy. Those
 //    of a linear one hold a LinearRecurrence.
-//  - An argmax keeps every candidate that may still win; they are mostly one.
+//  - An argmax keeps every candidate that may still win; mostly there is one.
 //  - Indices and conditions are numbers. Where one loads an element that has
 //    several members, the load around it is the join over each of them, if they
 //    are few: evaluation is repeated with the element fixed to each in turn. For a
@@ -16,8 +16,8 @@
 //    in its own type and in each wider one, on the same operands. So overflow half-way may
 //    happen or not.
 //
-// Temporaries of the program have memory while its plan says that they are needed, but
-// none in place of another: an element holds more than its bytes.
+// Temporaries of the program have memory while its plan says that they are needed, but never reuse
+// that of another one: an element is more than its bytes.
 //
 // As the interpreter, it caches nothing between elements; it takes about five times
 // as long.
@@ -55,7 +55,7 @@ constexpr int kMaxCombinations = 64;
 struct Slot {
   bool written = false;
   Enclosure value = {};
-  // In place of the value; one for each type that they may run in.
+  // In place of the value: one for each type in which they may be computed.
   std::vector<Accumulation> sums = {};
   bool is_step = false;                      // a recurrence has summed it
   std::vector<LinearRecurrence> steps = {};  // likewise, of a linear recurrence
@@ -68,7 +68,7 @@ DType AtLeast(DType type, DType least) {
 
 constexpr DType kWiderTypes[] = {DType::kF32, DType::kF64};
 
-// Whether statements accumulate into it, by tensor.
+// By tensor: whether statements accumulate into it.
 std::vector<bool> AccumulatedIn(const Program& program) {
   std::vector<bool> is_accumulated(program.tensors.size(), false);
   VisitItems(program, [&](const loop::Item& item) {
@@ -79,7 +79,7 @@ std::vector<bool> AccumulatedIn(const Program& program) {
   return is_accumulated;
 }
 
-// What the program writes has elements.
+// The elements of a tensor that the program writes.
 struct Cell {
   std::vector<Slot> elements;
   std::vector<ArgCandidates> args;  // of an arg accumulator
@@ -116,7 +116,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     return (for_step_ && step_operands_.IsSplit(id) ? step_cells_ : cells_)[id.value];
   }
 
-  // Evaluates what a step sees, if `for_step`, else what is in hand.
+  // Evaluates for a step if `for_step`, else as for the current use.
   template <class Function>
   auto Within(bool for_step, Function&& function) {
     const bool outer = for_step_;
@@ -231,7 +231,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     Take(value, element);
   }
 
-  // What the step before summed, and the terms of this one.
+  // Stores the sum at the previous step plus the terms of this one.
   absl::Status StoreStep(const loop::Scans::Link& link, TensorId target, int64_t offset) {
     const DType type = program_[target].type;
     if (!link.op) return StoreLinearStep(link, target, offset);
@@ -246,7 +246,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     return absl::OkStatus();
   }
 
-  // The element at the step before; null where that lies outside.
+  // The element at the previous step; null where that lies outside.
   const Slot* EarlierOf(const loop::Scans::Link& link) {
     const Access& access = absl::get<loop::LoadValue>(program_[link.path.end].node).access;
     const absl::optional<int64_t> place = Locate(access);
@@ -263,7 +263,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     return element;
   }
 
-  // What the step before holds, multiplied and added to in the order of the text.
+  // Stores the value at the previous step, multiplied and added to in the order of the text.
   absl::Status StoreLinearStep(const loop::Scans::Link& link, TensorId target, int64_t offset) {
     const DType type = program_[target].type;
     Slot element = EarlierStep(link, type);
@@ -318,7 +318,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     }
   }
 
-  // The join of what `enclose` gives for each of these types.
+  // The join of the enclosures that `enclose` gives for each of these types.
   template <class Enclose>
   Enclosure InEachType(DType type, const Enclose& enclose) const {
     Enclosure join = enclose(type);
@@ -328,8 +328,8 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     return join;
   }
 
-  // Whether the operation may run in wider types. Bits are those of one type, and what is cast to a
-  // narrower type is meant to be rounded, but where that ends a sum of 16-bit floats.
+  // Whether the operation may run in wider types. Bits are those of one type, and a cast to a
+  // narrower type is meant to round, except where it ends a sum of 16-bit floats.
   bool MayBeWider(const loop::ApplyValue& apply, DType operand, DType target) const {
     if (apply.op == ScalarOp::kToBits || apply.op == ScalarOp::kFromBits) return false;
     const bool is_of_floats = IsFloat(operand) && IsFloat(target);
@@ -387,8 +387,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     return join;
   }
 
-  // A gathered value that lies outside its tensor is nothing; so is, for now, one
-  // that is undecided.
+  // A load outside of its tensor gives no index; neither does, for now, an undecided one.
   absl::optional<int64_t> Gather(const Access& access) {
     const auto offset = Locate(access);
     if (!offset) return absl::nullopt;
@@ -415,8 +414,8 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
 
   static Enclosure Constant(const Scalar& value) { return Point(value); }
 
-  // A literal that was rounded to its type may stand as it was written where values are wider. One
-  // of few bits, as 0.5, was not.
+  // Where values are wider, a literal that was rounded to its type may have its value as written. A
+  // literal of few bits, such as 0.5, was not rounded.
   Enclosure EvalConstant(const Scalar& value) const {
     const Enclosure point = Point(value);
     if (precision_ == Precision::kAsWritten || !IsFloat(value.type) || !point.HasFinite())
@@ -463,8 +462,8 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
   const std::vector<bool> is_accumulated_;  // by tensor
   std::vector<Cell> cells_;
   std::vector<Cell> step_cells_;                            // for steps, of tensors that are split
-  bool for_step_ = false;                                   // what is evaluated, a step sees
-  absl::optional<Undecided> undecided_;                     // the first met in the index at hand
+  bool for_step_ = false;                                   // a step uses the evaluated value
+  absl::optional<Undecided> undecided_;                     // the first one in the current index
   std::map<std::pair<int32_t, int64_t>, int64_t> decided_;  // candidates being tried
   long double combinations_ = 1;                            // of them
 };

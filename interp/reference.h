@@ -29,30 +29,28 @@ struct ReferenceTensor {
   std::vector<Enclosure> elements;
 };
 
-// In which types an allowed evaluation computes.
+// The types in which an allowed evaluation computes.
 enum class Precision {
   kAsWritten,  // in the program's own
   // Each value in its own type or a wider one: f32 for 16-bit floats, f64 for all, and literals
-  // as they were before their types rounded them. What an op casts to a narrower type is
+  // as they were before their types rounded them. Values that an op casts to a narrower type are
   // rounded to that.
   kAsWrittenOrWider,
 };
 
 // Runs `program` on inputs that are taken as exact; the results are in the order of
 // its signature. Errors as Interpret; besides, InvalidArgument "... undecided ..."
-// where an element to write, a condition or an index depends on a value that its
-// enclosure does not decide, beyond a few candidates to load from.
-// options.max_bytes counts the enclosures; loops run in order, options.shuffle_seed
-// is not used. Thread-safe.
+// where an element to write, a condition or an index depends on a value that its enclosure does not
+// decide (a few candidates to load from are allowed). options.max_bytes counts the enclosures;
+// loops run in order, options.shuffle_seed is not used. Thread-safe.
 absl::StatusOr<std::vector<ReferenceTensor>> InterpretReference(
     const loop::Program& program, const RunInputs& inputs, const InterpreterOptions& options = {},
     Precision precision = Precision::kAsWritten);
 
-// OK where every element of `got` lies in its enclosure. Else InvalidArgument that
-// names the worst one: its index, value and enclosure, and how many half-widths of
-// the enclosure it lies from its middle; where inf or NaN is in question, whether it is
-// possible there, and whether because another order may overflow. Also where type or shape
-// differ.
+// OK where every element of `got` lies in its enclosure. Else InvalidArgument that names the worst
+// one: its index, value and enclosure, and how many half-widths of the enclosure it lies from the
+// middle; for inf or NaN, whether it is possible there, and whether because another order may
+// overflow. InvalidArgument, too, where type or shape differ.
 absl::Status CheckEnclosed(const ReferenceTensor& want, const TensorView& got);
 
 }  // namespace nestor

@@ -1,7 +1,7 @@
-// A candidate goes when another wins over it for every choice of members of the
-// two. In each evaluation somebody wins, and nobody who went can be the one: who
-// beat it also beats it there, even if itself gone by then. So the join over those
-// that stay is sound, and where all values are single, one stays.
+// A candidate is removed when another one wins over it for every choice of members of the two. In
+// each evaluation some candidate wins, and it cannot be a removed one: the candidate that beat it
+// also beats it there, even if it was itself removed later. So the join over those that stay is
+// sound, and where all values are single, one stays.
 #include "interp/reference_arg.h"
 
 #include <algorithm>

@@ -9,14 +9,14 @@
 
 namespace nestor {
 
-// The candidates for the first greatest (least) of the values taken so far, or
-// the first NaN: all that no other certainly beats.
+// The candidates for the first greatest (least) of the values taken so far, or the first NaN: all
+// values that no other one certainly beats.
 class ArgCandidates {
  public:
   // REQUIRES: IsArg(op).
   explicit ArgCandidates(ReduceOp op) : op_(op) {}
 
-  // `value` at `position`, an i64; later than all that were taken.
+  // Takes `value` at `position`, an i64 that is later than all positions so far.
   void Take(const Enclosure& value, const Enclosure& position);
   // The hull of the candidates' positions; -1 where nothing was taken.
   Enclosure Position() const;

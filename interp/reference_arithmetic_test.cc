@@ -1,6 +1,5 @@
-// Rows, accumulations and rounding on sets, case by case. That they are sound for
-// all values is enclosure_test.cc's business; here, that they hold no more than
-// they need.
+// Rows, accumulations and rounding on sets, case by case. enclosure_test.cc tests that they are
+// sound for all values; this file, that they hold no more than they need.
 #include <cmath>
 #include <vector>
 

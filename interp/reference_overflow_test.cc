@@ -1,7 +1,7 @@
-// Which inf and NaN a sum or product admits, against every order and every tree of all
-// small choices of terms around the largest and the least values of a type: all that
-// arise are admitted, and none that cannot. What overflows or vanishes only by the
-// roundings before the last, by a few units in the last place, is admitted without proof.
+// The inf and NaN that a sum or product admits, against every order and every tree of all small
+// choices of terms around the largest and the least values of a type: all that occur are admitted,
+// and no others. Results that overflow or vanish only by the roundings before the last one, by a
+// few units in the last place, are admitted without proof.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -30,7 +30,7 @@ class EveryTree {
   const std::set<Bits>& results() const { return results_.back(); }
 
  private:
-  // Of both parts of each partition in two.
+  // Combines both parts of each partition in two.
   void Combine(size_t subset) {
     for (size_t part = (subset - 1) & subset; part > 0; part = (part - 1) & subset) {
       for (Bits a : results_[part]) {
@@ -80,8 +80,8 @@ bool IsBorderline(ReduceOp op, DType type, const std::vector<Scalar>& terms) {
   return large.Within(near, limit) || small.Within(std::nextafter(half, 1), 4 * half);
 }
 
-// The enclosure's inf and NaN are those of the results, which lie in it. Returns whether
-// that could be told.
+// Checks that the enclosure's inf and NaN are those of the results, which lie in it. Returns
+// whether that could be decided.
 bool Check(ReduceOp op, DType type, const std::vector<Scalar>& terms) {
   Accumulation accumulation(op, type);
   std::string text;
@@ -139,7 +139,7 @@ TEST(ReferenceOverflow, Sums) {
     const FloatFormat& format = FormatOf(type);
     const double largest = static_cast<double>(format.Largest()),
                  power = std::ldexp(1.0, format.max_exponent);
-    // What rounds up, a tie, and what does not.
+    // A term that rounds up, a tie, and one that does not round up.
     const double half_ulp = std::ldexp(1.0, format.max_exponent - format.precision);
     CheckAll({ReduceOp::kSum,
               type,

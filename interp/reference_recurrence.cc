@@ -1,5 +1,5 @@
-// The largest product of factors that stand next to each other follows from step to step: those
-// that end at this one are its factor alone, or times the largest that ended before.
+// The largest product of consecutive factors is computed step by step: the largest that ends at a
+// step is its factor alone, or its factor times the largest that ended one step earlier.
 #include "interp/reference_recurrence.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace nestor {
 namespace {
 
-// Beyond, products of three of them may overflow.
+// Beyond this, products of three such numbers may overflow.
 constexpr long double kLargest = 0x1p4000L;
 
 long double Magnitude(const Enclosure& e) { return std::max(std::fabs(e.low), std::fabs(e.high)); }

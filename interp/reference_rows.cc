@@ -7,10 +7,10 @@
 //   [-1, 2] / [+0, 4]  =  [-1, -0] / [+0, 4]  and  [+0, 2] / [+0, 4]
 //                      =  {-1/0, -1/4, -0/0, -0/4} and ..  =  -inf, inf, NaN, all finite
 //
-// What is not so: sums and products run on the ends in long double, since their
-// operands and results need not be rounded (FMA); equality; choice; integers that
-// may wrap, which are enumerated where they are few. A composed row is its body,
-// run on enclosures. Integer operations on large sets give every value of the type.
+// Exceptions: sums and products run on the ends in long double, since their operands and results
+// need not be rounded (FMA); equality; select; integers that may wrap, which are enumerated where
+// they are few. A composed row is its body, run on enclosures. Integer operations on large sets
+// give every value of the type.
 #include "interp/reference_rows.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ enum class Rule {
   kIsInf,
 };
 
-// Every primitive row has its rule, or this does not compile.
+// Does not compile unless every primitive row has its rule.
 Rule RuleOf(ScalarOp op) {
   switch (op) {
     case ScalarOp::kSign:
@@ -104,7 +104,7 @@ Rule RuleOf(ScalarOp op) {
   __builtin_unreachable();
 }
 
-// Rows that take a float operand unrounded. A cast to a type that holds products does: a product
+// Rows that take a float operand unrounded. A cast to a type that holds products does, as a product
 // may be computed in it.
 bool PassesUnrounded(Rule rule, DType operand, DType target) {
   return rule == Rule::kSum || rule == Rule::kDifference || rule == Rule::kNegation ||
@@ -114,7 +114,7 @@ bool PassesUnrounded(Rule rule, DType operand, DType target) {
 
 // ---- At the corners
 
-// All of one sign: NaN, an infinity, [low, -0] or [+0, high].
+// A set of one sign: NaN, an infinity, [low, -0] or [+0, high].
 struct Piece {
   Bits low, high;
 };
@@ -280,14 +280,14 @@ absl::optional<Enclosure> Enumerated(ScalarOp op, DType operand, DType target, A
   return hull.Take();
 }
 
-// [low, high], or everything where that wraps. A product may have come out as -0, which no
-// integer is; + 0 makes it +0.
+// [low, high], or everything where that wraps. A product may be -0, which is no integer; + 0
+// makes it +0.
 Enclosure Unwrapped(DType type, long double low, long double high) {
   const Enclosure all = Everything(type);
   return low < all.low || high > all.high ? all : FromEnds(type, low + 0.0L, high + 0.0L);
 }
 
-// Rounded outwards: an end that is not exact is far out of every range.
+// The product is rounded outwards: an end that is not exact is far out of every range.
 Enclosure IntegerProduct(DType type, const Enclosure& a, const Enclosure& b) {
   const Enclosure product = ExactProduct(a, b);
   return Unwrapped(type, product.low, product.high);
@@ -355,8 +355,8 @@ Enclosure ApplyPrimitive(ScalarOp op, DType operand, DType target, Args args) {
 
 // ---- Bodies
 
-// A row's body as a straight line: registers are the operands, the constants,
-// then what each step gives.
+// A row's body as straight-line code: registers are the operands, the constants, then the result
+// of each step.
 struct Line {
   struct Step {
     ScalarOp op;
@@ -418,7 +418,7 @@ Enclosure ApplyBody(const Line& line, Args args) {
     absl::InlinedVector<Enclosure, 3> operands;
     for (int arg : step.args) operands.push_back(registers[arg]);
     Enclosure y = ApplyRow(step.op, step.operand, step.target, operands);
-    // What multiplies itself is not negative.
+    // A square is not negative.
     const bool square =
         step.op == ScalarOp::kMul && step.args[0] == step.args[1] && IsFloat(step.target);
     if (square && y.HasFinite()) y.low = GreaterOf(y.low, 0.0L);
@@ -443,10 +443,10 @@ bool AreSame(const Enclosure& a, const Enclosure& b) {
          a.plus_infinity == b.plus_infinity && a.minus_infinity == b.minus_infinity;
 }
 
-// The operand that the row gives back bit for bit, whatever it is; null: none. These are the rules
+// The operand that the row returns bit for bit, whatever its value; null: none. These are the rules
 // of fusion/simplify_values: a program without such a row has the same values at every other row,
-// however products and sums are rounded, so each bound of the one is a bound of the other. Where
-// two sets are the same, their members may be.
+// however products and sums are rounded, so each bound of the one program is a bound of the other.
+// Two operands with equal sets may be equal.
 const Enclosure* GivenBack(ScalarOp op, DType operand, DType target, Args args) {
   const auto left_if = [&](bool given_back) { return given_back ? &args[0] : nullptr; };
   switch (op) {

@@ -1,4 +1,4 @@
-// Scalar ops on enclosures: what a row may give where its operands are sets.
+// Scalar ops on enclosures: the values that a row may give where its operands are sets.
 #ifndef NESTOR_INTERP_REFERENCE_ROWS_H_
 #define NESTOR_INTERP_REFERENCE_ROWS_H_
 
@@ -14,7 +14,7 @@ namespace nestor {
 //
 // A product's enclosure holds its exact value as well as the rounded one, and sums
 // use their operands as they are: so a product that feeds a sum may be contracted
-// into an FMA. A row that gives an operand back bit for bit, whatever that is, may be left out, so
+// into an FMA. A row that returns an operand bit for bit, whatever its value, may be left out, so
 // its enclosure holds that operand as it is: x * 1, x / 1, x - 0, x + -0, max(x, x), min(x, x), a
 // cast to x's own type. Every other row rounds its operands to their type first.
 //

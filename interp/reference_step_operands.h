@@ -13,7 +13,7 @@
 
 namespace nestor {
 
-// What a program's discrete steps see.
+// The values that a program's discrete steps see.
 class StepOperands {
  public:
   // The program outlives this. REQUIRES: Verify accepts it.
@@ -21,8 +21,8 @@ class StepOperands {
 
   // Whether the tensor's elements have an enclosure for steps and another one.
   bool IsSplit(loop::TensorId id) const;
-  // Whether only steps see that operand of the value. One that passes on as well is taken as
-  // what passes on.
+  // Whether only steps see that operand of the value. False for an operand that is both seen by a
+  // step and passed on.
   bool IsOnlyForSteps(loop::ValueId value, size_t operand) const {
     return only_[value.value][operand];
   }

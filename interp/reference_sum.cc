@@ -32,7 +32,7 @@ namespace nestor {
 namespace {
 
 constexpr long double kInfinity = std::numeric_limits<long double>::infinity();
-// Beyond, long double products may overflow.
+// Beyond this, long double products may overflow.
 constexpr long double kLargest = 0x1p16000L;
 
 long double Magnitude(const Enclosure& e) { return std::max(std::fabs(e.low), std::fabs(e.high)); }
@@ -92,7 +92,7 @@ long double Accumulation::Gamma(int64_t roundings) const {
 
 bool Accumulation::MayOverflow(const Extreme& extreme) const {
   const FloatFormat& format = FormatOf(type_);
-  // A 16-bit float's last rounding is two.
+  // The last rounding of a 16-bit float is two roundings.
   const int last = AccumulatorType(type_) == type_ ? 1 : 0;
   const long double rounding = MultiplyUp(Gamma(extreme.count - 1 - last), extreme.value);
   const long double error = AddUp(rounding, (extreme.count - 1) * format.LeastSubnormal());

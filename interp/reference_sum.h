@@ -7,26 +7,25 @@
 
 namespace nestor {
 
-// Of roundings without a bound: every value, as something may overflow.
+// The enclosure where roundings have no bound: every value, as something may overflow.
 Enclosure Unbounded(DType type);
 
 // The largest relative error of one rounding of an operation in `type`; 16-bit floats compute in
 // f32, then round.
 long double RoundingError(DType type);
 
-// What an element accumulates by += or *=. Its value holds the result of every
-// order, every tree of additions (or multiplications), of partials in lanes, of
-// products contracted into FMAs, in the element's type or a wider one: the exact
-// result, off by at most gamma_k = k u / (1 - k u) times the largest magnitude that
-// a partial result may have, for k roundings (Higham, Accuracy and Stability of
-// Numerical Algorithms, ch. 3 and 4), and by the least subnormal for each of them
-// where something may underflow. inf and NaN belong to it where some partial result may
+// The value that an element accumulates by += or *=. Its enclosure holds the result of every order,
+// every tree of additions (or multiplications), of partials in lanes, of products contracted into
+// FMAs, in the element's type or a wider one: the exact result, off by at most gamma_k = k u / (1 -
+// k u) times the largest magnitude that a partial result may have, for k roundings (Higham,
+// Accuracy and Stability of Numerical Algorithms, ch. 3 and 4), and by the least subnormal for each
+// of them where something may underflow. inf and NaN are members where some partial result may
 // overflow, and only there:
 //  - a sum is inf where its positive terms alone may overflow, -inf where its negative ones
-//    do, NaN where both; so are infinite terms;
+//    do, NaN where both; infinite terms count among these sums;
 //  - a product is infinite where its factors above 1 alone may overflow or one is infinite,
-//    with the sign of the product, and NaN where besides its factors below 1 alone may
-//    vanish or one is zero.
+//    with the sign of the product, and NaN where, in addition, its factors below 1 alone
+//    may vanish or one is zero.
 //
 // A sum of n terms that are not zero has k = n - 1. Where the terms are multiples
 // of one power of two and so small that each partial sum is a value of the type,
@@ -41,7 +40,7 @@ class Accumulation {
   ReduceOp op() const { return op_; }
   DType type() const { return type_; }
   void Take(const Enclosure& term);
-  // Of the terms taken so far and the identity.
+  // The enclosure for the terms taken so far and the identity.
   Enclosure Value() const { return op_ == ReduceOp::kSum ? Sum() : Product(); }
 
  private:
@@ -51,16 +50,16 @@ class Accumulation {
   Enclosure Product() const;
   bool SumIsExact() const;
   bool ProductIsExact() const;
-  // The partial result over all terms that move it in one direction: none lies beyond.
+  // The partial result over all terms that move it in one direction: no partial result lies beyond.
   struct Extreme {
     long double value;
     int64_t count = 0;  // of such terms
   };
   bool MayOverflow(const Extreme& extreme) const;
   bool MayVanish(const Extreme& extreme) const;
-  // gamma of so many roundings; infinite where it has no bound.
+  // gamma for so many roundings; infinite where it has no bound.
   long double Gamma(int64_t roundings) const;
-  // Of all terms so far.
+  // gamma for all terms so far.
   long double Gamma() const { return Gamma(changing_ - 1); }
 
   ReduceOp op_;

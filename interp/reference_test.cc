@@ -69,23 +69,23 @@ constexpr char kScanOfSigns[] = R"(for n in [0, N) { for c in [0, C) {
   y[n, c] = y[n, c - 1 | 0.0] + where(index(c % 2) == 0, x[n, c], -x[n, c]) } })";
 constexpr char kLinear[] =
     R"(for n in [0, N) { for c in [0, C) { y[n, c] = w[c] * y[n, c - 1 | 1.0] + x[n, c] } })";
-// Each element anew, from its last term to the first.
+// Computes each element anew, from its last term to the first.
 #define LINEAR_FROM_THE_END(factor)                                                 \
   "for n in [0, N) { for c in [0, C) { temp s: f32  s = 0.0  temp p: f32  p = 1.0 " \
   " for k in [0, c + 1) { s = s + p * x[n, c - k]  p = p * " factor " }  y[n, c] = s + p } }"
-// Blocks of eight steps are composed, and then taken.
+// Composes blocks of eight steps, and then takes them.
 constexpr char kLinearInBlocks[] = R"(for n in [0, N) { temp h: f32  h = 1.0  for b in [0, C/8) {
   temp a: f32  a = 1.0  temp s: f32  s = 0.0
   for r in [0, 8) { y[n, 8*b + r] = w[8*b + r] * (a * h + s) + x[n, 8*b + r]
     s = w[8*b + r] * s + x[n, 8*b + r]  a = w[8*b + r] * a }
   h = a * h + s } })";
-// A product's last element is where a sum begins.
+// A sum begins with the last element of a product.
 #define PRODUCT_THEN_SUM(step)                                                          \
   "for n in [0, N) { for c in [0, min(C, 2)) { y[n, c] = y[n, c - 1 | 1.0] * x[n, c] }" \
   " for c in [2, C) { y[n, c] = y[n, c - 1] " step " x[n, c] } }"
 constexpr char kProductThenSum[] = PRODUCT_THEN_SUM("+");
 constexpr char kWrongProductThenSum[] = PRODUCT_THEN_SUM("*");
-// No sum alone leads from step to step.
+// The step is no mere sum.
 constexpr char kSmoothed[] = R"(for n in [0, N) { for c in [0, C) {
   y[n, c] = abs(y[n, c - 1 | 0.0]) + where(index(c % 2) == 0, x[n, c], -x[n, c]) } })";
 constexpr char kEvenFirst[] = R"(for n in [0, N) { for c in [0, C) { acc s: f32 = sum
@@ -182,8 +182,8 @@ TEST(Reference, AcceptsAllowedAndRejectsWrongKernels) {
   }
 }
 
-// A product stays unrounded behind an operation that gives its operand back bit for bit, whatever
-// that is, and behind no other, even if it does so for all operands but a zero.
+// A product stays unrounded after an operation that returns its operand bit for bit, whatever its
+// value, and after no other, even if that does so for all operands but a zero.
 TEST(Reference, LeavesOutWhatGivesItsOperandBack) {
   const struct {
     const char* of_product;
@@ -247,8 +247,8 @@ TEST(Reference, RejectsFourTimesTheBound) {
   }
 }
 
-// The enclosure of one element, and what cannot be enclosed. x is 1 2 3 3 2 3, w 0.1
-// 0.2 0.3, and s their sum, which is 0.6 up to the order.
+// The enclosure of one element, and programs that have none. x is 1 2 3 3 2 3, w 0.1 0.2 0.3, and s
+// the sum of w, which is 0.6 up to the order.
 TEST(Reference, Values) {
   const Tensor x = Tensor::Of<float>({6}, {1, 2, 3, 3, 2, 3}),
                w = Tensor::Of<float>({3}, {0.1f, 0.2f, 0.3f});
@@ -291,7 +291,7 @@ TEST(Reference, Values) {
       {"acc b: f32 = argmax  for c in [0, 6) { b argmax= (where(x[c] == 2.0, nan, s), index(c)) }  y[0] = f32(b)",
        "1"},
       {"acc b: f32 = argmax  for c in [0, 0) { b argmax= (x[c], index(c)) }  y[0] = f32(b)", "-1"},
-      // A store that is dropped evaluates nothing, and holes are found.
+      // A dropped store evaluates nothing, and unwritten elements are found.
       {"y[0] = 1.0  drop y[0] if 1 < 0 = x[6]", "1"},
       {"drop y[0] if 1 < 0 = 1.0", "element 0 of y was not written"},
       {"temp t: f32  y[0] = t", "read of what was not written: t"},
@@ -332,7 +332,7 @@ TEST(Reference, ChecksShapesAndNamesTheWorst) {
   for (const auto& c : kCases) EXPECT_EQ(CheckEnclosed(want, c.got).message(), c.message);
 }
 
-// Of a program of x: f32[N] that gives y: f32.
+// The reference result of a program from x: f32[N] to y: f32.
 ReferenceTensor ReferenceOf(absl::string_view body, const std::vector<float>& x) {
   const auto program = loop::ParseProgram(
       absl::StrCat("program p(x: f32[N]) -> (y: f32) { block {\n", body, "\n} }"));
@@ -346,7 +346,7 @@ ReferenceTensor ReferenceOf(absl::string_view body, const std::vector<float>& x)
   return results.ok() ? (*results)[0] : ReferenceTensor();
 }
 
-// Whether an infinity or NaN is possible, and where it comes from, stands in the report.
+// The report says whether an infinity or NaN is possible, and where it comes from.
 TEST(Reference, ReportsWhatMayOverflow) {
   constexpr char kHalfWay[] = "a sum or product may overflow half-way, in some order of its terms";
   constexpr char kNoOrder[] = ", but no sum or product overflows in another order";
@@ -397,7 +397,7 @@ TEST(Reference, ReportsWhatMayOverflow) {
        {1e20f, 1e10f, 1e-30f, 1e-30f},
        NAN,
        "; nan is not possible here, in any order of sums and products"},
-      // Through what is computed of it; an overflow of a single operation.
+      // The overflow reaches a value computed from it; a single operation overflows.
       {"acc s: f32 = sum  for i in [0, N) { s += x[i] }  temp t: f32  t = s * 2.0  y = sqrt(abs(t))",
        {2e38f, 2e38f, -3e38f},
        -1,
@@ -426,14 +426,14 @@ TEST(Reference, StepsSeeQuotientsAsWritten) {
       {"acc a: f32 = argmax  for i in [0, N) { a argmax= (x[i] / x[0], index(i)) }  y = f32(a)",
        "0"},
       {"y = floordiv(x[0] / x[0], 1.0)", "1"},
-      // Through tensors, and both uses at once.
+      // The quotient goes through tensors, and has both uses at once.
       {"temp t: f32  t = x[0] / x[0]  y = floor(t)", "1"},
       {"temp t: f32  t = x[0] / x[0]  y = floor(t) - t", "[0, 5.9604644775390625e-08]"},
       {"temp t: f32  t = x[0] / x[0]  temp u: f32  u = t * floor(t)  y = ceil(u) - u",
        "[0, 5.9604644775390625e-08]"},
       {"acc s: f32 = max  for i in [0, N) { s max= x[i] / x[0] }  y = floor(s) - s",
        "[0, 5.9604644775390625e-08]"},
-      // Divided and chosen by what a step gave; mod passes its operands on.
+      // The result of a step divides and selects; mod passes its operands on.
       {"y = floor(x[0] / x[0]) / x[0]", "0.0243902429938316345215"},
       {"y = mod(x[0] / x[0], 1.0)", "[-5.9604644775390625e-08, 2]"},
   };

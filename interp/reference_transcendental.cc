@@ -8,9 +8,9 @@
 //  - pow(a, b) = exp(b log a) is monotone in each operand on the four boxes into
 //    which a = 1 and b = 0 cut a >= 0; a negative a gives the power of |a|, with
 //    the sign that b's parity says, or both and NaN where b is not decided.
-// Every such value is stepped outwards by what the library may be off, then by the
-// row's ulps. One subtlety: the ulp doubles at a power of two, so y - k ulp(y) is
-// least either at the image's low end or at the first power of two above it.
+// Every such value is stepped outwards by the library's error, then by the row's ulps. One
+// subtlety: the ulp doubles at a power of two, so y - k ulp(y) is least either at the image's low
+// end or at the first power of two above it.
 //
 // Our own bodies are no help here: their error is proven for points, and interval
 // arithmetic on their steps loses all, since they are built on cancellation.
@@ -37,7 +37,7 @@ Range Hull(const Range& a, const Range& b) {
   return {LesserOf(a.low, b.low), GreaterOf(a.high, b.high)};
 }
 
-// Around a value that the library gave, on its own side of zero.
+// The range around a value of the library, with the same sign.
 Range Around(long double y) {
   Range r{StepDown(y, kLibraryUnits), StepUp(y, kLibraryUnits)};
   if (std::signbit(y)) r.high = LesserOf(r.high, -0.0L);
@@ -77,7 +77,7 @@ Enclosure Widened(DType type, int ulps, const Range& exact) {
 struct Monotone {
   long double (*f)(long double);
   long double zero;  // where it is exactly zero, or NaN
-  // Outside it is NaN, and there it is infinite only exactly.
+  // Outside of this domain the function is NaN; in it, it is infinite only where that is exact.
   long double least_argument = -kInfinity, greatest_argument = kInfinity;
   bool decreasing = false;
 };
@@ -155,7 +155,7 @@ Enclosure Image(const Even& row, DType type, int ulps, const Enclosure& x) {
   return Image(row.of_magnitude, type, ulps, Magnitudes(x));
 }
 
-// Of finite magnitudes; an infinite one wins even over NaN.
+// For finite magnitudes; an infinite one wins even over NaN.
 Enclosure Hypotenuse(DType type, int ulps, const Enclosure& a, const Enclosure& b) {
   Enclosure image;
   image.plus_infinity = (a.plus_infinity && (b.HasNumber() || b.nan)) ||
@@ -319,7 +319,7 @@ Enclosure Angle(DType type, int ulps, const Enclosure& a, const Enclosure& b) {
 
 // ---- Remainders
 
-// Of magnitudes, b not 0; exact.
+// For magnitudes, where b is not 0; exact.
 Range Remainders(const Range& a, const Range& b) {
   if (a.high < b.low) return a;
   const Range any{0, std::min(a.high, b.high)};
@@ -374,7 +374,7 @@ constexpr Wave kSin{Sin, 0, kPi / 2};
 constexpr Wave kCos{Cos, kNowhere, 0};
 constexpr Tangent kTan{};
 
-// Of two operands.
+// The image of a function of two operands.
 struct Binary {
   Enclosure (*image)(DType type, int ulps, const Enclosure& a, const Enclosure& b);
 };

@@ -1,5 +1,5 @@
-// What a transcendental row may give: its exact image, widened by the row's
-// stated error.
+// The values that a transcendental row may give: its exact image, widened by the
+// row's stated error.
 #ifndef NESTOR_INTERP_REFERENCE_TRANSCENDENTAL_H_
 #define NESTOR_INTERP_REFERENCE_TRANSCENDENTAL_H_
 
@@ -10,9 +10,9 @@
 namespace nestor {
 
 // All values of `type` (f32 or f64) within the row's ulps of an exact result on
-// members of `args`, with the sign of that result; a result that is exactly zero
-// or infinite is that, and pow(x, 0) and pow(1, x) are 1. An ulp is the one of the
-// exact value; infinity stands for the first power of two that is out of range.
+// members of `args`, with the sign of that result; an exact result of zero or infinity has no
+// error, and pow(x, 0) and pow(1, x) are 1. An ulp is the one of the exact value; infinity stands
+// for the first power of two that is out of range.
 //
 // Assumes that the C library's long double functions are within 8 units in the
 // last of their 64 bits, give exact infinities and zeros as C99, annex F, has them

@@ -1,5 +1,5 @@
-// What the interpreter and its reference mode do alike. One computes bits, the other one
-// enclosures; the walk over a program and everything that is checked on it stand here.
+// The common part of the interpreter and its reference mode: the walk over a program, and
+// everything that is checked on it. The interpreter computes bits, the reference mode enclosures.
 //
 // `Interpreter` derives from this and has, as members that are found at compile time:
 //
@@ -16,7 +16,7 @@
 //   Value Constant(const Scalar&);
 //   Value EvalApply(ValueId, const ApplyValue&);
 //
-// Where it has another member of a name below, that one is called in its place.
+// Where it has another member with the name of one below, that one is called instead.
 #ifndef NESTOR_INTERP_VALUE_WALK_H_
 #define NESTOR_INTERP_VALUE_WALK_H_
 
@@ -105,7 +105,7 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
                                             " of ", program_[id].name, " was not written"));
   }
 
-  // Whether an index or a condition at hand has no one value, for now.
+  // Whether the current index or condition has no single value so far.
   bool IsUndecided() const { return false; }
 
   // ---- Tensors
@@ -129,7 +129,7 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
     return shape;
   }
 
-  // Takes memory for so many elements of so many bytes.
+  // Counts the memory of `count` elements of `element_bytes` bytes.
   absl::Status Charge(loop::TensorId id, const Dims& shape, int64_t count, int64_t element_bytes) {
     const int64_t limit =
         options_.max_bytes > 0 ? options_.max_bytes : std::numeric_limits<int64_t>::max();
@@ -188,8 +188,8 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
 
   // ---- Statements
 
-  // The place first: the value of a store that is dropped is not evaluated, so that its loads may
-  // rely on the store's conditions.
+  // The place is evaluated first: the value of a store that is dropped is not evaluated, so that
+  // its loads may rely on the store's conditions.
   absl::Status RunStatement(const loop::Statement& statement) {
     NESTOR_RETURN_IF_ERROR(CountStep());
     if (!IsNeeded(statement)) return absl::OkStatus();
@@ -241,7 +241,7 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
   // A literal.
   Value EvalConstant(const Scalar& value) { return self().Constant(value); }
 
-  // What an argmax compares.
+  // The value that an argmax compares.
   Value EvalCompared(loop::ValueId id) { return Eval(id); }
 
   Value EvalIndexValue(IndexId index) {

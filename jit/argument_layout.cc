@@ -1,4 +1,4 @@
-// The stride of an axis of one element does not matter: a tensor is compact for all that.
+// The stride of an axis of one element does not matter: a tensor is compact whatever it is.
 #include "jit/argument_layout.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ AxisLayout LayoutOf(const TensorView& view, size_t axis) {
 }
 
 bool IsCompact(const TensorView& view) {
-  if (std::count(view.shape.begin(), view.shape.end(), 0) > 0) return true;  // as good as any
-  int64_t elements = 1;                                                      // behind the axis
+  if (std::count(view.shape.begin(), view.shape.end(), 0) > 0) return true;  // any strides will do
+  int64_t elements = 1;                                                      // of the later axes
   for (size_t axis = view.shape.size(); axis-- > 0; elements *= view.shape[axis]) {
     if (view.shape[axis] > 1 && view.strides[axis] != elements) return false;
   }

@@ -1,4 +1,4 @@
-// The layout that an argument has: what code may take for granted of its strides.
+// The layout of an argument: what code may assume about its strides.
 #ifndef NESTOR_JIT_ARGUMENT_LAYOUT_H_
 #define NESTOR_JIT_ARGUMENT_LAYOUT_H_
 
@@ -9,10 +9,10 @@
 
 namespace nestor::jit {
 
-// Compact where all of it is (CompactLayout); else axis by axis, and none is kCompact.
+// CompactLayout if the whole view is compact; else axis by axis, and no axis is kCompact.
 Layout LayoutOf(const TensorView& view);
 
-// Appends what tells layouts of the same ranks apart.
+// Appends text that tells layouts of the same ranks apart.
 void AddToKey(const Layout& layout, std::string* key);
 
 }  // namespace nestor::jit

@@ -1,6 +1,6 @@
-// The key is the program's text with the options behind it. The text says all of a
-// program but the numbering of its parts, so equal keys mean equal code, without a hash
-// that could collide; and it is made in a small part of the time that compilation takes.
+// The key is the program's text followed by the options. The text says everything about a program
+// except the numbering of its parts, so equal keys mean equal code, without a hash that could
+// collide; and making it takes a small part of the time of compilation.
 #include "jit/cache.h"
 
 #include <utility>
@@ -21,7 +21,7 @@ std::string Text(const absl::optional<int64_t>& number) {
 }
 
 std::string KeyOf(const loop::Program& program, const CompileOptions& options) {
-  // An option that is added does not compile until it is part of the key.
+  // A new option does not compile until it is part of the key.
   const auto& [mode, isa, executor, schedule, schedules, least_parallel_bytes, prefetching_bytes,
                streaming_bytes, size_classes] = options;
   const auto& [accumulators, memory_order, contractions, strips, parallel_sums] = schedule;
@@ -32,7 +32,7 @@ std::string KeyOf(const loop::Program& program, const CompileOptions& options) {
   const auto& [sum_piece, reorders_rounding] = parallel_sums;
   const auto& [largest_constant, short_row, least_work, variants] = size_classes;
   static_cast<void>(tile_isa);           // is `isa`
-  static_cast<void>(bound);              // of each variant its own
+  static_cast<void>(bound);              // each variant has its own
   static_cast<void>(reorders_rounding);  // is `mode`
   const std::string numbers = absl::StrJoin(
       {accumulators, columns, rows, tile_rows, tile_vectors, sum_block, row_block, column_block,
@@ -73,7 +73,7 @@ std::shared_ptr<const Executable> ExecutableCache::Find(const std::string& key) 
 std::shared_ptr<const Executable> ExecutableCache::Keep(
     std::string key, std::shared_ptr<const Executable> executable) {
   absl::MutexLock lock(&mutex_);
-  // That of another thread, if it was faster.
+  // The executable of another thread, if that was faster.
   executable = by_key_.Keep(std::move(key), std::move(executable));
   Shrink();
   return executable;

@@ -23,15 +23,15 @@ namespace nestor::jit {
 // Thread-safe. Each cache is its own: there is no global one.
 class ExecutableCache {
  public:
-  // What is used least recently goes where one of these is exceeded. The newest stays,
+  // If one of these is exceeded, the least recently used executable is dropped. The newest stays,
   // whatever its size. Whoever holds an executable keeps it alive.
   struct Limits {
     int64_t executables = 256;
-    // Of machine code: of all layouts that were run, at the last Compile that missed.
+    // Bytes of machine code for all layouts that were run, as of the last Compile that missed.
     int64_t code_bytes = int64_t{64} << 20;
   };
   struct Statistics {
-    int64_t hits = 0, misses = 0;  // of Compile, failures being misses
+    int64_t hits = 0, misses = 0;  // of Compile; failures are misses
     int64_t executables = 0;       // that are kept now
     int64_t code_bytes = 0;
   };
@@ -40,8 +40,8 @@ class ExecutableCache {
   explicit ExecutableCache(const Limits& limits) : limits_(limits) {}
 
   // jit::Compile's executable, or one that an equal call gave: same text of the program
-  // (loop_ir/text.h), same options, same instruction set. A Status is not kept. Where
-  // two threads miss at once, both compile, and both get the executable of the first.
+  // (loop_ir/text.h), same options, same instruction set. A Status is not kept. If two threads miss
+  // at once, both compile, and both get the executable of the first.
   absl::StatusOr<std::shared_ptr<const Executable>> Compile(loop::Program program,
                                                             const CompileOptions& options = {});
 

@@ -99,12 +99,12 @@ TEST(ExecutableCache, ForgetsTheLeastRecentlyUsed) {
   ExecutableCache cache(limits);
   const Shared one = MustCompile(cache, 1), two = MustCompile(cache, 2);
   EXPECT_EQ(MustCompile(cache, 1), one);
-  MustCompile(cache, 3);  // 2 goes
+  MustCompile(cache, 3);  // 2 is dropped
   EXPECT_EQ(MustCompile(cache, 1), one);
   ExpectCounts(cache, 2, 3, 2);
   EXPECT_NE(MustCompile(cache, 2), two);
   ExpectCounts(cache, 2, 4, 2);
-  // What was forgotten still works.
+  // A dropped executable still works.
   const Tensor x = Tensor::Of<float>({3}, {1, 2, 3});
   Tensor y = Tensor::Of<float>({3}, {0, 0, 0});
   Workspace workspace;
@@ -117,7 +117,7 @@ TEST(ExecutableCache, IsBoundedByCode) {
   ExecutableCache::Limits limits;
   limits.code_bytes = 2 * MustCompile(measure, 3)->code_bytes();
   ExecutableCache cache(limits);
-  for (int factor = 3; factor <= 7; ++factor) MustCompile(cache, factor);  // as long as each other
+  for (int factor = 3; factor <= 7; ++factor) MustCompile(cache, factor);  // all of the same length
   ExpectCounts(cache, 0, 5, 2);
   EXPECT_LE(cache.statistics().code_bytes, limits.code_bytes);
   // The newest stays, whatever its size.

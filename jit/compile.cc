@@ -51,8 +51,8 @@ absl::StatusOr<Isa> IsaOf(const CompileOptions& options) {
   return BestIsa();
 }
 
-// Below it, waking a thread takes longer than what it would do: fewer bytes where more is
-// computed with each.
+// With fewer bytes, waking a thread takes longer than its work; the limit is lower if more is
+// computed with each byte.
 int64_t LeastParallelBytes(const loop::Program& program) {
   constexpr int kOperationsPerElement = 4;  // that memory hides
   return ExecutableOptions().least_parallel_bytes * kOperationsPerElement /
@@ -75,7 +75,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
   loop::ContractionTileOptions contractions = options.schedule.contractions;
   contractions.isa = isa;
   return fusion::Pipeline({
-      // A block each, so that what is parallel stands alone.
+      // Each gets a block, so that parallel loops are on their own.
       {"flatten", loop::FlattenBlocks},
       {"carried_sums", loop::MoveCarriedSums},
       {"flatten_2", loop::FlattenBlocks},
@@ -85,7 +85,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"wide_products", loop::WidenProducts, /*reorders_rounding=*/true},
       {"sum_terms", loop::SeparateSums},
       {"split_contractions", loop::SplitContractions},
-      // Behind it: sums have got nests of their own.
+      // After the passes above: sums have nests of their own.
       {"residue_strips",
        [=](loop::Program& program) { return loop::GatherResidues(program, isa); }},
       {"exact_residues", [](loop::Program& program) { return loop::SplitResidues(program); }},
@@ -133,7 +133,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
        }},
       {"unroll_and_jam", loop::UnrollAndJam},
       {"last_step", loop::KeepLastStep},
-      // Behind it: what goes from step to step is a scalar.
+      // After last_step: a value that is passed from step to step is a scalar.
       {"exact_scans",
        [=](loop::Program& program) { return loop::ScanInLanes(program, exact_scans); }},
       {"scans", [=](loop::Program& program) { return loop::ScanInLanes(program, scans); },
@@ -150,9 +150,9 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"lanes", [=](loop::Program& program) { return loop::SumInLanes(program, lanes); },
        /*reorders_rounding=*/true},
       {"vector", loop::MarkVector},
-      // Behind it: a loop that holds a parallel one has no lanes.
+      // After vector: a loop that contains a parallel one has no lanes.
       {"inner_parallel", loop::MarkInnerParallel},
-      // What code takes as proven.
+      // The facts that code takes as proven.
       {"checked", loop::MarkChecked},
       {"lane_count", [=](loop::Program& program) { return loop::SetLanes(program, isa); }},
   });
@@ -187,7 +187,7 @@ absl::StatusOr<std::unique_ptr<const Executable>> MakeExecutable(
   executable.least_parallel_bytes =
       options.least_parallel_bytes.value_or(LeastParallelBytes(scheduled));
   executable.prefetching_bytes = options.prefetching_bytes.value_or(Caches().l2);
-  // What is larger than the last cache is not found there again.
+  // Arguments larger than the last cache are not found there again.
   executable.streaming_bytes = options.streaming_bytes.value_or(Caches().last);
   executable.size_classes = options.size_classes;
   return Executable::Create(std::move(scheduled), executable, std::move(origin));

@@ -26,39 +26,38 @@ enum class Mode : uint8_t {
 
 struct CompileOptions {
   Mode mode = Mode::kFast;
-  // nullopt: the best that the CPU has, and NESTOR_ISA allows.
+  // nullopt: the best set that the CPU has and NESTOR_ISA allows.
   absl::optional<Isa> isa;
   // Where parallel loops run: DefaultExecutor() where null; InlineExecutor() keeps them
   // on the caller's thread. Must outlive the executable.
   Executor* executor = nullptr;
   ScheduleOptions schedule;
-  // What a search has found (LoadSchedules): where there is a line for a call's program,
-  // sizes, processor and mode, its choices go before `schedule`, and the call has code of its
+  // Schedules found by a search (LoadSchedules): if there is a line for a call's program,
+  // sizes, processor and mode, its choices override `schedule`, and the call has code of its
   // own. Null: none.
   std::shared_ptr<const Schedules> schedules;
-  // See ExecutableOptions; nullopt: from what the program computes, and the sizes of the
-  // machine's caches.
+  // See ExecutableOptions; nullopt: derived from the program and the sizes of the machine's caches.
   absl::optional<int64_t> least_parallel_bytes, prefetching_bytes, streaming_bytes;
   SizeClassOptions size_classes;
 };
 
-// A lowered program of more blocks is refused with ResourceExhausted, rather than compiled
-// until memory is: each takes some kilobytes on the way. A micro-op is a block.
+// A lowered program of more blocks is refused with ResourceExhausted, instead of being compiled
+// until memory is exhausted: each block takes some kilobytes on the way. A micro-op is a block.
 constexpr int64_t kMostBlocks = int64_t{1} << 17;
 
-// The schedule passes of compile.cc for a machine, in their order, as a list that can be
-// cut and watched like fusion's.
+// The schedule passes of compile.cc for a machine, in their order, as a list that can be cut and
+// watched like the one of fusion.
 fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa);
 
-// `program`, which is lowered, fused and scheduled for `options`, whose instruction set
-// the CPU may lack. The Statuses of BestIsa; ResourceExhausted beyond kMostBlocks.
+// Fuses and schedules `program`, which is lowered, for `options`, whose instruction set the CPU may
+// lack. The Statuses of BestIsa; ResourceExhausted beyond kMostBlocks.
 absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptions& options);
 
 // `program` is lowered. The Statuses of Schedule and Executable::Create.
 absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program,
                                                           const CompileOptions& options = {});
-// Runs the last two of these passes, which say what code takes as proven: for a program that was
-// scheduled by hand or in part. A second run changes nothing.
+// Runs the last two of these passes, which record the facts that code takes as proven: for a
+// program that was scheduled by hand or in part. A second run changes nothing.
 absl::Status ProveForCode(loop::Program& program, Isa isa);
 
 // `program` is fused and scheduled already: its code runs at all sizes (see Executable::Create).

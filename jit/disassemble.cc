@@ -1,7 +1,6 @@
-// Zydis decodes; each function is taken to lie at address 0, so that the targets of
-// jumps are the offsets that stand before the lines. A byte that begins no
-// instruction would be a fault of the emitters: it is shown as data, and the listing
-// goes on behind it.
+// Zydis decodes; each function is taken to lie at address 0, so that the targets of jumps are the
+// offsets before the lines. A byte that begins no instruction would be a fault of the emitters: it
+// is shown as data, and the listing goes on after it.
 #include "jit/disassemble.h"
 
 #include <Zydis/Zydis.h>
@@ -26,7 +25,7 @@ class Disassembler {
     NESTOR_CHECK(ready, "Zydis refuses 64-bit code");
   }
 
-  // Appends the line of the instruction at code[offset]; the bytes that it takes.
+  // Appends the line of the instruction at code[offset]; returns the bytes that it takes.
   size_t AppendLine(absl::Span<const uint8_t> code, size_t offset, std::string& text) const {
     ZydisDecodedInstruction instruction;
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
@@ -58,7 +57,7 @@ void AppendFunction(const Kernel::FunctionView& function,
   absl::StrAppend(&text, function.name, ":  # ", function.code.size(), " bytes\n");
   auto next = function.statements.begin();
   for (size_t offset = 0; offset < function.code.size();) {
-    // Of several at one place, all but the last have no code.
+    // If several are at one place, all but the last have no code.
     for (; next != function.statements.end() && next->first <= static_cast<int32_t>(offset);
          ++next) {
       if (next + 1 != function.statements.end() && next[1].first <= static_cast<int32_t>(offset))

@@ -8,9 +8,9 @@
 
 namespace nestor::jit {
 
-// The functions of `kernel` in the order in which they run, an instruction a line
-// behind its offset, in Intel's syntax; `#` begins a comment. The code of a statement
-// has the statement above it, and what moves loops and addresses has "# ...":
+// The functions of `kernel` in the order in which they run, one instruction on each line, after its
+// offset, in Intel's syntax; `#` begins a comment. The code of a statement follows the statement,
+// and code that advances loops and addresses follows "# ...":
 //
 //   softmax.1:  # 412 bytes
 //     # m max= x[n, k]

@@ -1,4 +1,4 @@
-// That every instruction has its line, and every statement stands above its code.
+// Every instruction has its line, and every statement is above its code.
 #include "jit/disassemble.h"
 
 #include <string>
@@ -23,7 +23,7 @@ constexpr char kProgram[] = R"(program p(x: f32[N], s: f32[]) -> (y: f32[N], z: 
 
 struct Case {
   Isa isa;
-  // Lines that stand one behind another, with others between them.
+  // Lines that follow one another, with others between them.
   std::vector<const char*> lines;
 };
 

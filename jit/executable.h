@@ -40,8 +40,8 @@ struct ExecutableOptions {
   // than this, and it computes fewer scalar operations (WorkAt) than that.
   int64_t least_parallel_bytes = int64_t{256} << 10;
   int64_t least_parallel_work = int64_t{1} << 21;
-  // Where the arguments have at least so many bytes, they are fetched before their turn, or,
-  // besides, outputs are written past the caches; 0: never.
+  // From so many bytes of arguments on, these are prefetched, and, for the second limit, outputs
+  // are also written past the caches; 0: never.
   int64_t prefetching_bytes = 0;
   int64_t streaming_bytes = 0;
   SizeClassOptions size_classes;
@@ -53,13 +53,12 @@ struct Arguments {
   absl::Span<const TensorView> outputs;  // memory to write
   // By Program::params; empty: their defaults.
   absl::Span<const Scalar> params = {};
-  // Dimensions that no input's shape says, by name.
+  // Dimensions that no input's shape determines, by name.
   const absl::flat_hash_map<std::string, int64_t>* dims = nullptr;
 };
 
-// Memory of one thread's calls: sized at the first run of a shape, and then nothing is
-// allocated. May serve several executables in turn, and outlive them. Not thread-safe;
-// movable.
+// Memory of one thread's calls: sized at the first run of a shape; later runs of it allocate
+// nothing. May serve several executables in turn, and outlive them. Not thread-safe; movable.
 class Workspace {
  public:
   Workspace();
@@ -89,40 +88,39 @@ class Executable {
       std::shared_ptr<const Origin> origin = nullptr);
   ~Executable();
 
-  // This executable with the input `name` frozen to the values of `tensor`, which are
-  // copied: later calls leave that input out. They share what code they can, and live as
-  // long as they like. What is computed of bound inputs alone, packed weights above all, is
-  // computed in a workspace's first call with these shapes, and kept there until it is used
-  // otherwise. InvalidArgument where no input that calls give has the name, or its type or
-  // rank is another; sizes are checked by the calls.
+  // This executable with the input `name` frozen to the values of `tensor`, which are copied: later
+  // calls leave that input out. The two share code if they can; neither needs to outlive the other.
+  // Values that depend on bound inputs alone, above all packed weights, are computed in a
+  // workspace's first call with these shapes, and kept there until the workspace is used for other
+  // calls. InvalidArgument if no input that calls give has the name, or if its type or rank
+  // differs; sizes are checked by the calls.
   absl::StatusOr<std::unique_ptr<const Executable>> Bind(absl::string_view name,
                                                          const TensorView& tensor) const;
 
-  // This executable for these sizes alone, dimensions and integer $params ("$k") by name:
-  // passes see numbers in their place, whatever a call computes. Calls with others are an
-  // InvalidArgument that names the symbol; $params that calls leave out are the given ones.
-  // InvalidArgument where a name is unknown or no call could have the size;
-  // FailedPrecondition where this was created without an origin; the Statuses of Create.
+  // This executable for these sizes alone, dimensions and integer $params ("$k") by name: passes
+  // see numbers in their place, however little a call computes. Calls with other sizes are an
+  // InvalidArgument that names the symbol; $params that calls leave out have the given values.
+  // InvalidArgument where a name is unknown or no call could have the size; FailedPrecondition
+  // where this was created without an origin; the Statuses of Create.
   absl::StatusOr<std::unique_ptr<const Executable>> Specialize(
       const absl::flat_hash_map<std::string, int64_t>& sizes) const;
 
-  // Computes the outputs; where none has an element, checks the call alone. An
-  // InvalidArgument Status, before anything is written, names the argument that does
-  // not fit: types, ranks, sizes (see tensor/binding.h), an element at an odd address, an
-  // output with two elements in one place, or memory of an output that overlaps that of
-  // another argument (whose elements are used), unless `aliases` allows it. OutOfRange
-  // where an access that the program does not mask leaves its tensor: outputs are then
-  // unspecified. A layout that was not seen before is compiled first, and so is a class of
-  // sizes. Equal calls give equal bits.
+  // Computes the outputs; if none has an element, only checks the call. An InvalidArgument Status,
+  // before anything is written, names the argument that does not fit: types, ranks, sizes (see
+  // tensor/binding.h), an element at an odd address, an output with two elements in one place, or
+  // memory of an output that overlaps that of another argument (whose elements are used), unless
+  // `aliases` allows it. OutOfRange where an access that the program does not mask leaves its
+  // tensor: outputs are then unspecified. A layout that was not seen before is compiled first, and
+  // so is a class of sizes. Equal calls give equal bits.
   absl::Status Run(const Arguments& arguments, Workspace* workspace) const;
-  // Called before each function of the kernel that runs, with the number of the item at its
-  // program's top that the function begins with.
+  // Called before each function of the kernel that runs, with the number of the top-level item of
+  // its program that the function begins with.
   using Watcher = absl::FunctionRef<void(const Kernel& kernel, int first_item)>;
   struct Hooks {
     // Calls every function of the kernel, on this thread; null: they are just called.
     const Kernel::Caller* caller = nullptr;
-    // Before each function, overwrites all bytes of the arenas that by the plan hold
-    // nothing that is read later.
+    // Before each function, overwrites all bytes of the arenas that, by the plan, hold no value
+    // that is read later.
     bool poison_dead = false;
     const Watcher* watcher = nullptr;
   };
@@ -141,24 +139,25 @@ class Executable {
   std::vector<loop::TensorId> inputs() const;
   // The general code, for compact arguments.
   const Kernel& kernel() const;
-  // The one that runs at these sizes, of compact arguments (see Create), or of strided ones,
+  // The kernel that runs at these sizes, for compact arguments (see Create) or for strided ones,
   // compiled if need be. The Statuses of Run for such sizes. REQUIRES: they are legal.
   absl::StatusOr<std::shared_ptr<const Kernel>> KernelAt(loop::SymbolValue symbol,
                                                          bool compact = true) const;
-  // All that were compiled so far, but for those of sizes that were forgotten for others.
+  // All kernels compiled so far, except those of sizes that were dropped for others.
   std::vector<std::shared_ptr<const Kernel>> kernels() const;
-  // (output, input), numbers in the program's signature, that may be one memory, at all sizes.
+  // (output, input), by their numbers in the program's signature, that may share memory, at
+  // all sizes.
   absl::Span<const std::pair<int, int>> aliases() const;
-  // Of machine code, in all kernels().
+  // Bytes of machine code in all kernels().
   int64_t code_bytes() const;
 
  private:
-  // What all that are bound to different tensors share.
+  // The part that executables bound to different tensors share.
   struct Code;
   struct Input {
-    int position = -1;  // among those that a call gives; -1: bound
+    int position = -1;  // among the inputs that a call gives; -1: bound
     std::shared_ptr<const Tensor> bound;
-    TensorView view;  // of the bound one
+    TensorView view;  // of the bound tensor
   };
 
   Executable(std::shared_ptr<const Code> code, std::vector<Input> inputs);
@@ -197,7 +196,7 @@ class Executable {
   absl::Status ReserveArenas(Workspace::State& state) const;
   void PoisonDead(Workspace::State& state, int first_item, bool parallel) const;
 
-  const int64_t id_;  // of no other, ever: a workspace knows it by that
+  const int64_t id_;  // unique for ever: a workspace recognizes the executable by it
   const std::shared_ptr<const Code> code_;
   const std::vector<Input> inputs_;  // of the program
 };

@@ -28,8 +28,8 @@ using loop::TensorId;
 
 constexpr char kPoison = '\xff';  // a NaN of any float
 
-// Whether no two elements share a place: sorted by stride, each axis steps over the
-// whole of those below it.
+// Whether no two elements share a place: with the axes sorted by stride, each axis steps over the
+// whole extent of those below it.
 bool IsInjective(const TensorView& view) {
   std::vector<std::pair<int64_t, int64_t>> axes;  // stride, extent
   for (size_t i = 0; i < view.shape.size(); ++i) {
@@ -107,7 +107,7 @@ absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspac
                                             state.kernel->StatementText(result - 1), "`"));
 }
 
-// What the code of these sizes reads after it wrote the output that takes its memory is
+// Inputs that the code for these sizes reads after it wrote the output that takes their memory are
 // copied first.
 absl::Status Executable::CopyOverwritten(const Arguments& arguments,
                                          Workspace::State& state) const {
@@ -126,7 +126,7 @@ absl::Status Executable::CopyOverwritten(const Arguments& arguments,
   return absl::OkStatus();
 }
 
-// What addresses alone decide: they may be others at each call.
+// Checks that depend on addresses, which may differ at each call.
 absl::Status Executable::CheckMemory(const Arguments& arguments, Workspace::State& state) const {
   const size_t count = NumArguments();
   for (size_t i = 0; i < count; ++i) {
@@ -148,9 +148,8 @@ absl::Status Executable::CheckMemory(const Arguments& arguments, Workspace::Stat
   return absl::OkStatus();
 }
 
-// Whether CheckOverlap has nothing to say of any output. Sorted by address, outputs are
-// apart from each other where neighbours are, and an input can only overlap outputs that
-// follow each other.
+// Whether CheckOverlap would accept all outputs. Sorted by address, outputs do not overlap if
+// neighbours do not, and an input can only overlap outputs that follow each other.
 bool Executable::OutputsAreApart(const Arguments& arguments, Workspace::State& state) const {
   const auto begin = [&](size_t i) {
     return static_cast<const char*>(ArgumentAt(arguments, i).data) + state.footprints[i].begin;
@@ -273,7 +272,7 @@ absl::Status Executable::Measure(const Arguments& arguments, Workspace::State& s
   state.has_results = false;
   for (size_t i = 0; i < NumArguments(); ++i) {
     NESTOR_ASSIGN_OR_RETURN(ByteRange range, Footprint(ArgumentAt(arguments, i)));
-    if (program()[TensorAt(i)].shape_only) range = {};  // nobody reads what lies there
+    if (program()[TensorAt(i)].shape_only) range = {};  // nobody reads the elements
     state.footprints.push_back(range);
     state.bytes += range.end - range.begin;
     state.has_results |= i >= inputs_.size() && range.end != range.begin;
@@ -295,7 +294,7 @@ absl::Status Executable::Prepare(const Arguments& arguments, Workspace::State& s
   return PlaceMemory(*state.kernel, binding, state);
 }
 
-// As a product of small matrices, each element of which is used often.
+// For example a product of small matrices, each element of which is used often.
 bool Executable::ComputesMuch(const Binding& binding) const {
   const std::shared_ptr<const Origin>& origin = code_->variants->origin();
   if (origin == nullptr) return false;
@@ -312,7 +311,7 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelFor(const Argume
   kernel.residence = ResidenceOf(options(), bytes);
   for (size_t i = 0; i < NumArguments(); ++i) {
     const TensorView& view = ArgumentAt(arguments, i);
-    // Where nobody reads an element, it lies as code likes best.
+    // If nobody reads the elements, any layout will do: the one that code likes best.
     const bool is_read = !program()[TensorAt(i)].shape_only;
     kernel.translate.layouts.push_back(is_read ? LayoutOf(view) : CompactLayout(view.shape.size()));
   }
@@ -323,8 +322,8 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelFor(const Argume
   return code_->variants->For([&](const std::string& name) { return binding.Find(name); }, kernel);
 }
 
-// What callers may pass in one memory does not depend on sizes: it is what the general code
-// allows.
+// The arguments that callers may pass in one memory do not depend on sizes: the general code
+// determines them.
 void Executable::NoteOverwritten(Workspace::State& state) const {
   const std::vector<std::pair<int, int>> allowed = AliasesOf(*state.kernel);
   state.overwritten.clear();
@@ -345,7 +344,7 @@ absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding,
   for (size_t i = 0; i < NumArguments(); ++i) {
     const TensorId tensor = ArgumentOf(program, i);
     Dims of_argument = ArgumentAt(arguments, i).strides;
-    // Axes are merged: the argument is compact.
+    // The axes are merged, so the argument is compact.
     if (of_argument.size() != program[tensor].shape.size()) {
       const loop::TensorInfo& info = program[tensor];
       NESTOR_ASSIGN_OR_RETURN(const Dims shape,
@@ -383,8 +382,8 @@ absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding,
   return absl::OkStatus();
 }
 
-// The program's temporaries lie in one arena, those of scopes in one for each worker, as
-// the kernel's plan shares bytes.
+// The program's temporaries lie in one arena, those of scopes in one for each worker; they share
+// bytes as the kernel's plan says.
 absl::Status Executable::PlaceMemory(const Kernel& kernel, const Binding& binding,
                                      Workspace::State& state) const {
   const Program& program = kernel.program();
@@ -421,7 +420,7 @@ absl::Status Executable::PlaceMemory(const Kernel& kernel, const Binding& bindin
 
 absl::Status Executable::ReserveArenas(Workspace::State& state) const {
   const int64_t workers = options().executor == nullptr ? 1 : options().executor->NumThreads();
-  int64_t stride = 0, all = 0;  // no two workers in one line
+  int64_t stride = 0, all = 0;  // no two workers share a cache line
   const bool too_large = __builtin_add_overflow(loop::AlignedForArena(state.arena.private_total),
                                                 2 * loop::kArenaAlignment, &stride) ||
                          __builtin_mul_overflow(stride, workers, &all);
@@ -438,7 +437,7 @@ absl::Status Executable::ReserveArenas(Workspace::State& state) const {
 
 // ---- Poisoning
 
-// Overwrites what holds no value that is read from here on, before the kernel's function
+// Overwrites the bytes that hold no value that is read from here on, before the kernel's function
 // that begins with the item.
 void Executable::PoisonDead(Workspace::State& state, int first_item, bool parallel) const {
   const loop::MemoryPlan& plan = state.kernel->plan();
@@ -446,7 +445,7 @@ void Executable::PoisonDead(Workspace::State& state, int first_item, bool parall
   std::vector<bool> is_live(static_cast<size_t>(state.arena.total), false);
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const loop::PlannedBuffer& buffer = plan.buffers[i];
-    // What a parallel loop accumulates into was filled by the function before it.
+    // The accumulators of a parallel loop were filled by the function before it.
     const bool is_filled =
         parallel && buffer.first == step &&
         state.kernel->program()[buffer.tensors[0]].storage == loop::Storage::kAccumulator;

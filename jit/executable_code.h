@@ -1,4 +1,4 @@
-// What an executable is made of, for the files that define its members.
+// The parts of an executable, for the files that define its members.
 #ifndef NESTOR_JIT_EXECUTABLE_CODE_H_
 #define NESTOR_JIT_EXECUTABLE_CODE_H_
 
@@ -24,7 +24,7 @@ Signature SignatureOf(const loop::Program& program);
 loop::TensorId ArgumentOf(const loop::Program& program, size_t number);
 
 struct Executable::Code {
-  // `signature`: null: the general code's program.
+  // `signature`: null for the general code's program.
   Code(std::unique_ptr<const Variants> variants, const ExecutableOptions& options,
        std::unique_ptr<const loop::Program> signature)
       : variants(std::move(variants)), signature(std::move(signature)),
@@ -34,7 +34,7 @@ struct Executable::Code {
 
   const std::unique_ptr<const Variants> variants;
   const std::unique_ptr<const loop::Program> signature;
-  const loop::Program& program;  // what calls are bound to and checked by, whatever runs then
+  const loop::Program& program;  // calls are bound to and checked by it, whatever code runs
   const ExecutableOptions options;
   const std::vector<std::pair<int, int>> aliases;
 };

@@ -53,7 +53,7 @@ constexpr char kAffine[] = R"(program affine(
   for d in [0, D) { z[d] = b[i[0]] }
 })";
 
-// A call of affine that is as it should be: N = 2, C = 3, D = 5.
+// A correct call of affine: N = 2, C = 3, D = 5.
 struct Call {
   std::vector<double> memory = std::vector<double>(200, 1.0);
   std::vector<TensorView> inputs, outputs;
@@ -161,7 +161,7 @@ TEST(Executable, RefusesWhatDoesNotFitAndWritesNothing) {
         EXPECT_EQ(std::memcmp(before.data(), call.memory.data(), before.size() * sizeof(double)), 0)
             << where;
       }
-      // What failed leaves nothing behind.
+      // A failed call leaves no trace.
       const absl::Status again = Call().Run(*affine, &workspace);
       EXPECT_TRUE(again.ok()) << where << ": " << again;
     }
@@ -209,8 +209,8 @@ TEST(Executable, SaysWhatTheCpuLacks) {
              absl::StatusCode::kFailedPrecondition, {"avx512", "lacks", "AVX512VL"}, "avx512");
 }
 
-// A sum of gated products that comes to NaN starts again with the gates (docs/jit.md): not where
-// what it sums is overwritten beside it, but where it is copied.
+// A sum of gated products that becomes NaN starts again with the gates (docs/jit.md), even if its
+// terms are copied beside it, but not if they are overwritten.
 TEST(Executable, SumsOfGatedProductsStartAgain) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const auto run = [&](const std::string& beside) {
@@ -286,7 +286,7 @@ TEST(Executable, BindLeavesInputsOut) {
     }
   }
   run(*three, {a, b, c});
-  // It outlives what it came from.
+  // It outlives the executable that it came from.
   const auto bound = three->Bind("b", b).value();
   three.reset();
   run(*bound, {a, c});
@@ -304,7 +304,7 @@ TEST(Executable, BindCopiesAnyLayout) {
   EXPECT_EQ(FirstDifference(y, Tensor::Of<float>({2}, {30, 40})).value_or(""), "");
 }
 
-// What `t` lies in could be that of `v`, if it did not stay for the next run.
+// The memory of `t` could be that of `v` if it were not kept for the next run.
 constexpr char kPacked[] = R"(program packed(x: f32[N], w: f32[N]; $k: f32 = 1.0) -> (y: f32[N]) {
   temp t: f32[N]
   temp u: f32[N]
@@ -371,7 +371,7 @@ TEST(Executable, WhatFollowsFromBoundInputsIsKept) {
     EXPECT_LT(kept, all);
     calls.x = {6, 7, 8, 9, 1};
     EXPECT_EQ(calls.Run(*bound, 5, 1, poison), kept);
-    // Another $param, another executable in the workspace, other weights.
+    // A different $param, a different executable in the workspace, different weights.
     EXPECT_EQ(calls.Run(*bound, 5, 2, poison), all);
     EXPECT_EQ(calls.Run(*bound, 5, 2, poison), kept);
     calls.Run(*free, 3, 1, poison);
@@ -380,7 +380,7 @@ TEST(Executable, WhatFollowsFromBoundInputsIsKept) {
     const auto other = with_w();
     EXPECT_EQ(calls.Run(*other, 5, 2, poison), all);
     EXPECT_EQ(calls.Run(*other, 5, 2, poison), kept);
-    // What is not bound may change.
+    // Inputs that are not bound may change.
     calls.w = calls.w_now;
     const int unbound = calls.Run(*free, 5, 1, poison);
     calls.w = calls.w_now = {5, 5, 5, 1, 1};
@@ -413,7 +413,7 @@ TEST(Executable, BindRefusesWhatDoesNotFit) {
 
 // ---- Workspaces
 
-// One workspace for many executables: some live on, and some lie where one lay before.
+// One workspace for many executables: some live on, and some are at the address of an earlier one.
 TEST(Workspace, KnowsAnExecutableFromTheOneBefore) {
   Workspace workspace;
   const Tensor x = Tensor::Of<float>({3}, {1, 2, 3});
@@ -454,7 +454,7 @@ TEST(Workspace, FollowsShapesParamsAndDimensions) {
 
 // ---- Parallel loops inside each other
 
-// Two lengths below 0 have a product above it.
+// The product of two negative lengths is positive.
 TEST(Executable, RunsNoLoopOfNegativeLength) {
   const auto executable = MustCompile(R"(program p(x: f32[N, M, C]) -> (y: f32[N, M, C]) {
     for i in [0, N) { for j in [0, M) { for k in [0, C) { y[i, j, k] = x[i, j, k] } } }

@@ -1,6 +1,6 @@
 // Translation, allocation and emission, function by function; then one piece of memory
-// for all of them. A parallel loop is cut into a few pieces for each thread, so that a
-// thread that is late costs little.
+// for all of them. A parallel loop is cut into a few pieces for each thread, so that a late thread
+// costs little.
 #include "jit/kernel.h"
 
 #include <algorithm>
@@ -36,8 +36,8 @@ loop::MemoryPlan PlanOf(const loop::Program& program, const Translation& transla
   return loop::PlanMemory(program, options);
 }
 
-// The processor's settings that results depend on (rounding, flushing of subnormals) and
-// traps are the default ones while this lives, and then the host's again.
+// While this lives, the processor has the default settings that results depend on (rounding,
+// flushing of subnormals) and the default traps; afterwards it has the host's again.
 class DefaultFloatSettings {
  public:
   DefaultFloatSettings() : host_(_mm_getcsr()), differs_((host_ & kSettings) != kDefault) {
@@ -48,7 +48,7 @@ class DefaultFloatSettings {
   }
 
  private:
-  static constexpr unsigned kSettings = 0xffc0;  // of MXCSR; what is below are sticky flags
+  static constexpr unsigned kSettings = 0xffc0;  // of MXCSR; the bits below are sticky flags
   static constexpr unsigned kDefault = 0x1f80;   // to nearest, no flushing, no traps
   const unsigned host_;
   const bool differs_;
@@ -146,8 +146,8 @@ int64_t Kernel::RunParallel(const Step& step, const int64_t* table,
   const int64_t least = std::max<int64_t>(1, CeilDiv(options.least_iterations, step.granularity));
   const int64_t pieces = std::min(threads * kPiecesPerThread, grains / least);
   if (threads == 1 || pieces <= 1) return Call(step, table, begin, end, private_memory[0], options);
-  // As long as each other, but for one grain: of pieces that are all rounded up some threads would
-  // have one less.
+  // The pieces have the same length except for one grain: if all were rounded up, some threads
+  // would have one piece less.
   const auto first = [&](int64_t piece) {
     return begin + grain * (piece * (grains / pieces) + piece * (grains % pieces) / pieces);
   };

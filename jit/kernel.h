@@ -1,5 +1,5 @@
-// A compiled program for one instruction set and one layout of its arguments: sealed
-// machine code and what its table holds.
+// A compiled program for one instruction set and one layout of its arguments: sealed machine code
+// and the contents of its table.
 #ifndef NESTOR_JIT_KERNEL_H_
 #define NESTOR_JIT_KERNEL_H_
 
@@ -32,7 +32,7 @@ class Kernel {
   static absl::StatusOr<std::unique_ptr<const Kernel>> Compile(loop::Program program,
                                                                const TranslateOptions& options);
 
-  // As given, with what the table's slots name added to its pool.
+  // The program as given, with the expressions of the table's slots added to its pool.
   const loop::Program& program() const { return program_; }
   const Table& table() const { return table_; }
   // Where the temporaries that need memory live.
@@ -40,25 +40,24 @@ class Kernel {
 
   using Function = int64_t (*)(const int64_t* table, int64_t begin, int64_t end,
                                char* private_memory);
-  // Calls the function for a kernel, and gives what it gives: a way for tests to see
-  // how it behaves.
+  // Calls the function for a kernel, and returns its result: a way for tests to see how it behaves.
   using Caller = absl::FunctionRef<int64_t(Function, const int64_t* table, int64_t begin,
                                            int64_t end, char* private_memory)>;
-  // Called before each function, with the number of the item at the program's top that it
+  // Called before each function, with the number of the top-level item of the program that it
   // begins with, and whether it runs that item as a parallel loop.
   using Observer = absl::FunctionRef<void(int first_item, bool parallel)>;
   struct RunOptions {
     Executor* executor = nullptr;  // null: the caller's thread
-    // A parallel loop with fewer iterations than this for each thread stays whole.
+    // A parallel loop with fewer iterations than this for each thread is not divided.
     int64_t least_iterations = 1;
-    const Caller* caller = nullptr;  // of each function; null: it is just called
+    const Caller* caller = nullptr;  // calls each function; null: it is called directly
     const Observer* before = nullptr;
-    // Leaves out what is computed of constant inputs (TranslateOptions) alone: it lies where the
-    // run before left it.
+    // Skips computations on constant inputs (TranslateOptions) alone: their results are where the
+    // previous run left them.
     bool constants_are_there = false;
   };
-  // Runs the code, under the default floating-point settings whatever the caller's are.
-  // 0, or 1 + the number of the statement that left its bounds.
+  // Runs the code under the default floating-point settings, whatever the caller's are. Returns 0,
+  // or 1 + the number of the statement that left its bounds.
   // REQUIRES: `table` is filled; `private_memory` has one address for each worker.
   int64_t Run(const int64_t* table, absl::Span<char* const> private_memory,
               const RunOptions& options) const;
@@ -70,7 +69,7 @@ class Kernel {
   int64_t code_bytes() const { return code_bytes_; }  // without constants
   int64_t spilled() const { return spilled_; }
 
-  // What `print --stage=asm` shows: a function's name and its code.
+  // For `print --stage=asm`: a function's name and its code.
   struct FunctionView {
     std::string name;
     absl::Span<const uint8_t> code;

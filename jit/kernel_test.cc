@@ -1,5 +1,5 @@
-// What a kernel is besides its code: a place to look for faults, and independence from
-// the host's floating-point settings.
+// Properties of a kernel besides its results: faults are located, and the host's floating-point
+// settings do not matter.
 #include "jit/kernel.h"
 
 #include <signal.h>
@@ -41,8 +41,7 @@ constexpr char kTwoLoops[] = R"(program two(a: f32[N], b: f32[M]) -> (y: f32[N],
   for j in [0, M) parallel { z[j] = b[j] * 3.0 }
 })";
 
-// Runs two on good memory but for the tensor that `bad` names, which is said to be at
-// an address where nothing is.
+// Runs two on good memory except for the tensor that `bad` names, whose address is unmapped.
 void RunOnBadMemory(char bad, bool report) {
   if (report) InstallCrashReport();
   const auto executable = CompileScheduled(Parse(kTwoLoops)).value();
@@ -104,7 +103,7 @@ class HostSettings {
   const unsigned before_;
 };
 
-// Threads that do not take their caller's settings.
+// A pool whose threads do not take their caller's settings.
 class PoolWithSettings : public Executor {
  public:
   explicit PoolWithSettings(unsigned mxcsr) : mxcsr_(mxcsr) {}
@@ -132,7 +131,7 @@ constexpr char kDelicate[] = R"(program delicate(x: f32[N], w: f64[N]) -> (y: f3
   for i in [0, N) parallel vector { z[i] = f64(1.0) / w[i] + sqrt(w[i]) }
 })";
 
-// Subnormals, and what underflows, is inexact, or is divided by zero.
+// Subnormals, and numbers that underflow, are inexact, or are divided by zero.
 std::vector<Tensor> DelicateInputs() {
   constexpr int64_t kCount = 100;
   std::vector<Tensor> inputs = {*Tensor::Create(DType::kF32, {kCount}),
@@ -150,7 +149,7 @@ struct Outcome {
   unsigned mxcsr_after = 0;
 };
 
-// On a host with these settings.
+// Runs on a host with these settings.
 Outcome RunUnder(unsigned mxcsr, const Executable& executable) {
   const std::vector<Tensor> inputs = DelicateInputs();
   Outcome outcome;
@@ -222,7 +221,7 @@ int64_t Count(const Kernel& kernel, const std::string& instruction) {
   return count;
 }
 
-// A program that says nothing is run with all its accesses checked, and no lanes.
+// A program that states no facts runs with all its accesses checked, and without lanes.
 TEST(KernelTest, CodeRestsOnWhatTheProgramSays) {
   const loop::Program silent = Parse(kAccesses);
   loop::Program proven = silent;
@@ -231,7 +230,7 @@ TEST(KernelTest, CodeRestsOnWhatTheProgramSays) {
              code = Kernel::Compile(proven, {}).value();
   EXPECT_EQ(Count(*plain, "ymm"), 0);
   EXPECT_GT(Count(*code, "ymm"), 0);
-  // By statement: a[g[i], k] alone is looked at before it is read.
+  // By statement: only a[g[i], k] is checked before it is read.
   EXPECT_EQ(Count(*code, "mov eax, 0x2") + Count(*code, "mov eax, 0x02"), 1) << Disassemble(*code);
   EXPECT_GT(Count(*plain, "cmp"), Count(*code, "cmp"));
 }
@@ -245,7 +244,7 @@ class ThreeInTurn : public Executor {
   }
 };
 
-// No thread waits for another that got more: pieces cover a loop's iterations, none is longer than
+// No thread waits for another with more work: pieces cover a loop's iterations, none is longer than
 // another by more than one, and there are eight for each thread or as many as there are iterations.
 TEST(KernelTest, PiecesAreEqual) {
   const auto kernel =

@@ -1,5 +1,5 @@
-// Kernels lie by a key of one letter for each axis of each argument, and one for each input
-// where some are constant.
+// Kernels are found by a key of one letter for each axis of each argument, and one for each input
+// if some are constant.
 #include "jit/layout_kernels.h"
 
 #include <utility>
@@ -23,8 +23,8 @@ std::string KeyOf(const KernelOptions& options) {
   return key;
 }
 
-// What says of inputs that they are constant makes no other code where nothing is computed of
-// them alone.
+// Without the marks of constant inputs if nothing depends on these alone: they would not change
+// the code.
 KernelOptions WithoutIdleConstants(const loop::Program& program, KernelOptions options) {
   std::vector<bool>& constant = options.translate.constant;
   if (constant.empty()) return options;
@@ -60,7 +60,7 @@ absl::StatusOr<std::shared_ptr<const Kernel>> LayoutKernels::For(const KernelOpt
     const auto it = kernels_.find(key);
     if (it != kernels_.end()) return Share(*it->second);
   }
-  // Compiled outside the lock; whoever comes first stays.
+  // Compiles outside the lock; the first kernel is kept.
   NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const Kernel> kernel, CompileFor(program_, options));
   absl::MutexLock lock(&mutex_);
   return Share(*kernels_.emplace(std::move(key), std::move(kernel)).first->second);

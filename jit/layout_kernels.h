@@ -25,7 +25,7 @@ struct KernelOptions {
   Residence residence = Residence::kCore;
 };
 
-// Thread-safe. Kernels live as long as this, and keep it alive where they are shared.
+// Thread-safe. Kernels live as long as this, and keep it alive if they are shared.
 class LayoutKernels : public std::enable_shared_from_this<LayoutKernels> {
  public:
   // Compiles the kernel for the first layout that is asked for. The Statuses of
@@ -35,7 +35,7 @@ class LayoutKernels : public std::enable_shared_from_this<LayoutKernels> {
 
   const loop::Program& program() const { return program_; }
 
-  // The kernel for `options`, compiled where they are new.
+  // The kernel for `options`, compiled if they are new.
   absl::StatusOr<std::shared_ptr<const Kernel>> For(const KernelOptions& options) const;
   // All so far.
   std::vector<std::shared_ptr<const Kernel>> All() const;
@@ -52,9 +52,9 @@ class LayoutKernels : public std::enable_shared_from_this<LayoutKernels> {
       ABSL_GUARDED_BY(mutex_);
 };
 
-// What translates `program` for compact arguments.
+// The options that translate `program` for compact arguments.
 KernelOptions CompactArguments(const loop::Program& program, Isa isa);
-// Whether that is what the layouts are, of arguments with any number of axes.
+// Whether all layouts are compact, whatever the number of axes.
 bool AreCompact(const std::vector<Layout>& layouts);
 
 }  // namespace nestor::jit

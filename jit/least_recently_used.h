@@ -1,4 +1,4 @@
-// Values by key, in the order in which they were used: what a bounded cache is made of.
+// Values by key, in the order in which they were used, for bounded caches.
 #ifndef NESTOR_JIT_LEAST_RECENTLY_USED_H_
 #define NESTOR_JIT_LEAST_RECENTLY_USED_H_
 
@@ -20,7 +20,7 @@ class LeastRecentlyUsed {
     Value value;
   };
 
-  // The key's value, which was used last then; null: none is kept.
+  // The key's value, which becomes the most recently used; null: none is kept.
   const Value* Find(const Key& key) {
     const auto it = by_key_.find(&key);
     if (it == by_key_.end()) return nullptr;
@@ -28,7 +28,8 @@ class LeastRecentlyUsed {
     return &entries_.front().value;
   }
 
-  // Keeps the value, unless the key has one. Gives that which is kept, which was used last then.
+  // Keeps the value, unless the key has one. Returns the value that is kept, which becomes the most
+  // recently used.
   const Value& Keep(Key key, Value value) {
     if (const Value* kept = Find(key)) return *kept;
     entries_.push_front({std::move(key), std::move(value)});
@@ -36,7 +37,7 @@ class LeastRecentlyUsed {
     return entries_.front().value;
   }
 
-  // REQUIRES: some are kept.
+  // REQUIRES: at least one value is kept.
   void ForgetLast() {
     by_key_.erase(&entries_.back().key);
     entries_.pop_back();
@@ -47,7 +48,7 @@ class LeastRecentlyUsed {
     entries_.clear();
   }
 
-  // The last used first.
+  // The most recently used comes first.
   const std::list<Entry>& entries() const { return entries_; }
 
  private:

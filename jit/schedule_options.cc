@@ -1,5 +1,5 @@
-// A row of the table for each number. Sizes of tiles come first: what they are decides what is good
-// for the blocks.
+// The table has a row for each number. Sizes of tiles come first: they decide which sizes of blocks
+// are good.
 #include "jit/schedule_options.h"
 
 #include "absl/algorithm/container.h"

@@ -1,5 +1,4 @@
-// What the passes of a schedule may do in one way or another: the numbers of it, and a table of
-// those that a search may change.
+// The numbers that steer the passes of a schedule, and a table of those that a search may change.
 #ifndef NESTOR_JIT_SCHEDULE_OPTIONS_H_
 #define NESTOR_JIT_SCHEDULE_OPTIONS_H_
 
@@ -20,7 +19,7 @@ namespace nestor::jit {
 
 // The defaults are good on all machines.
 struct ScheduleOptions {
-  // Vectors that a sum has partial results for; of these the greatest power of two.
+  // How many vectors of partial results a sum has, rounded down to a power of two.
   int64_t accumulators = 4;
   loop::MemoryOrderOptions memory_order;
   loop::ContractionTileOptions contractions;  // but for `isa` and `bound`
@@ -28,7 +27,7 @@ struct ScheduleOptions {
   loop::ParallelSumsOptions parallel_sums;  // but for `reorders_rounding`
 };
 
-// One of them, as a search and files of schedules know it.
+// One of these numbers, as a search and files of schedules know it.
 struct ScheduleChoice {
   absl::string_view name;
   std::vector<int64_t> values;  // that a search tries beside the default
@@ -38,10 +37,10 @@ struct ScheduleChoice {
 // In the order in which a search takes them.
 absl::Span<const ScheduleChoice> ScheduleChoices();
 
-// Values by name, in no order; what is not named is as it was.
+// Values by name, in no order; numbers that are not named keep their values.
 using ChosenValues = std::vector<std::pair<std::string, int64_t>>;
-// InvalidArgument where there is no choice of the name, or its value is not legal; the options are
-// then as they were.
+// InvalidArgument if no choice has the name, or its value is not legal; the options are
+// then unchanged.
 absl::Status Choose(const ChosenValues& values, ScheduleOptions& options);
 
 }  // namespace nestor::jit

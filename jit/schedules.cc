@@ -1,4 +1,4 @@
-// A line is words, each a field by name, the last one its choices.
+// A line consists of words, each a field with its name; the last word has the choices.
 #include "jit/schedules.h"
 
 #include <iterator>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr absl::string_view kTitle = "# nestor schedules\n";
 
-// In the order of a line.
+// The fields in the order of a line.
 struct KeyField {
   absl::string_view name;
   std::string ScheduleKey::*text;
@@ -31,7 +31,7 @@ constexpr KeyField kKeyFields[] = {{"program", &ScheduleKey::program},
                                    {"mode", &ScheduleKey::mode},
                                    {"sizes", &ScheduleKey::sizes}};
 
-// Sizes up to it are classes of their own.
+// Each size up to this is a class of its own.
 constexpr int64_t kLargestAlone = 16;
 
 int64_t LargestInClass(int64_t size) {

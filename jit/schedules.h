@@ -1,13 +1,13 @@
-// Schedules that a search has found to be quicker than the default one, as a text file has them:
+// Schedules that a search has found to be faster than the default one, as a text file lists them:
 //
 //   # nestor schedules
 //   op=matmul program=8c1f07a2b3d4e5f6 cpu=AMD_EPYC_9R45 isa=avx512 mode=fast sizes=K:512,M:512,N:64 tile_rows=6,sum_block=768
 //
-// a line for each program, processor and class of sizes. `program` is a hash of the lowered
-// program, so that a line is of no use to any other; `op` is for the reader. A class of sizes has a
-// name for each symbol and the largest number in the class: sizes up to 16 are classes of one, the
-// others reach from one power of two to the next (512: from 257). Inputs that are bound are told
-// there, too (w:bound). Lines in no order; # begins a comment.
+// There is a line for each program, processor and class of sizes. `program` is a hash of the
+// lowered program, so that a line is of no use to any other; `op` is for the reader. A class of
+// sizes has a name for each symbol and the largest number in the class: sizes up to 16 are classes
+// of one, the others reach from one power of two to the next (512: from 257). Bound inputs are
+// listed there, too (w:bound). Lines are in no order; # begins a comment.
 #ifndef NESTOR_JIT_SCHEDULES_H_
 #define NESTOR_JIT_SCHEDULES_H_
 
@@ -29,10 +29,10 @@
 
 namespace nestor::jit {
 
-// As they stand in a line: "tile_rows=6,sum_block=768".
+// The values as a line has them: "tile_rows=6,sum_block=768".
 std::string TextOf(const ChosenValues& values);
 
-// What a line is found by.
+// The key of a line.
 struct ScheduleKey {
   std::string program, cpu, isa, mode, sizes;
 
@@ -41,14 +41,14 @@ struct ScheduleKey {
 
 class Schedules {
  public:
-  // InvalidArgument, with the number of the line, where one is malformed, names an unknown choice
+  // InvalidArgument, with the number of the line, if a line is malformed, names an unknown choice
   // or one that is not legal, or has the key of an earlier one.
   static absl::StatusOr<Schedules> Parse(absl::string_view text);
   // Parse gives the same again; comments are not kept.
   std::string ToText() const;
 
-  // Replaces what the key had; no values: it has none any more. REQUIRES: Choose
-  // accepts the values.
+  // Replaces the values of the key; no values: removes the key. REQUIRES: Choose accepts
+  // the values.
   void Set(const ScheduleKey& key, std::string op, ChosenValues values);
   // Null where there is none.
   const ChosenValues* Find(const ScheduleKey& key) const;
@@ -63,7 +63,7 @@ class Schedules {
   std::map<ScheduleKey, Line> lines_;
 };
 
-// Those of one program, whose symbols are collected once.
+// The schedules of one program, whose symbols are collected once.
 class ProgramSchedules {
  public:
   ProgramSchedules() = default;  // none
@@ -71,10 +71,10 @@ class ProgramSchedules {
   ProgramSchedules(std::shared_ptr<const Schedules> schedules, const loop::Program& unfused,
                    Isa isa, bool strict);
 
-  // For a call of these sizes; empty: the default. `bound`: by input, whether it is frozen; empty:
-  // none is. The result lives as long as this.
+  // The values for a call of these sizes; empty: the default. `bound`: by input, whether it is
+  // frozen; empty: none is. The result lives as long as this.
   const ChosenValues& At(loop::SymbolValue symbol, const std::vector<bool>& bound) const;
-  // What a line for such a call is found by. REQUIRES: not made by default.
+  // The key of a line for such a call. REQUIRES: this is not default-constructed.
   ScheduleKey KeyAt(loop::SymbolValue symbol, const std::vector<bool>& bound) const;
 
  private:

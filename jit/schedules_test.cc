@@ -102,7 +102,7 @@ program product(x: f32[N]) -> (y: f32[N]) {
   EXPECT_NE(Of(none, other).KeyAt(Sizes{}, {}).program, product);
 }
 
-// Text of what runs for a product of these sizes.
+// The text of the program that runs for a product of these sizes.
 std::string TextAt(const Executable& executable, const Sizes& sizes) {
   const auto kernel = executable.KernelAt(sizes);
   EXPECT_TRUE(kernel.ok()) << kernel.status();

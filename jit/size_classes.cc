@@ -25,13 +25,13 @@ using loop::Program;
 using loop::Scope;
 using loop::Statement;
 
-// Of a sum: those of a product go over rows, columns and what is summed.
+// For a sum: the loops of a product go over rows, columns and the summed axis.
 constexpr ptrdiff_t kLeastShortLoops = 3;
 
-// Steps of a sum that is worth lanes of its own where rows or columns are few.
+// The steps from which a sum is worth lanes of its own if rows or columns are few.
 constexpr int64_t kLeastLongSum = 32;
 
-// How many times as fast code is, at least, in which index arithmetic folds away.
+// The least speed-up of code in which index arithmetic folds away.
 constexpr double kGainOfArithmetic = 8;
 
 class ComputedWith {
@@ -73,8 +73,8 @@ class ComputedWith {
   }
 
  private:
-  // Whether two loops move it, by steps that no dimension says: one window is not where the
-  // next one is, but elements of an axis that was split in two are.
+  // Whether two loops move it, by steps that contain no dimension: steps by a dimension occur in an
+  // axis that was split in two.
   bool IsWindow(IndexId e) const {
     const IndexPool& pool = program_.pool;
     const auto polynomial = pool.IsAffine(e) ? Polynomial::Of(pool, e) : absl::nullopt;
@@ -107,7 +107,7 @@ class ComputedWith {
     return {names.begin(), names.end()};
   }
 
-  // An index that stands alone is no arithmetic.
+  // A loop index alone is not arithmetic.
   void AddIndex(IndexId e) {
     if (program_.pool[e].kind != IndexKind::kVar) AddSymbols(e);
   }
@@ -116,13 +116,13 @@ class ComputedWith {
     VisitIndex(program_.pool, e, [&](IndexId id, const IndexNode& node) {
       if (node.kind == IndexKind::kSymbol) names_.insert(program_.pool.SymbolName(id));
       if (node.kind != IndexKind::kVar) return;
-      // Once for each loop; its end may hold the index of a loop around it.
+      // Done once for each loop; its end may contain the index of a surrounding loop.
       if (auto end = ends_.extract(node.value)) AddSymbols(end.mapped());
     });
   }
 
   const Program& program_;
-  // By loop index: of loops whose symbols are not in names_ yet.
+  // By loop index: the ends of loops whose symbols are not in names_ yet.
   absl::flat_hash_map<int64_t, IndexId> ends_;
   std::set<std::string> names_, beside_windows_;
   std::vector<std::vector<IndexId>> sums_;

@@ -1,14 +1,15 @@
 // Which sizes of a call its code is made for: the small ones that a program computes with.
 //
-// The window of a convolution, its stride and its padding stand in index arithmetic. As
-// symbols they hide from passes what is in range and what lies side by side; as numbers they
-// fold away. So do few images, channels or kernels beside windows: they say which
-// loop fills lanes, and which fills a tile. So does a last axis of a single element: the one
-// before it is what lies side by side then. So does a first axis of one, as of a batch: threads
-// share out the one after it then. What else is only the length of a loop gains next to nothing
-// by being a number, and large sizes are many: both stay symbols. But where all loops inside of a
-// long one are short, as in products of many small matrices, those lengths are worth code of their
-// own; and so are few rows or columns of a product with long sums, which then run in lanes.
+// The window of a convolution, its stride and its padding occur in index arithmetic. As symbols
+// they hide from passes which accesses are in range and which elements lie side by side; as numbers
+// they fold away. So do the counts of images, channels or kernels beside windows, where they are
+// few: they decide which loop fills lanes, and which fills a tile. So does the extent of a last
+// axis of a single element: then the elements of the axis before it lie side by side. So does that
+// of a first axis of one, such as a batch: then threads share the axis after it. A size that is
+// only the length of a loop gains next to nothing by being a number, and large sizes are many: both
+// stay symbols. But where all loops inside of a long one are short, as in products of many small
+// matrices, those lengths are worth code of their own; and so are few rows or columns of a product
+// with long sums, which then run in lanes.
 #ifndef NESTOR_JIT_SIZE_CLASSES_H_
 #define NESTOR_JIT_SIZE_CLASSES_H_
 
@@ -25,37 +26,37 @@ namespace nestor::jit {
 struct SizeClassOptions {
   // Sizes up to it, and $params from minus it up to it, are constants of a variant.
   int64_t largest_constant = 16;
-  // Rows of fewer elements are short: what is left over of their last vector counts.
+  // Rows of fewer elements are short: the unused part of their last vector matters.
   int64_t short_row = 256;
-  // A call has a variant where it computes so many scalar operations for each statement of
-  // the unfused program: a long one takes longer to compile. With small sizes that it computes
-  // with, an eighth will do: without a variant, windows of such a size run in scalars.
+  // A call has a variant if it computes so many scalar operations for each statement of the unfused
+  // program: a long program takes longer to compile. If its index arithmetic has small sizes, an
+  // eighth is enough: without a variant, windows of such a size run in scalars.
   int64_t least_work = int64_t{1} << 19;
   // Variants that are kept, besides the code for all sizes; 0: none are made.
   int variants = 16;
 };
 
-// The constants of a class by name, in the order of names. Empty: of the code for all sizes.
+// The constants of a class by name, in the order of names. Empty for the code for all sizes.
 using SizeClass = std::vector<std::pair<std::string, int64_t>>;
 
 // Symbols of a program, sorted.
 struct ProgramSymbols {
   // The dimensions and integer $params that index arithmetic holds: those in a place, a
-  // condition or a value, unless it is a loop's index alone; and those in the end of a loop
-  // whose index stands there: of an image, too, whose windows fit H + 2 - R times.
+  // condition or a value, unless it is a loop's index alone; and those in the end of a loop whose
+  // index occurs there: also those of an image whose windows fit H + 2 - R times.
   std::vector<std::string> computed_with;
-  // Of the ends of all loops of blocks where windows go over an axis.
+  // The symbols in the ends of all loops of blocks in which windows move along an axis.
   std::vector<std::string> beside_windows;
-  // The extents of the first and the last axes of arguments that have others.
+  // The extents of the first and the last axes of arguments that have more than one axis.
   std::vector<std::string> end_axes;
-  // The ends of the loops of each block that sums, outermost first. None where a block compares: as
-  // numbers, short rows of it would be written out, not run in lanes.
+  // The ends of the loops of each block that sums, outermost first. None for a block that compares:
+  // as numbers, its short rows would be unrolled instead of run in lanes.
   std::vector<std::vector<IndexId>> sums;
 };
 ProgramSymbols SymbolsOf(const loop::Program& program);
 
-// Scalar operations at these sizes, a statement without any being one. Loops whose bounds
-// hold the index of another one, which lowering makes none of, count as one iteration.
+// The number of scalar operations at these sizes; a statement without any counts as one. Loops
+// whose bounds contain another loop's index, which lowering never makes, count as one iteration.
 double WorkAt(const loop::Program& program, loop::SymbolValue symbol);
 
 // The classes of one unfused program. Immutable.
@@ -64,13 +65,13 @@ class SizeClasses {
   // `program` must outlive this, and not change.
   SizeClasses(const loop::Program& program, const SizeClassOptions& options);
 
-  // By the sizes alone, never by what was called before. The lengths of the innermost loops of a
-  // sum are constants where three are small or more: of rows, of columns and of what is summed; and
-  // that of rows, or of columns, where just they are few (2 to 12), and the sum is long. What
-  // stands beside windows is a constant only where the program computes with a small size, or an
+  // Depends on the sizes alone, never on earlier calls. The lengths of the innermost loops of a sum
+  // are constants if three or more are small: those of the rows, the columns and the summed axis;
+  // the length of rows, or of columns, is one if only they are few (2 to 12) and the sum is long.
+  // The symbols beside windows are constants only if the program computes with a small size, or an
   // argument's first or last axis is 1.
   SizeClass Of(loop::SymbolValue symbol) const;
-  // Whether the last axis of some argument that has others is short.
+  // Whether the last axis of some argument with more than one axis is short.
   bool HasShortRows(loop::SymbolValue symbol) const;
   bool ComputesMuch(loop::SymbolValue symbol) const { return Computes(least_work_, symbol); }
 

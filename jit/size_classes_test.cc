@@ -32,23 +32,24 @@ TEST(SizeClasses, ComputedWith) {
     const char* loops;
     const char* symbols;
   } kCases[] = {
-      // Lengths alone are not computed with, and an index that stands alone does not.
+      // Lengths that occur only as lengths are not computed with, and an index alone is
+      // no arithmetic.
       {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c] } }", ""},
       {"for n in [0, N) { temp t: f32[C + 1]  for c in [0, C) { t[c] = x[n, c] y[n, c] = t[c] } }",
        ""},
       {"for n in [0, N) { for c in [0, C) { y[n, c] = f32(index(n)) } }", ""},
       {"for n in [0, N - $k) { for c in [$s, C/K) { y[n, c] = x[n, c] } }", ""},
-      // Of a place.
+      // In a place.
       {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, $k] } }", "$k"},
       {"for n in [0, N) { for c in [0, 3) { y[n, c*$s] = x[n, c] } }", "$s"},
       {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, i[c*$s] | 0.0] } }", "$s C"},
       // The length of a window.
       {"for n in [0, N) { for c in [0, C) { for k in [0, K) { y[n, c] += x[n, c + k | 0.0] * w[k] } } }",
        "C K"},
-      // The length of an image that the window goes over.
+      // The length of an image that the window moves over.
       {"for n in [0, N) { for c in [0, C + 2 - K) { for k in [0, K) { y[n, c] += x[n, c + k - 1 | 0.0] * w[k] } } }",
        "C K"},
-      // Of a condition, a fill, a value.
+      // In a condition, a fill, a value.
       {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c | 0.0 if 3 < $k] } }", "$k"},
       {"for n in [0, N) { for c in [0, C) { drop y[n, c] if c < 2 = x[n, c] } }", "C"},
       {"for n in [0, N) { for c in [0, C) { y[n, c] = f32(index(C)) } }", "C"},
@@ -67,7 +68,7 @@ TEST(SizeClasses, BesideWindows) {
        "C K N"},
       {"for n in [0, N) { for c in [0, C) { for k in [0, K) { y[n, c] += x[n, $s*c + 2*k | 0.0] * w[k] } } }",
        "C K N"},
-      // Not in another block, of an axis that was split in two, or of what is shifted.
+      // Not a loop of another block, of an axis that was split in two, or of a shifted access.
       {"for c in [0, 3) { for k in [0, 2) { y[0, 0] += x[0, c + k | 0.0] } } for n in [0, N) { y[n, 0] = 0.0 }",
        ""},
       {"for n in [0, N) { for c in [0, 2) { for k in [0, K) { drop y[n, K*c + k] = x[n, K*c + k | 0.0] } } }",
@@ -157,7 +158,7 @@ TEST(SizeClasses, OfSizes) {
   EXPECT_EQ(text({{"N", 10}, {"C", 1}, {"K", 100}, {"$s", 2000}, {"$k", -17}}), "C=1 N=10");
   EXPECT_EQ(text({{"N", 10}, {"C", 100}, {"K", 30}, {"$s", 17}, {"$k", 30}}), "")
       << "all are large";
-  // Two operations each, of which an eighth will do.
+  // Two operations each, of which an eighth is enough.
   EXPECT_EQ(text({{"N", 1}, {"C", 32}, {"K", 2}, {"$s", 30}, {"$k", 30}}), "K=2 N=1");
   EXPECT_EQ(text({{"N", 1}, {"C", 31}, {"K", 2}, {"$s", 30}, {"$k", 30}}), "") << "too little work";
   EXPECT_EQ(text({{"N", 0}, {"C", 49}, {"K", 2}, {"$s", 30}, {"$k", 30}}), "") << "no work";

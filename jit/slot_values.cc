@@ -1,5 +1,5 @@
-// Slots of symbols are evaluated as the index expressions that they are, with the sizes of the
-// call; those of addresses are sums of factors, symbols and strides, modulo 2^64.
+// Slots of symbols are evaluated as index expressions, with the sizes of the call; those of
+// addresses are sums of factors, symbols and strides, modulo 2^64.
 #include "jit/slot_values.h"
 
 #include "absl/types/optional.h"
@@ -15,7 +15,7 @@ int64_t SlotValues::Of(const TableSlot& slot) const {
       return value == 0 ? 1 : value;
     }
     case TableSlot::kCoefficient: {
-      // Modulo 2^64: a place that is reached has been proven not to overflow.
+      // Computed modulo 2^64: places that are accessed are proven not to overflow.
       uint64_t sum = 0;
       for (const TableSlot::Part& part : slot.parts) sum += Part(part);
       return static_cast<int64_t>(sum);
@@ -29,7 +29,7 @@ int64_t SlotValues::Of(const TableSlot& slot) const {
   }
 }
 
-// 0 where it has no value: then it is not used.
+// 0 if it has no value: then it is not used.
 int64_t SlotValues::Symbols(IndexId e) const {
   const IndexPool& pool = kernel_.program().pool;
   return EvaluateIndex(

@@ -1,5 +1,5 @@
-// The numbers that code takes from its table: what its slots are for the sizes and strides
-// of one call.
+// The numbers that code takes from its table: the values of its slots for the sizes and strides of
+// one call.
 #ifndef NESTOR_JIT_SLOT_VALUES_H_
 #define NESTOR_JIT_SLOT_VALUES_H_
 
@@ -21,7 +21,7 @@ class SlotValues {
   SlotValues(const Kernel& kernel, const Binding& binding, const std::vector<Dims>& strides)
       : kernel_(kernel), binding_(binding), strides_(strides) {}
 
-  // 0 of addresses and offsets, which do not follow from sizes alone.
+  // 0 for addresses and offsets, which do not follow from sizes alone.
   int64_t Of(const TableSlot& slot) const;
 
  private:

@@ -1,5 +1,5 @@
-// The scheduled program has numbers in its arguments' shapes. With symbols there again it
-// binds calls as before, and an equality for each number refuses what it was not made for.
+// The scheduled program has numbers in its arguments' shapes. With the symbols restored it binds
+// calls as before, and an equality for each number refuses sizes that it was not made for.
 #include "jit/specialization.h"
 
 #include <algorithm>
@@ -110,7 +110,8 @@ Program WithSignature(Program scheduled, const Program& general, const SizeClass
   }
   scheduled.range_checks = general.range_checks;
   for (RangeCheck& check : scheduled.range_checks) check.value = import(check.value);
-  // With numbers in it an expression may have folded to one that does not overflow.
+  // With numbers in place of symbols, an expression may have been folded to one that does
+  // not overflow.
   scheduled.domains = general.domains;
   for (loop::Domain& domain : scheduled.domains) {
     for (IndexList* list : {&domain.extents, &domain.places, &domain.values}) *list = import(*list);

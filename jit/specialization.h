@@ -1,4 +1,4 @@
-// What a program that was specialized to sizes says of itself: that it takes no others.
+// The signature of a program that was specialized to sizes: it takes no others.
 #ifndef NESTOR_JIT_SPECIALIZATION_H_
 #define NESTOR_JIT_SPECIALIZATION_H_
 
@@ -9,9 +9,8 @@
 
 namespace nestor::jit {
 
-// InvalidArgument, naming it, where a constant is of no dimension or integer $param of the
-// program, or no call could have it: it is a negative dimension, say, or out of its $param's
-// range.
+// InvalidArgument, naming it, if a constant belongs to no dimension or integer $param of the
+// program, or no call could have it: it is a negative dimension, say, or out of its $param's range.
 absl::Status CheckConstants(const Signature& signature, const SizeClass& constants);
 
 // `scheduled`, in which numbers stand for some symbols of `general`, with the arguments'

@@ -47,7 +47,7 @@ Tensor Drawn(int64_t n) {
   return tensor;
 }
 
-// Without $s, the default.
+// Without $s, its default is used.
 absl::StatusOr<Tensor> RunWindows(const Executable& executable, int64_t n, int64_t k, int64_t s,
                                   bool give_params = true) {
   const Tensor x = Drawn(n), w = Drawn(k), c = Drawn(2 * k);
@@ -95,7 +95,7 @@ TEST(Specialize, MakesNumbersOfSizes) {
   const std::string text = loop::ToText(specialized->kernel().program());
   EXPECT_TRUE(absl::StrContains(text, "(x: f32[60], w: f32[3], c: f32[6]; ")) << text;
   EXPECT_TRUE(absl::StrContains(text, "y: f32[29]")) << text;
-  // Who asks for the signature finds the one that it was.
+  // The signature is unchanged.
   const std::string program = loop::ToText(specialized->program());
   EXPECT_TRUE(absl::StrContains(
       program, "(x: f32[N], w: f32[K], c: f32[2*K]; $s: i64 = 2 in [1, 100], $t: i32 = 0)"))
@@ -111,9 +111,9 @@ TEST(Specialize, RefusesOtherSizes) {
   ExpectInvalid(RunWindows(*one, 60, 3, 1).status(),
                 {"$s, which the program was specialized to", "1 against 2"});
   ExpectInvalid(one->OutputShapes({Drawn(9), Drawn(4), Drawn(8)}).status(), {"K, which"});
-  // A $param that is left out has the value.
+  // A $param that is left out has the specialized value.
   ExpectSame(RunWindows(*one, 60, 3, 2, /*give_params=*/false), RunWindows(*Windows(), 60, 3, 2));
-  // All else is checked as it was.
+  // All other checks are unchanged.
   ExpectInvalid(RunWindows(*one, 0, 3, 2).status(), {"extent", "is negative"});
 }
 
@@ -144,7 +144,7 @@ TEST(Specialize, RefusesWhatNoCallCouldHave) {
   ExpectInvalid(windows->Specialize({{"$s", 0}}).status(), {"$s = 0"});
   ExpectInvalid(windows->Specialize({{"$s", 101}}).status(), {"$s = 101"});
   ExpectInvalid(windows->Specialize({{"$t", int64_t{1} << 40}}).status(), {"$t"});
-  // Legal each, but never at once: calls say so.
+  // Each is legal, but not both at once: calls report it.
   const auto never = windows->Specialize({{"N", 2}, {"K", 5}});
   ASSERT_TRUE(never.ok()) << never.status();
   EXPECT_FALSE(RunWindows(**never, 2, 5, 1).ok());
@@ -161,7 +161,7 @@ TEST(Specialize, NeedsWhatWasScheduled) {
 }
 
 // (d + 3*2^61*d_2)/3 is d/3 + 2^61*d_2, which stays in int64 where the sum does not: a call is
-// judged by the program as it is written.
+// checked against the program as it is written.
 TEST(Specialize, KeepsWhatIsCheckedOfIndices) {
   CompileOptions options;
   options.executor = &InlineExecutor();

@@ -1,5 +1,5 @@
-// Code is compiled outside the lock, so that nobody waits for another class; where two
-// threads compile one class at once, the first one's code stays.
+// Code is compiled outside the lock, so that nobody waits for another class; if two threads compile
+// one class at once, the code of the first is kept.
 #include "jit/variants.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace nestor::jit {
 namespace {
 
-// For compact arguments with as many axes as the program's have.
+// Adapts the options to compact arguments with as many axes as the program's have.
 KernelOptions WithLayoutsOf(const loop::Program& program, KernelOptions options) {
   options.translate.layouts = CompactArguments(program, options.translate.isa).translate.layouts;
   return options;
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<const Variants>> Variants::Create(
 absl::StatusOr<std::shared_ptr<const Kernel>> Variants::For(loop::SymbolValue symbol,
                                                             const KernelOptions& options) const {
   const absl::Status proven = loop::ProveNoOverflow(general_->program(), symbol);
-  // What would run for hours is refused, whatever its class.
+  // A program that would compile for hours is refused, whatever its class.
   if (!absl::IsResourceExhausted(proven)) {
     NESTOR_ASSIGN_OR_RETURN(std::shared_ptr<const Kernel> variant, VariantFor(symbol, options));
     if (variant != nullptr) return variant;
@@ -123,7 +123,7 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(
 Variants::Code Variants::CodeOf(const Class& of, const KernelOptions& options) const {
   if (absl::optional<Code> known = Find(of)) return *std::move(known);
   absl::StatusOr<Code> code = Compile(of, options);
-  // Want of memory may pass: the class is not marked as one without a variant.
+  // Lack of memory may be temporary: the class is not marked as one without a variant.
   if (absl::IsResourceExhausted(code.status())) return Code();
   return Keep(of, code.ok() ? *std::move(code) : nullptr);
 }
@@ -132,7 +132,8 @@ absl::StatusOr<Variants::Code> Variants::Compile(const Class& of,
                                                  const KernelOptions& options) const {
   loop::Program program = WithConstants(origin_->unfused, of.constants);
   if (of.merges_axes) {
-    // A window of one element is no window then, and takes no axis of temporaries.
+    // With the constants, a window of one element is no window any more, and takes no axis
+    // of temporaries.
     NESTOR_RETURN_IF_ERROR(loop::Simplify(program).status());
     NESTOR_RETURN_IF_ERROR(loop::ContractTemporaries(program).status());
     if (!loop::MergeAxes(program)) return Code();
@@ -156,7 +157,7 @@ absl::optional<Variants::Code> Variants::Find(const Class& of) const {
 
 Variants::Code Variants::Keep(const Class& of, Code code) const {
   absl::MutexLock lock(&mutex_);
-  code = by_class_.Keep(of, std::move(code));  // that of another thread, if it was faster
+  code = by_class_.Keep(of, std::move(code));  // the code of another thread, if that was faster
   if (by_class_.entries().size() > most_) by_class_.ForgetLast();
   return code;
 }

@@ -1,17 +1,17 @@
 // Which code a call runs, by its sizes.
 //
 // There is the general code, for all sizes at which its index arithmetic is proven not to
-// overflow; the plain code, of the program that passes began with, for the others; and a
-// variant for each class of sizes (size_classes.h) whose calls compute much: passes made it
-// from the unfused program with the class's constants in it, so that fusion, proofs and
-// schedule see them. Where arguments are compact and have short rows, axes that it walks only
-// together are one in it, too (fusion/merge_axes.h). A variant is also what runs by a schedule that
-// a search has found for the sizes (schedules.h), however little it computes. All compute the same
-// but for rounding, and take the same memory.
+// overflow; the plain code, of the program that passes began with, for the others; and a variant
+// for each class of sizes (size_classes.h) whose calls compute much: it is made by passes from the
+// unfused program with the class's constants in it, so that fusion, proofs and schedule see them.
+// If arguments are compact and have short rows, axes that it only walks together are also merged
+// into one (fusion/merge_axes.h). A schedule that a search has found for the sizes (schedules.h)
+// makes a variant, too, however little it computes. All compute the same but for rounding, and take
+// the same memory.
 //
-// The choice follows from sizes and layouts alone, never from what ran before: equal calls give
-// equal bits. So what is forgotten to keep the number of variants bounded is compiled again, not
-// replaced.
+// The choice follows from sizes and layouts alone, never from what ran before: equal calls
+// give equal bits. Hence a variant that was dropped to bound their number is compiled again,
+// not replaced.
 #ifndef NESTOR_JIT_VARIANTS_H_
 #define NESTOR_JIT_VARIANTS_H_
 
@@ -34,7 +34,7 @@
 
 namespace nestor::jit {
 
-// What one schedule of a program has that another has not.
+// The differences between the schedules of one program.
 struct Variation {
   std::vector<bool> bound = {};  // by input; empty: none is. See ContractionTileOptions
   ChosenValues choices = {};     // of a search
@@ -48,17 +48,17 @@ struct Variation {
   }
 };
 
-// What a scheduled program was made from.
+// The source of a scheduled program.
 struct Origin {
   loop::Program unfused;
-  // Fuses and schedules, as it was done for the program.
+  // Fuses and schedules as was done for the program.
   std::function<absl::StatusOr<loop::Program>(loop::Program unfused, const Variation& variation)>
       schedule;
   ProgramSchedules tuned = {};
 };
 
-// For the program with these constants, by the schedule that a search has found for them if they
-// are all sizes.
+// The origin of the program with these constants, with the schedule that a search has found for
+// them if they are all sizes.
 Origin Specialized(const Origin& origin, const SizeClass& constants);
 
 // Thread-safe.
@@ -70,13 +70,13 @@ class Variants {
       loop::Program scheduled, Isa isa, const SizeClassOptions& options,
       std::shared_ptr<const Origin> origin);
 
-  // Of the general code, for compact arguments.
+  // The kernel of the general code for compact arguments.
   const Kernel& general() const { return *compact_; }
   const std::shared_ptr<const Origin>& origin() const { return origin_; }
 
-  // The kernel for these sizes and layouts, which is compiled if need be. Whoever holds it
-  // keeps it alive. The Statuses of Kernel::Compile, and of ProveNoOverflow where the sizes are
-  // legal for no code. REQUIRES: `symbol` knows all, and CheckDomains accepts them.
+  // The kernel for these sizes and layouts, which is compiled if need be. Whoever holds it keeps it
+  // alive. The Statuses of Kernel::Compile, and of ProveNoOverflow if the sizes are legal for no
+  // code. REQUIRES: `symbol` knows all symbols, and CheckDomains accepts them.
   absl::StatusOr<std::shared_ptr<const Kernel>> For(loop::SymbolValue symbol,
                                                     const KernelOptions& options) const;
   // All that are kept now.
@@ -108,8 +108,8 @@ class Variants {
   // Null where the general code is to run.
   absl::StatusOr<std::shared_ptr<const Kernel>> VariantFor(loop::SymbolValue symbol,
                                                            const KernelOptions& options) const;
-  // Null where the class has no variant, as it cannot be compiled, or no axes of it be merged, or
-  // nothing is computed of what is bound alone.
+  // Null if the class has no variant, because it cannot be compiled, or none of its axes can be
+  // merged, or nothing depends on bound inputs alone.
   Code CodeOf(const Class& of, const KernelOptions& options) const;
   absl::StatusOr<Code> Compile(const Class& of, const KernelOptions& options) const;
   absl::optional<Code> Find(const Class& of) const;

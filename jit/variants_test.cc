@@ -1,4 +1,4 @@
-// Which code calls run: what callers see of it, which is speed, and otherwise nothing.
+// Which code calls run: callers notice only its speed.
 #include "jit/variants.h"
 
 #include <atomic>
@@ -25,7 +25,7 @@ namespace {
 
 using Sizes = absl::flat_hash_map<std::string, int64_t>;
 
-// A convolution: its window and stride are computed with.
+// A convolution: its index arithmetic has the window and the stride.
 constexpr char kWindows[] =
     R"(program windows(x: f32[N], w: f32[K]; $s: i64 = 1 in [1, 100], $f: f32 = 1.0)
     -> (y: f32[(N - K)/$s + 1]) {
@@ -91,7 +91,7 @@ TEST(Variants, OfClassesOfSizes) {
   EXPECT_EQ(NumKernels(*windows), 1u);
   const struct {
     Call call;
-    size_t kernels;  // all that there are behind it
+    size_t kernels;  // all that there are after it
   } kCalls[] = {
       {{100, 3, 1}, 2},  {{200, 3, 1}, 2}, {{100, 3, 2}, 3},   {{100, 20, 2}, 4},
       {{100, 30, 2}, 4}, {{100, 3, 1}, 4}, {{100, 30, 20}, 4}, {{16, 3, 1}, 5},
@@ -102,11 +102,11 @@ TEST(Variants, OfClassesOfSizes) {
   }
 }
 
-// A call that computes little is not worth compiling for, and one of long windows neither.
+// A call that computes little is not worth compiling for, and neither is one with long windows.
 TEST(Variants, OfCallsThatComputeMuch) {
   CompileOptions options;
   options.executor = &InlineExecutor();
-  // None of which has code of its own for being large.
+  // No call has code of its own just for being large.
   options.prefetching_bytes = int64_t{1} << 40;
   const auto windows = MustCompile(kWindows, options);
   for (const Call& call : {Call{100, 3, 1}, Call{10000, 3, 1}, Call{400000, 17, 17}}) {
@@ -140,9 +140,9 @@ TEST(Variants, KernelAtIsWhatRuns) {
   EXPECT_EQ(windows->code_bytes(), windows->kernel().code_bytes() + variant->code_bytes());
 }
 
-// ---- Axes that are one
+// ---- Merged axes
 
-// An image's points are computed alike.
+// All points of an image are computed alike.
 constexpr char kPoints[] = R"(program points(x: f32[N, H, W], s: f32[N]) -> (y: f32[N, H, W]) {
   for n in [0, N) { for h in [0, H) { for w in [0, W) { y[n, h, w] = x[n, h, w] * s[n] } } }
 })";
@@ -167,7 +167,7 @@ TEST(Variants, MergeShortRows) {
   EXPECT_TRUE(absl::StrContains(text, "x: f32[N, H*W], s: f32[N]) -> (y: f32[N, H*W])")) << text;
 }
 
-// Arguments that are not compact run the code that they had.
+// Calls with arguments that are not compact run the same code as before.
 TEST(Variants, MergeAxesOfCompactArguments) {
   const auto points = MustCompile(kPoints, Forced()),
              general = MustCompile(kPoints, Forced(/*variants=*/0));
@@ -177,7 +177,7 @@ TEST(Variants, MergeAxesOfCompactArguments) {
   std::swap(turned.shape[1], turned.shape[2]);
   const struct {
     TensorView x;
-    size_t kernels;  // all that there are behind it
+    size_t kernels;  // all that there are after it
   } kCalls[] = {{x.view(), 2}, {turned, 3}};
   for (const auto& call : kCalls) {
     Tensor got = *Tensor::Create(DType::kF32, call.x.shape),
@@ -190,7 +190,7 @@ TEST(Variants, MergeAxesOfCompactArguments) {
   }
 }
 
-// Nothing is compiled for short rows of what has no axes to merge.
+// Nothing is compiled for short rows if there are no axes to merge.
 TEST(Variants, MergeNothing) {
   const auto rows = MustCompile(R"(program rows(x: f32[N, C], w: f32[C]) -> (y: f32[N, C]) {
     for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c] * w[c] } }
@@ -204,10 +204,10 @@ TEST(Variants, MergeNothing) {
 
 // ---- Which bits
 
-// Whatever was called before, and by whom, and whether it is still there.
+// They do so whatever was called before, by whom, and whether its code is still kept.
 TEST(Variants, EqualCallsGiveEqualBits) {
   const auto bounded = MustCompile(kWindows, Forced(/*variants=*/2));
-  Workspace kept;  // of the first class, which is forgotten
+  Workspace kept;  // of the first class, whose code is dropped
   const Call first{1000, 2, 1};
   const absl::StatusOr<Tensor> before = first.Run(*bounded, &kept);
   for (int round = 0; round < 2; ++round) {
@@ -224,7 +224,7 @@ TEST(Variants, EqualCallsGiveEqualBits) {
   ExpectSame(first.Run(*bounded), before, "compiled again");
 }
 
-// A workspace may outlive what it has run.
+// A workspace may outlive the code that it has run.
 TEST(Variants, LiveAsLongAsTheirUsers) {
   auto windows = MustCompile(kWindows, Forced(/*variants=*/1));
   Workspace workspace;
@@ -258,7 +258,7 @@ TEST(Variants, FirstCallsOfManyThreads) {
   EXPECT_EQ(NumKernels(*windows), 4u);
 }
 
-// ---- What a call may be
+// ---- Legal calls
 
 // A Status does not say which code would have run.
 TEST(Variants, RefuseWhatTheGeneralCodeRefuses) {
@@ -290,7 +290,7 @@ TEST(Variants, RefuseWhatTheGeneralCodeRefuses) {
   for (const auto& c : kCalls) {
     Workspace one, other;
     const absl::Status want = general->Run({c.inputs, c.outputs, c.params, c.dims}, &one);
-    ASSERT_TRUE((Call{8, 3, 1}.Run(*forced, &other).ok()));  // where its class is known
+    ASSERT_TRUE((Call{8, 3, 1}.Run(*forced, &other).ok()));  // if its class is known
     EXPECT_EQ(forced->Run({c.inputs, c.outputs, c.params, c.dims}, &other), want);
     refused += !want.ok();
   }
@@ -323,8 +323,8 @@ size_t NumWithPanels(const Executable& executable) {
   return static_cast<size_t>(absl::c_count_if(kernels, has_panel));
 }
 
-// Weights that are bound are copied once, others as they are used: code of its own, with
-// the same bits.
+// Weights that are bound are copied once, others as they are used: there is separate code, with the
+// same bits.
 TEST(Variants, OfBoundInputsKeepTheirCopies) {
   const auto product =
       MustCompile(R"(program product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) {
@@ -366,7 +366,7 @@ TEST(Variants, MergeAxesWhateverLayoutAnUnreadArgumentHas) {
   EXPECT_EQ(NumKernels(*twice), before);
 }
 
-// ---- What scheduling does
+// ---- Effects of scheduling
 
 constexpr char kScale[] = R"(program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]) {
   for i in [0, N) { y[i] = x[i] * f32(index($k)) }
@@ -427,7 +427,7 @@ TEST(Variants, ThatCannotBeCompiledRunTheGeneralCode) {
   EXPECT_EQ(calls, 1) << "tried again";
 }
 
-// What passes assumed may not hold in a variant alone.
+// The assumptions of passes may fail in a variant alone.
 TEST(Variants, ThatMayOverflowRunTheGeneralCode) {
   const auto scale = ScaleWith([&](loop::Program, const Variation&) {
     return loop::ParseProgram(R"(program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]) {

@@ -1,5 +1,5 @@
-// What a workspace keeps from call to call: the memory of the last call, and all that was
-// found out for its shapes.
+// What a workspace keeps from call to call: the memory of the last call, and everything computed
+// from its shapes.
 #ifndef NESTOR_JIT_WORKSPACE_STATE_H_
 #define NESTOR_JIT_WORKSPACE_STATE_H_
 
@@ -21,7 +21,7 @@
 
 namespace nestor::jit {
 
-// Memory at a cache line, kept while it suffices.
+// Memory aligned to a cache line, kept while it suffices.
 class Buffer {
  public:
   absl::StatusOr<char*> Reserve(int64_t bytes) {
@@ -49,8 +49,8 @@ struct Workspace::State {
   using NamedDims = absl::flat_hash_map<std::string, int64_t>;
 
   int64_t owner = 0;                     // id of the executable that was prepared; 0: none
-  std::shared_ptr<const Kernel> kernel;  // what runs: it may be forgotten by the executable
-  std::vector<int64_t> key;              // what was prepared, with `dims`: see SameCall
+  std::shared_ptr<const Kernel> kernel;  // the one to run: the executable may have dropped it
+  std::vector<int64_t> key;              // the prepared call, with `dims`: see SameCall
   NamedDims dims;
   std::vector<int64_t> table;
   std::vector<std::pair<int, int>> addresses;  // (slot, argument)
@@ -59,7 +59,7 @@ struct Workspace::State {
   int64_t bytes = 0;                           // of all arguments
   bool has_results = false;                    // some output has elements
   bool is_parallel = false;                    // it is worth other threads
-  bool has_constants = false;                  // what follows from bound inputs is in the arena
+  bool has_constants = false;                  // values from bound inputs alone are in the arena
   Buffer memory, private_memory;
   loop::Arena arena;  // as the plan places the kernel's temporaries
   char* arena_memory = nullptr;
@@ -95,7 +95,7 @@ struct Workspace::State {
     const bool same_dims = arguments.dims == nullptr ? dims.empty() : *arguments.dims == dims;
     return owner == executable && same_dims && next_ == key;
   }
-  // What the last SameCall was asked is prepared now.
+  // Records that the call of the last SameCall is prepared now.
   void Remember(int64_t executable, const Arguments& arguments) {
     owner = executable;
     key = next_;  // next_ keeps its room for the next call

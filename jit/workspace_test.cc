@@ -1,4 +1,4 @@
-// What a call costs: no memory behind the first of a shape, and little time.
+// The costs of a call: no memory after the first of a shape, and little time.
 //
 // Allocations are counted by standing in for the allocator's functions.
 #include <algorithm>
@@ -80,7 +80,7 @@ TEST(Workspace, AllocatesNothingForAShapeThatItKnows) {
   }
 }
 
-// In place, where its code needs a copy of the input.
+// In place, with code that needs a copy of the input.
 TEST(Workspace, AllocatesNothingForAClassOfSizesThatItKnows) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer has the allocator";

@@ -1,5 +1,5 @@
-// Every access that running a program makes, in order, without computing values:
-// what tests of statistics and plans replay. Takes the time of an interpreter.
+// Every access that running a program makes, in order, without computing values: tests of
+// statistics and plans replay these. Takes the time of an interpreter.
 #ifndef NESTOR_LOOP_IR_ACCESS_WALK_H_
 #define NESTOR_LOOP_IR_ACCESS_WALK_H_
 
@@ -17,12 +17,12 @@ struct WalkedAccess {
   bool reads, writes;
 };
 
-// What the integer tensor holds at the element.
+// The value that the integer tensor holds at the element.
 using GatheredValue = absl::FunctionRef<int64_t(TensorId tensor, int64_t element)>;
 
-// Calls `access` for all accesses as the interpreter makes them (none for a masked
-// one that is closed), and `declare` where a scope declares a tensor, or, of one of the
-// program, before the first item at the top that touches it.
+// Calls `access` for all accesses as the interpreter makes them (none for a masked one that is
+// closed), and `declare` where a scope declares a tensor, or, for a tensor that the program
+// declares, before the first item at the top that touches it.
 // InvalidArgument where an unmasked access is out of range.
 absl::Status WalkAccesses(const SizedProgram& program, GatheredValue gathered,
                           absl::FunctionRef<void(const WalkedAccess&)> access,

@@ -1,5 +1,5 @@
-// All blocks are taken as constant at first. One that is not makes those not constant that read
-// what it writes, or write there, too, until no more are found.
+// All blocks are taken as constant at first. A block that is not makes those not constant that read
+// or write what it writes, until no more are found.
 #include "loop_ir/constant_blocks.h"
 
 #include <cstdint>

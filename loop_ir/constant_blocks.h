@@ -1,4 +1,4 @@
-// What a program computes of some of its inputs alone.
+// Which blocks of a program depend on some of its inputs alone.
 #ifndef NESTOR_LOOP_IR_CONSTANT_BLOCKS_H_
 #define NESTOR_LOOP_IR_CONSTANT_BLOCKS_H_
 
@@ -9,12 +9,12 @@
 namespace nestor::loop {
 
 struct ConstantBlocks {
-  // By block: whether it computes the same in all runs of the same sizes and $params in which
-  // the constant inputs are the same, so that one run may do for all. It writes temporaries and
-  // accumulators of the program that only such blocks write, and reads constant inputs and
-  // what they wrote.
+  // By block: whether it computes the same in all runs of the same sizes and $params in which the
+  // constant inputs are the same, so that one run may do for all. Such a block writes only
+  // temporaries and accumulators of the program that no other blocks write, and reads only constant
+  // inputs and what such blocks wrote.
   std::vector<bool> is_constant;
-  // Those of them that other blocks read.
+  // Those of these temporaries and accumulators that other blocks read.
   std::vector<TensorId> kept;
 };
 

@@ -10,7 +10,7 @@
 namespace nestor::loop {
 namespace {
 
-// One letter for each block, c where it is constant, and the names of what is kept.
+// One letter for each block, c where it is constant, and the names of kept tensors.
 std::string Found(const char* blocks, bool x, bool w) {
   constexpr char kHead[] =
       "program p(x: f32[N], w: f32[N], at: i64[N]) -> (y: f32[N]) {\n temp t: f32[N] temp u: f32[N]\n"
@@ -32,7 +32,7 @@ TEST(ConstantBlocks, Cases) {
   EXPECT_EQ(Found(kChain, false, true), "cc- u");
   // Outputs are written by each run.
   EXPECT_EQ(Found(kChain, true, true), "cc- u");
-  // What several blocks write is constant where all are.
+  // A tensor that several blocks write is constant if all of them are.
   EXPECT_EQ(
       Found(
           "for i in [0, N) { t[i] = 0.0 } for i in [1, N) { t[i] = w[i] } for i in [0, N) { y[i] = t[i] }",
@@ -43,7 +43,7 @@ TEST(ConstantBlocks, Cases) {
           "for i in [0, N) { t[i] = w[i] } for i in [1, N) { t[i] = x[i] } for i in [0, N) { y[i] = t[i] }",
           false, true),
       "---");
-  // Found from behind.
+  // A later block makes earlier ones not constant.
   EXPECT_EQ(
       Found(
           "for i in [0, N) { t[i] = w[i] } for i in [0, N) { u[i] = t[i] } for i in [1, N) { t[i] = x[i] }"

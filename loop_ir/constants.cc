@@ -1,4 +1,4 @@
-// Expressions are rebuilt bottom up, so that what has become constant folds on the way.
+// Expressions are rebuilt bottom up, so that parts that have become constant are folded on the way.
 #include "loop_ir/constants.h"
 
 #include "absl/container/flat_hash_map.h"

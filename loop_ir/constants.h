@@ -1,4 +1,4 @@
-// A program for known sizes: numbers in the place of symbols.
+// A program for known sizes: numbers replace symbols.
 #ifndef NESTOR_LOOP_IR_CONSTANTS_H_
 #define NESTOR_LOOP_IR_CONSTANTS_H_
 
@@ -7,10 +7,10 @@
 
 namespace nestor::loop {
 
-// Puts `value(name)` in the place of each dimension and integer $param that it has a number
-// for, in the whole program: shapes, loops, values, checks, domains. Where the symbols have
-// these values, the program computes what it did, bit for bit. Its arguments stay, in their
-// order, and so do its $params. REQUIRES: Verify accepts the program; then it accepts the
+// Replaces each dimension and integer $param for which `value(name)` has a number by that number,
+// in the whole program: shapes, loops, values, checks, domains. Where the symbols have these
+// values, the program computes the same results as before, bit for bit. Its arguments stay, in
+// their order, and so do its $params. REQUIRES: Verify accepts the program; then it accepts the
 // result, too.
 void PutConstants(Program& program, SymbolValue value);
 

@@ -1,4 +1,4 @@
-// Text in, text out: every place where a symbol may stand.
+// Text in, text out: every place where a symbol may occur.
 #include "loop_ir/constants.h"
 
 #include <string>

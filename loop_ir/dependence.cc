@@ -1,5 +1,5 @@
-// Footprints, and which tensors carry something from one iteration to another: those of which no
-// axis tells at once that iterations are apart, nor the proof of dependence_proof.h.
+// Footprints, and which tensors carry something from one iteration to another: those for which
+// neither an axis shows at once, nor dependence_proof.h proves, that iterations are apart.
 #include "loop_ir/dependence.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void VisitIndexLoads(const IndexPool& pool, const Access& access, AccessVisitor 
   for (IndexId e : access.conditions) VisitIndexLoads(pool, e, visit);
 }
 
-// Collects a footprint; what the scope declares is taken out at the end.
+// Collects a footprint; tensors that the scope declares are removed at the end.
 class FootprintCollector {
  public:
   explicit FootprintCollector(const Program& program) : program_(program) {}
@@ -68,7 +68,7 @@ class FootprintCollector {
 
 // ---- Independence
 
-// The accesses in a loop's body of what the body changes, found in one walk.
+// The accesses in a loop's body to the tensors that the body changes, found in one walk.
 class BodyAccesses {
  public:
   BodyAccesses(const Program& program, const Loop& loop, const Footprint& footprint)
@@ -118,8 +118,8 @@ class BodyAccesses {
     return loops;
   }
 
-  // The common cases, without windows: an axis that all accesses walk by the same steps of
-  // the loop index; a loop index, of this loop or of one whose bounds it moves, nowhere.
+  // The common cases, without windows: there is an axis that all accesses walk by the same steps of
+  // the loop index; or no place holds the index of this loop or of one whose bounds it moves.
   absl::optional<bool> AreApartAtOnce(TensorId tensor) const {
     const std::vector<Place>& places = places_.at(tensor);
     std::vector<bool> walked(places[0].place.size(), true);
@@ -137,7 +137,7 @@ class BodyAccesses {
     return absl::nullopt;
   }
 
-  // Whether e is the loop index, times a number that is not 0, and what does not change in
+  // Whether e is the loop index times a number that is not 0, plus terms that do not change in
   // the loop.
   bool Steps(IndexId e) const {
     const IndexPool& pool = program_.pool;
@@ -169,7 +169,7 @@ class BodyAccesses {
 
 }  // namespace
 
-// What indices gather comes first; the values are walked once.
+// The loads in indices come first; the values are walked once.
 void VisitAccesses(const Program& program, const Item& item, AccessVisitor visit) {
   const Statement* statement = item.As<Statement>();
   const auto visit_index = [&](IndexId id) { VisitIndexLoads(program.pool, id, visit); };

@@ -1,4 +1,4 @@
-// Who reads and writes what, and whether a loop's iterations depend on each other.
+// Which tensors are read and written, and whether a loop's iterations depend on each other.
 #ifndef NESTOR_LOOP_IR_DEPENDENCE_H_
 #define NESTOR_LOOP_IR_DEPENDENCE_H_
 
@@ -38,11 +38,10 @@ Footprint FootprintOf(const Program& program, const Item& item);
 // the order of the text; nullopt where it is proven that there is none, so that
 // the iterations may run in any order, or at once.
 //
-// Conservative: a tensor that the body changes and does not declare is proven
-// apart only if along some axis every iteration stays within a window of its
-// own: each place there is an affine expression whose bounds over the inner loops
-// differ by less than the loop index moves it in one step; or where there is known to be
-// one iteration. Masks are not used.
+// Conservative: a tensor that the body changes and does not declare is proven apart only if there
+// is known to be one iteration, or if along some axis every iteration stays within a window of its
+// own: each place there is an affine expression whose bounds over the inner loops differ by less
+// than the loop index moves it in one step. Masks are not used.
 // A sum into an outer tensor is a dependence, whatever its order would change.
 absl::optional<TensorId> CarriedTensor(const Program& program, const Loop& loop);
 // All of them, in that order.

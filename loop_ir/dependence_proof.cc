@@ -1,17 +1,17 @@
 // Let v be the loop's index. Along one axis, every access of the
-// tensor in the body has lower and upper bounds l, u over the inner loops,
-// K*v + (what v does not move) each. Two iterations are at least `step` apart in
-// v, so |K|*step apart in l. If u of any access exceeds l of any other by less
-// than that, then no element is reached from two iterations:
+// tensor in the body has lower and upper bounds l, u over the inner loops, K*v + (terms that v
+// does not move) each. Two iterations are at least `step` apart in v, so |K|*step apart in l.
+// If u of any access exceeds l of any other by less than that, then no element is reached from
+// two iterations:
 //
 //   for i in [0, N) step 8 parallel { for j in [i, min(N, i + 8)) { y[j] = .. } }
 //
-// j lies within [i, i + 7], and 7 < 1*8. Bounds come from replacing inner indices,
-// innermost first, by the ends of their loops, and a min (max) by either argument
-// where it bounds from above (below); each choice is a candidate. Of a min or max on the
-// other side, the argument is taken that is known to be the least (greatest) as all
-// loops around the access have iterations: if one of [0, n/16) has, n is at least 16. So do
-// loops say that run only where an index is small: within [0, min(max(n - j, 0), 1)), j < n.
+// j lies within [i, i + 7], and 7 < 1*8. Bounds come from replacing inner indices, innermost first,
+// by the ends of their loops, and a min (max) by either argument where it bounds from above
+// (below); each choice is a candidate. A min or max on the other side is replaced by the argument
+// that is known to be the least (greatest) since all loops around the access have iterations: if a
+// loop over [0, n/16) has one, n is at least 16. Loops that run only where an index is small give
+// bounds, too: within [0, min(max(n - j, 0), 1)), j < n.
 #include "loop_ir/dependence_proof.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace {
 using Candidates = std::vector<IndexId>;
 constexpr size_t kMaxCandidates = 16;
 
-// expr = sign * magnitude * var + (what does not depend on var); sign 0: no var.
+// expr = sign * magnitude * var + (terms that do not depend on var); sign 0: no var.
 struct Slope {
   int sign = 0;
   IndexId magnitude;  // never negative
@@ -39,7 +39,7 @@ class Windows {
   Windows(const Program& program, const Loop& loop, std::vector<PlacedAccess> accesses)
       : program_(program), loop_(loop), accesses_(std::move(accesses)) {}
 
-  // Along some axis: most often the first one tells.
+  // Tries the axes: most often the first one proves it.
   bool AreApart() {
     size_t rank = 0;
     for (const PlacedAccess& access : accesses_) rank = std::max(rank, access.place.size());
@@ -76,7 +76,7 @@ class Windows {
 
   std::vector<Range> RangesAlong(size_t axis) {
     std::vector<Range> ranges;
-    // Within which loop: so all around it.
+    // By expression and innermost loop, which determines all loops around.
     absl::flat_hash_set<std::pair<IndexId, const Loop*>> seen;
     for (const PlacedAccess& access : accesses_) {
       if (axis >= access.place.size()) continue;
@@ -137,14 +137,14 @@ class Windows {
       }
       candidates = Relaxed(std::move(replaced), upper);
     }
-    // What the loops around tell is asked only where an extreme is left.
+    // Facts from the loops around are derived only where an extreme is left.
     absl::optional<std::vector<IndexId>> known;
     for (IndexId& e : candidates) e = WithoutQuotients(Settled(e, upper, inner, known), upper);
     return candidates;
   }
 
-  // What the loop's index is at most where the loops inside of it run: with [0, min(max(e - index,
-  // 0), 1)), e - 1.
+  // Upper bounds of the loop's index where the loops inside it run: with [0, min(max(e - index, 0),
+  // 1)), e - 1.
   Candidates GuardsOf(const Loop& loop, absl::Span<const Loop* const> inside) {
     Candidates guards;
     for (const Loop* guard : inside) {
@@ -168,8 +168,8 @@ class Windows {
     return guards;
   }
 
-  // Without quotients that move with the loop's index, by a step that is not known, where the bound
-  // holds without them, too: they are not negative, as this iteration runs.
+  // `e` without quotients that move with the loop's index by an unknown step, where the bound holds
+  // without them, too: they are not negative, since this iteration runs.
   IndexId WithoutQuotients(IndexId e, bool upper) {
     const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
     if (!polynomial) return e;
@@ -216,7 +216,7 @@ class Windows {
           const IndexNode atom = pool_[term.atoms[number]];
           if (atom.kind != ((term.coefficient > 0) == upper ? IndexKind::kMin : IndexKind::kMax))
             continue;
-          // A product of numbers is a step of the loop's index, as it is.
+          // A product without loop indices is kept: it may be a step of the loop's index.
           if (term.atoms.size() > 1 && !pool_.HasVar(term.atoms[number])) continue;
           const auto factor = FactorOf(term, number);
           if (!factor) continue;
@@ -232,8 +232,8 @@ class Windows {
     return candidates;
   }
 
-  // What the atom with this number is multiplied with: it has the coefficient's sign. nullopt where
-  // that is not known.
+  // The factor that the atom with this number is multiplied by: it has the coefficient's sign.
+  // nullopt where that is not known.
   absl::optional<IndexId> FactorOf(const Polynomial::Term& term, size_t number) {
     IndexId factor = pool_.Const(term.coefficient);
     for (size_t i = 0; i < term.atoms.size(); ++i) {
@@ -244,8 +244,8 @@ class Windows {
     return factor;
   }
 
-  // With each extreme that Relaxed leaves, and of which the loops around tell which argument it is,
-  // as that argument. `known`: NonNegativeWithin(inner), once it was asked for.
+  // `e` with each extreme that Relaxed leaves replaced by its argument where the loops around tell
+  // which one it is. `known`: NonNegativeWithin(inner), once it was needed.
   IndexId Settled(IndexId e, bool upper, absl::Span<const Loop* const> inner,
                   absl::optional<std::vector<IndexId>>& known) {
     const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
@@ -275,15 +275,15 @@ class Windows {
     return absl::nullopt;
   }
 
-  // By one of what is known not to be negative, or by none.
+  // Whether a <= b is proven with one of the expressions known not to be negative, or without any.
   bool IsAtMost(IndexId a, IndexId b, const std::vector<IndexId>& known) {
     const IndexId less = pool_.Sub(pool_.Sub(a, b), pool_.Const(1));
     return IsNegative(less) ||
            absl::c_any_of(known, [&](IndexId e) { return IsNegative(pool_.Add(less, e)); });
   }
 
-  // What is not negative, as each of the loops has an iteration. Of a loop that begins at a number
-  // and ends at a quotient, what is divided is no less than that many divisors.
+  // Expressions that are not negative because each of the loops has an iteration. If a loop begins
+  // at the number b and ends at a quotient, the dividend is at least b + 1 times the divisor.
   std::vector<IndexId> NonNegativeWithin(absl::Span<const Loop* const> inner) {
     std::vector<IndexId> known;
     for (const Loop* loop : inner) {
@@ -294,7 +294,7 @@ class Windows {
     return known;
   }
 
-  // What is not negative, as the loop's end is `least` at least.
+  // Expressions that are not negative because the loop's end is at least `least`.
   std::vector<IndexId> NonNegativeWith(const Loop& loop, IndexId least) {
     std::vector<IndexId> known;
     for (IndexId end : Relaxed({Import(loop.end)}, true)) {
@@ -327,7 +327,7 @@ class Windows {
     return polynomial ? DirectionOfAll(polynomial->terms(), var) : absl::nullopt;
   }
 
-  // Of what rises, or falls, as each of these does.
+  // The direction of an expression that rises, or falls, as all of these parts do.
   template <typename Parts>
   absl::optional<int> DirectionOfAll(const Parts& parts, int64_t var) {
     int direction = 0;
@@ -344,7 +344,7 @@ class Windows {
     absl::optional<int> direction;
     for (IndexId atom : term.atoms) {
       if (!HoldsVar(pool_, atom, var) && IsNonNegative(atom)) continue;
-      // A product of two that move, or of a sign that is not known.
+      // A product of two factors that move, or whose sign is not known.
       if (direction) return absl::nullopt;
       direction = DirectionIn(atom, var);
       if (!direction || *direction == 0) return absl::nullopt;
@@ -382,8 +382,8 @@ class Windows {
     return term.coefficient < 0 ? pool_.Neg(*factor) : *factor;
   }
 
-  // A sum of terms none of which is positive, and a number that is negative; quotients that are
-  // added by what they are of, at most, and minima by any argument.
+  // Whether e is a sum of terms none of which is positive, and a negative number; a quotient that
+  // is added is bounded by its dividend, and a minimum by any argument.
   bool IsNegative(IndexId e) {
     const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
     if (!polynomial || polynomial->terms().empty() || !polynomial->terms().back().atoms.empty())
@@ -396,7 +396,7 @@ class Windows {
     return true;
   }
 
-  // With c*a for the term c*b*(a/b) or c*min(a, b), which is no less.
+  // The same with c*a in place of the term c*b*(a/b) or c*min(a, b): c*a is no less.
   bool IsNegativeWithout(const Polynomial::Term& term, IndexId e) {
     if (term.atoms.size() != 1) return false;
     const IndexNode node = pool_[term.atoms[0]];
@@ -412,7 +412,7 @@ class Windows {
            with(term.coefficient / *divisor, node.args[0]);
   }
 
-  // Of a quotient by a number; nullopt for other expressions.
+  // The divisor of a quotient by a positive number; nullopt for other expressions.
   absl::optional<int64_t> PositiveDivisor(IndexId e) const {
     if (pool_[e].kind != IndexKind::kDiv) return absl::nullopt;
     const auto divisor = pool_.ConstValue(pool_[e].args[1]);
@@ -421,7 +421,7 @@ class Windows {
 
   bool IsNonNegative(IndexId e) const { return Least(e).value_or(-1) >= 0; }
 
-  // A number that `e` is not below, whatever the dimensions are. nullopt: none is known.
+  // A lower bound of `e`, whatever the dimensions are. nullopt: none is known.
   absl::optional<int64_t> Least(IndexId e) const {
     const IndexNode& node = pool_[e];
     switch (node.kind) {

@@ -9,15 +9,15 @@
 
 namespace nestor::loop {
 
-// An access of a tensor in a loop's body, within `inner` loops, outermost first. What both point to
-// must outlive it.
+// An access of a tensor in a loop's body, within the loops `inner`, outermost first. The objects
+// that both point to must outlive it.
 struct PlacedAccess {
   absl::Span<const IndexId> place;
   std::vector<const Loop*> inner;
 };
 
 // Whether it is proven that no element of a tensor is reached from two iterations of the loop by
-// any of these accesses, which are all that the body makes of it.
+// any of these accesses, which are all that the body makes to the tensor.
 bool AreApart(const Program& program, const Loop& loop, std::vector<PlacedAccess> accesses);
 
 }  // namespace nestor::loop

@@ -76,7 +76,7 @@ TEST(Dependence, CarriedTensor) {
     const char* loop;
     const char* carried;
   } kCases[] = {
-      // One iteration has none to depend on.
+      // A single iteration has no other to depend on.
       {"for i in [0, 1) { t[0] = t[1] }", ""},
       {"for i in [3, 5) step 2 { r += w[i] }", ""},
       {"for i in [3, 6) step 2 { r += w[i] }", "r"},
@@ -110,7 +110,7 @@ TEST(Dependence, CarriedTensor) {
       {"for v in [0, N) { t[$k*v] = w[0] }", "t"},
       {"for v in [0, N) { z[C*v] = w[0] }", "z"},  // C may be 0
       {"for v in [0, N) { u = w[v]  t[v] = u }", "u"},
-      // Read in an index: of this tensor, in another one's place.
+      // Reads in an index: of this tensor, in another one's place.
       {"for v in [0, N) { drop y[v, 0] if ids[v] < 3 = y[ids[v], 0] }", "y"},
       // Strips: each iteration within its own window.
       {"for v in [0, N) step 8 { for j in [v, v + 8) { t[j] = w[0] } }", ""},
@@ -133,7 +133,8 @@ TEST(Dependence, CarriedTensor) {
            " for l in [0, 16) { z[C*k + min(C - 16, 16*j) + l] = w[l] } } } }"),
        ""},
       {IN_STRIPS("for c in [0, min(-15*min(C/16, 1) + 15, min(C, 15))) { z[C*k + c] = w[c] }"), ""},
-      // Tiles of a strip, the last of which has fewer rows; what is left of them in one more tile.
+      // Tiles of a strip, the last of which has fewer rows; the rows that are left are in one
+      // more tile.
       {"for v in [0, (N + 23)/24) { for k in [0, " LEFT
        "/8) { for j in [0, 8) { t[24*v + 8*k + j] = w[0] } } }",
        ""},
@@ -176,14 +177,14 @@ TEST(Dependence, CarriedTensor) {
        "z"},
       {"for v in [0, N) { for q in [0, (C + 7)/8) { for l in [0, 8) { z[C*v + min(C - 8, 8*q) + l] = w[l] } } }",
        "z"},
-      // Of what rises with one index and falls with another nothing is known; a quotient rises with
-      // what is divided.
+      // Nothing is known about an expression that rises with one index and falls with another; a
+      // quotient rises with its dividend.
       {"for v in [0, N) { for c in [0, 4) { t[4*v + min(c, 3)] = w[0] } }", ""},
       {"for v in [0, N) { for c in [0, 4) { t[4*v + max(c, 3 - c)] = w[0] } }", "t"},
       {"for v in [0, N) { for c in [0, 8) { t[4*v + c/2] = w[0] } }", ""},
       {"for v in [0, N) { for c in [0, 10) { t[4*v + c/2] = w[0] } }", "t"},
       {"for v in [0, N) { for c in [0, 8) { t[4*v + c%4] = w[0] } }", "t"},
-      // What moves with the index is no step of it.
+      // A factor that moves with the index is no step of it.
       {"for v in [0, N) { for c in [0, max(v, 1)) { t[max(v, 1) + c] = w[0] } }", "t"},
       {"for v in [0, N) { for c in [0, max(v, 1)) { t[min(max(v, 1), C) + c] = w[0] } }", "t"},
       // Triangles and bounds of unknown length are not proven apart.
@@ -207,18 +208,17 @@ TEST(Dependence, CarriedTensors) {
   EXPECT_EQ(names, (std::vector<std::string>{"z", "t"}));
 }
 
-// ---- What is proven, held against enumeration
+// ---- Proofs, compared with enumeration
 
 class RandomLoops {
  public:
   explicit RandomLoops(uint64_t seed) : random_(seed) {}
 
-  // Two loops in the one over v, and what the innermost one writes, and often reads.
+  // Two loops in the one over v, with a store, and often a load, in the innermost one.
   std::string Text() { return Pick(8) == 0 ? Strip() : Nest(); }
 
  private:
-  // Tiles of 2 in strips of 4, or nearly so: what is left over of the last one runs
-  // where a guard says.
+  // Tiles of 2 in strips of 4, or nearly so: the rest of the last strip runs where a guard says so.
   std::string Strip() {
     const std::string left =
         absl::StrCat("min(C - ", PickOf({"4*v", "4*v", "3*v"}), ", ", PickOf({"4", "4", "5"}), ")");
@@ -285,7 +285,7 @@ class Touched {
  public:
   Touched(const Program& program, int64_t n, int64_t c) : program_(program), n_(n), c_(c) {}
 
-  // Whether an iteration of the loop writes what another one touches.
+  // Whether an iteration of the loop writes an element that another one touches.
   bool Collides(const Loop& loop) {
     std::vector<std::set<int64_t>> writes, touches;
     ForEach(loop, [&] {

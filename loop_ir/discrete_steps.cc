@@ -1,7 +1,6 @@
-// Backwards from the steps: from a result to the operands that pass on into it, from a
-// load to all stores to its tensor, until no tensor is new. Neither order nor place of
-// loads and stores is looked at, so that the answer holds for whatever loops the
-// statements stand in.
+// Works backwards from the steps: from a result to the operands that pass on into it, from a load
+// to all stores to its tensor, until no tensor is new. The order and the places of loads and stores
+// are ignored, so the answer holds whatever loops the statements are in.
 #include "loop_ir/discrete_steps.h"
 
 #include <algorithm>

@@ -14,9 +14,9 @@ namespace nestor::loop {
 // is chosen and which element an index names follow from such steps: conditions are
 // bools, indices integers.
 //
-// A value reaches a step through rows that pass it on, through every tensor (temporary,
-// accumulator or output) that holds it, wherever that is read, and through sums and other
-// reductions of it. Leaving the program as an output is no step.
+// A value reaches a step through rows that pass it on, through every tensor (temporary, accumulator
+// or output) that holds it, wherever that is read, and through sums and other reductions of it.
+// Storing a value to an output is no step.
 //
 // Holds for the program as it was when this was made; a value that is added later is
 // said not to reach a step.

@@ -12,7 +12,7 @@
 namespace nestor::loop {
 namespace {
 
-// The names of the tensors that do, in order.
+// The names of the tensors that reach a step, in order.
 std::string Reached(const Program& program) {
   const DiscreteSteps steps(program);
   std::string names;

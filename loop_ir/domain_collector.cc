@@ -25,7 +25,7 @@ void DomainCollector::Add(const Shape& extents, const IndexList& places, const I
   Keep(std::move(domain));
 }
 
-// What is not affine may overflow at an access, but its affine parts may not.
+// An expression that is not affine may overflow at an access, but its affine parts may not.
 void DomainCollector::AddAffineParts(IndexId e, IndexList& parts) {
   const IndexNode& node = pool_[e];
   if (pool_.IsAffine(e) && !pool_.HasLoad(e) && !IsCondition(node.kind))
@@ -38,7 +38,7 @@ void DomainCollector::AddUnlessSmall(IndexId e, IndexList& list) {
   if (std::find(list.begin(), list.end(), e) == list.end()) list.push_back(e);
 }
 
-// Equal ones once, and none that hold for every size or ask nothing new.
+// Keeps equal domains once, and none that hold for every size or ask nothing new.
 void DomainCollector::Keep(Domain domain) {
   const bool has_new_extents = extents_.insert(domain.extents).second;
   const bool plain = std::all_of(domain.extents.begin(), domain.extents.end(),

@@ -1,6 +1,6 @@
-// Collects the domains of a program (Program::domains) while an op is lowered. CheckDomains
-// reads all of them before each run, so none is kept that holds for all sizes and $params,
-// and none twice.
+// Collects the domains of a program (Program::domains) while an op is lowered. CheckDomains reads
+// all of them before each run, so a domain that holds for all sizes and $params is not kept, and no
+// domain is kept twice.
 #ifndef NESTOR_LOOP_IR_DOMAIN_COLLECTOR_H_
 #define NESTOR_LOOP_IR_DOMAIN_COLLECTOR_H_
 
@@ -23,8 +23,8 @@ class DomainCollector {
   IndexList LastVars(size_t rank, size_t count);
 
   // Adds a domain to the program, unless it asks nothing new. `places`, which may be conditions,
-  // and `values` are over Vars(extents.size()). Of places, and of values that gather, the domain
-  // has the affine parts.
+  // and `values` are over Vars(extents.size()). The domain holds only the affine parts of places,
+  // and of values that gather.
   void Add(const Shape& extents, const IndexList& places, const IndexList& values);
 
  private:

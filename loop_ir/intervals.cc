@@ -1,7 +1,7 @@
-// Interval arithmetic over a program's domains and scopes: a loop index runs over the hull of
-// its bounds; every operation on intervals is checked at the ends that reach its
-// extremes. A place may hold what is not affine: there only its affine parts are
-// checked. Values and assumptions are checked whole, products of indices included.
+// Interval arithmetic over a program's domains and scopes: a loop index runs over the hull of its
+// bounds; every operation on intervals is checked at the ends that reach its extremes. A place may
+// hold expressions that are not affine: there only their affine parts are checked. Values and
+// assumptions are checked whole, including products of indices.
 #include "loop_ir/intervals.h"
 
 #include <algorithm>
@@ -22,9 +22,9 @@ struct NumberInterval {
   int64_t low, high;
 };
 
-// What loop bounds may be, so that the distance of two, and a step beyond one, fit.
+// The largest loop bound for which the distance of two bounds, and a step past one, fit.
 constexpr int64_t kMaxBound = int64_t{1} << 62;
-// What would run for hours, if only its loops' counters, is refused.
+// Programs that would run for hours even if they did nothing but count are refused.
 constexpr double kMaxIterations = 0x1p45;
 bool IsBound(const absl::optional<NumberInterval>& e) {
   return e && e->low >= -kMaxBound && e->high <= kMaxBound;
@@ -49,7 +49,7 @@ class Prover {
     return absl::OkStatus();
   }
 
-  // Of arguments and results, also where no statement runs over them.
+  // Checks the shapes of arguments and results, even if no statement runs over them.
   absl::Status CheckShapes() {
     for (const auto* list : {&program_.inputs, &program_.outputs}) {
       for (TensorId tensor : *list) {
@@ -76,7 +76,7 @@ class Prover {
     NESTOR_ASSIGN_OR_RETURN(const bool runs, Enter(domain));
     if (!runs) return absl::OkStatus();
     for (IndexId e : domain.places) {
-      // What always divides by zero has no value to assume anything of.
+      // An expression that always divides by zero has no value that an assumption could be about.
       const bool known = Of(e).has_value() || zero_divisor_;
       if (!known || overflow_) return Failure(e);
     }
@@ -99,7 +99,7 @@ class Prover {
     return runs;
   }
 
-  // Of an expression over symbols, to the number: an interval may be wider.
+  // The exact value of an expression over symbols: an interval may be wider.
   absl::optional<int64_t> ValueOf(IndexId e) const {
     return EvaluateIndex(
         program_.pool, e,
@@ -150,7 +150,7 @@ class Prover {
     return status;
   }
 
-  // Of the body, and of what each iteration prefetches.
+  // Checks the body, and what each iteration prefetches.
   absl::Status CheckBody(const Loop& loop, NumberInterval var) {
     const double around = iterations_;
     iterations_ *= static_cast<double>(var.high - var.low) / static_cast<double>(loop.step) + 1;
@@ -178,7 +178,7 @@ class Prover {
                      " overflows or divides by zero for these sizes", Leaves(e)));
   }
 
-  // What is known of the symbols and loop indices in `e`: " ($k = 9, i in [0, 2])".
+  // What is known about the symbols and loop indices in `e`: " ($k = 9, i in [0, 2])".
   std::string Leaves(IndexId e) const {
     std::vector<std::string> known;
     VisitIndex(program_.pool, e, [&](IndexId id, const IndexNode& node) {
@@ -199,8 +199,8 @@ class Prover {
   absl::Status Check(IndexId e) {
     const IndexNode& node = program_.pool[e];
     if (program_.pool.IsAffine(e) && !IsCondition(node.kind)) {
-      // A division by a symbol that is zero is not an overflow: where it stands
-      // in an access, that is out of bounds.
+      // A division by a symbol that is zero is not an overflow: an access that holds it is out
+      // of bounds.
       return Of(e) || zero_divisor_ ? absl::OkStatus() : Failure(e);
     }
     for (IndexId arg : node.args) NESTOR_RETURN_IF_ERROR(Check(arg));
@@ -232,7 +232,7 @@ class Prover {
     return result;
   }
 
-  // Quotients and remainders of `b` but for 0; nullopt where nothing is left of it.
+  // Quotients and remainders by the nonzero values of `b`; nullopt where there are none.
   absl::optional<NumberInterval> ByNonzero(IndexKind kind, NumberInterval a, NumberInterval b) {
     absl::optional<NumberInterval> below, above;
     if (b.low < 0) below = Apply(kind, a, {b.low, -1});

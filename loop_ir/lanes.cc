@@ -1,5 +1,5 @@
-// A walk over the loop's body that looks for what differs from lane to lane in a way
-// that vectors cannot follow.
+// A walk over the loop's body that looks for values that differ from lane to lane in a way that
+// vectors cannot follow.
 #include "loop_ir/lanes.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 class LaneCheck {
  public:
-  // Without ranges, accesses are in range as they are marked.
+  // Without ranges, the marks of accesses say what is in range.
   LaneCheck(Program& program, Ranges* ranges, const Loop& loop, LaneMasks masks)
       : program_(program), ranges_(ranges), var_(loop.var), masks_(masks) {
     VisitItems(loop.body, [&](const Item& item) {
@@ -54,8 +54,8 @@ class LaneCheck {
     return good;
   }
 
-  // Whether e may differ from lane to lane: it holds the loop's index, or loads what
-  // each lane has of its own.
+  // Whether e may differ from lane to lane: it holds the loop's index, or loads from a tensor that
+  // each lane has for itself.
   bool Differs(IndexId e) const {
     if (HoldsVar(program_.pool, e, var_)) return true;
     if (!program_.pool.HasLoad(e)) return false;
@@ -74,7 +74,7 @@ class LaneCheck {
            program_.pool.ConstValue(*coefficient).has_value();
   }
 
-  // Whether lanes can have a mask each: of elements in memory that are no booleans, which are
+  // Whether each lane can have a mask: the elements must be in memory, and no booleans, which are
   // masks themselves.
   bool CanBeMasked(const Access& access) const {
     const TensorInfo& info = program_[access.tensor];
@@ -136,7 +136,7 @@ absl::optional<IndexId> CoefficientOf(Program& program, IndexId e, int32_t var) 
   const auto of_a = CoefficientOf(program, a, var), of_b = CoefficientOf(program, b, var);
   if (!of_a || !of_b) return absl::nullopt;
   if (kind == IndexKind::kAdd) return pool.Add(*of_a, *of_b);
-  // Of an affine product one factor holds no loop index.
+  // One factor of an affine product holds no loop index.
   return pool.HasVar(a) ? pool.Mul(*of_a, b) : pool.Mul(a, *of_b);
 }
 

@@ -10,9 +10,9 @@
 
 namespace nestor::loop {
 
-// e as a function of the loop index alone is e(0) + c * var: c, an expression without
-// loop indices, 0 where e does not depend on it; nullopt where e is no such function
-// (a division, a minimum, a gathered value..).
+// The coefficient c where e, as a function of the loop index alone, is e(0) + c * var: an
+// expression without loop indices, 0 where e does not depend on the index; nullopt where e is no
+// such function (a division, a minimum, a gathered value..).
 absl::optional<IndexId> CoefficientOf(Program& program, IndexId e, int32_t var);
 
 // Whether CoefficientOf has a value.
@@ -24,17 +24,16 @@ bool LoadsOnlyInputs(const Program& program, IndexId e);
 // Loads whose elements may be out of range in some lanes, and are masked there.
 enum class LaneMasks { kNone, kLoads };
 
-// Whether iterations of the loop can run side by side in the lanes of vectors, each
-// inner loop once for all lanes: inner bounds, conditions and gathered places do not
-// depend on the loop's index, places are linear in it and proven in range, values of
-// index expressions linear with a constant coefficient, and no tensor that the body
-// declares lies in memory. With kLoads, masked loads of what is no boolean may leave their
-// range along one axis, along which they go up by one from lane to lane. The loop carries
-// no dependence: that is the caller's to know (loop_ir/dependence.h). REQUIRES: `ranges` is
-// at the place of the loop.
+// Whether iterations of the loop can run side by side in the lanes of vectors, each inner loop once
+// for all lanes: inner bounds, conditions and gathered places do not depend on the loop's index,
+// places are linear in it and proven in range, values of index expressions linear with a constant
+// coefficient, and no tensor that the body declares lies in memory. With kLoads, masked loads of
+// anything but booleans may leave their range along one axis, along which they go up by one from
+// lane to lane. The loop must carry no dependence, which the caller has to know
+// (loop_ir/dependence.h). REQUIRES: `ranges` is at the place of the loop.
 bool RunsInLanes(Program& program, Ranges& ranges, const Loop& loop,
                  LaneMasks masks = LaneMasks::kNone);
-// The same with kLoads, by what accesses are marked with. REQUIRES: the program is
+// The same with kLoads, decided by the marks of accesses. REQUIRES: the program is
 // proven (proofs.h).
 bool RunsInLanesAsMarked(Program& program, const Loop& loop);
 

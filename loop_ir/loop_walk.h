@@ -1,7 +1,7 @@
-// The walk over a program that every interpreter of it makes, whatever its values are: loops
-// run, indices are evaluated, accesses are located. `Walk` derives from it and says what is
-// done at each step by members of these names, which are found at compile time, so that a
-// walk costs nothing:
+// The walk over a program that all its interpreters make, whatever their values are: loops run,
+// indices are evaluated, accesses are located. `Walk` derives from it and defines what is done
+// at each step in members with these names, which are found at compile time, so that a walk
+// costs nothing:
 //
 //   absl::Status RunStatement(const Statement&);
 //   absl::Status Declare(TensorId);          // a scope declares the tensor
@@ -11,8 +11,8 @@
 //   void OutOfRange(const Access&);          // an unmasked access
 //   absl::Status UndefinedBound(const Loop&);
 //
-// An index expression is nothing where it overflows, divides by zero or gathers from outside of
-// a tensor. An access whose subscripts are nothing is out of range.
+// An index expression has no value where it overflows, divides by zero or gathers from outside of a
+// tensor. An access with a subscript that has no value is out of range.
 #ifndef NESTOR_LOOP_IR_LOOP_WALK_H_
 #define NESTOR_LOOP_IR_LOOP_WALK_H_
 
@@ -37,7 +37,7 @@ class LoopWalk {
   explicit LoopWalk(const Program& program)
       : program_(program), vars_(program.vars.size()), symbols_(program.pool.size()) {}
 
-  // `value_of`: of a symbol, by its id; nullopt where it has none.
+  // `value_of`: the value of a symbol, by its id; nullopt where it has none.
   template <class ValueOf>
   void BindSymbols(const ValueOf& value_of) {
     for (size_t i = 0; i < symbols_.size(); ++i) {
@@ -133,7 +133,7 @@ class LoopWalk {
  private:
   Walk& walk() { return static_cast<Walk&>(*this); }
 
-  // Not inlined: it is rare, and its access would make every evaluation's frame a large one.
+  // This is not inlined: it is rare, and its access would enlarge the frame of every evaluation.
   ABSL_ATTRIBUTE_NOINLINE absl::optional<int64_t> EvalLoadIn(const IndexNode& node) {
     return walk().Gather(
         {{static_cast<int32_t>(node.value)}, {node.args.begin(), node.args.end()}, true});

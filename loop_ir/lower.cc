@@ -1,14 +1,14 @@
-// Each live node, in topological order, becomes a block that fills one tensor:
-// loops over the node's axes around one statement; a reduction has its
-// accumulator and inner loops in there; a scatter is a block that resets and one
-// that accumulates. Constants, $params and what merely repeats them are written
-// into the expressions that use them.
+// Each live node, in topological order, becomes a block that fills one tensor: loops over the
+// node's axes around one statement; a reduction has its accumulator and inner loops in there; a
+// scatter is a block that resets and one that accumulates. Constants, $params and nodes that merely
+// repeat them are written into the expressions that use them.
 //
-// A recurrence is one block: a loop over the steps around what each of its nodes is at one
-// step, in topological order. Its tensors have all steps; a later pass leaves what is needed.
+// A recurrence is one block: a loop over the steps around the computation of each of its nodes
+// at one step, in topological order. Its tensors hold all steps; a later pass removes what is
+// not needed.
 //
-// A load is masked unless the node itself shows that it cannot leave its tensor
-// (each index the whole range of its axis); proving more is a pass's business.
+// A load is masked unless the node itself shows that it cannot leave its tensor (each index the
+// whole range of its axis); passes prove more.
 #include "loop_ir/lower.h"
 
 #include <algorithm>
@@ -99,7 +99,7 @@ class Lowering {
 
   // ---- Recurrences
 
-  // A step, the carry that it is and what it is from outside are one tensor.
+  // A step, its carry and its Recurrence are one tensor.
   void FindRecurrences() {
     for (int i = 0; i < graph_.size(); ++i) {
       const Recurrence* recurrence = graph_.As<Recurrence>(NodeId{i});
@@ -126,7 +126,7 @@ class Lowering {
     tensors_[view] = Target(step);
   }
 
-  // All steps, at the oldest view of the recurrence; nothing at the others.
+  // Lowers all steps at the oldest view of the recurrence, and nothing at the others.
   void LowerRecurrence(const Recurrence& recurrence) {
     const std::vector<NodeId> nodes = std::exchange(steps_.at(recurrence.carries[0]), {});
     if (nodes.empty()) return;
@@ -145,8 +145,8 @@ class Lowering {
     Emit(std::move(block));
   }
 
-  // Loops count up, so that what runs from the last step down counts the steps that are done,
-  // around the one step there; index arithmetic is on the step, as it is written.
+  // Loops count up, so a recurrence that runs from the last step down counts the steps that are
+  // done, around a loop of the one step there; index arithmetic uses the step, as it is written.
   loop::Loop StepLoop(int32_t var, IndexId extent, bool backward, Scope body) {
     IndexPool& pool = program_.pool;
     if (!backward) return {var, pool.Const(0), extent, 1, {}, std::move(body)};
@@ -217,7 +217,7 @@ class Lowering {
     return it == step_axes_.end() ? -1 : it->second;
   }
 
-  // `inner` inside loops over the extents, the first outermost; none for the step.
+  // `inner` inside loops over the extents, the first outermost, with no loop for the step.
   Scope Nest(absl::Span<const IndexId> place, const Shape& extents, Scope inner) {
     for (size_t i = place.size(); i-- > 0;) {
       if (step_scope_ != nullptr && place[i] == step_) continue;
@@ -252,8 +252,8 @@ class Lowering {
     return tensor;
   }
 
-  // A block of loops that set every element of `target` to the value of its place; of one step,
-  // if that is along an axis of it.
+  // Emits loops that set every element of `target`, or of one step of it if it has a step axis, to
+  // the value of its place.
   void Fill(TensorId target, int step_axis, absl::FunctionRef<ValueId(const IndexList&)> value_at) {
     const Shape extents = program_[target].shape;
     const IndexList place = NewPlace(extents.size(), step_axis);
@@ -338,7 +338,7 @@ class Lowering {
     Scope body;
     tensors_.erase(node);
     body.push_back(Assign({tensor, {}}, ValueAt(node, {})));
-    // Before the loop over steps, if one is being made.
+    // This comes before the loop over steps, if one is being made.
     program_.blocks.push_back({std::move(body)});
     tensors_[node] = tensor;
     return tensor;
@@ -422,10 +422,10 @@ class Lowering {
   loop::DomainCollector domains_{program_};
   absl::flat_hash_map<NodeId, TensorId> tensors_;
   std::vector<bool> live_;
-  // Of each recurrence to come, by its first carry.
+  // The steps of each recurrence that is yet to be lowered, by its first carry.
   absl::flat_hash_map<NodeId, std::vector<NodeId>> steps_;
   absl::flat_hash_map<NodeId, int> step_axes_;  // of all steps
-  Scope* step_scope_ = nullptr;  // of the recurrence that is being lowered: what one step does
+  Scope* step_scope_ = nullptr;  // the body of one step of the recurrence that is being lowered
   IndexId step_;                 // its index
 };
 

@@ -1,21 +1,20 @@
 // Lifetimes first, then places.
 //
-// Items of a scope run in order, so a tensor of that scope is needed from the first
-// item that touches it to the last, and not while others run. Where one tensor dies
-// in the item that gives birth to another of its shape, the second may take its
-// memory if no element is read after it is overwritten:
+// Items of a scope run in order, so a tensor of that scope is needed from the first item that
+// touches it to the last, and not while others run. Where the lifetime of one tensor ends in the
+// item where that of another of the same shape begins, the second may take its memory if no element
+// is read after it is overwritten:
 //
 //   for i .. { for j .. { t[i, j] = exp(s[i, j]) } }                     # yes
 //   for i .. { for k .. { m max= s[i, k] }  for j .. { t[i, j] = m } }   # yes
 //   for i .. { for j .. { t[i, j] = s[j, i] } }                          # no
 // (take_over.h proves it.)
 //
-// Places: the largest first, each into the smallest gap among those placed whose
-// lifetimes meet its own ("greedy by size for offset calculation", Y. Pisarchyk
-// and J. Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020).
-// The optimum is NP-hard; this is mostly within a few percent of the lower bound,
-// and trying other orders besides gains next to nothing. The result depends on
-// sizes, so it is found at the first run of a shape.
+// Places: the largest first, each into the smallest gap among those placed whose lifetimes meet its
+// own ("greedy by size for offset calculation", Y. Pisarchyk and J. Lee, "Efficient Memory
+// Management for Deep Neural Net Inference", 2020). The optimum is NP-hard; this is mostly within a
+// few percent of the lower bound, and trying other orders as well gains next to nothing. The result
+// depends on sizes, so it is found at the first run of a shape.
 #include "loop_ir/memory_plan.h"
 
 #include <algorithm>
@@ -34,7 +33,7 @@ namespace {
 
 // ---- Lifetimes
 
-// What the planner knows of a tensor.
+// What the planner knows about a tensor.
 struct Life {
   Lifetime steps;
   const Item *first = nullptr, *last = nullptr;  // of the scope that declares it
@@ -43,8 +42,8 @@ struct Life {
   bool planned = false;
 };
 
-// Walks the program once: each access extends the life of its tensor over the item
-// around the access that stands in the scope of the tensor.
+// Walks the program once: each access extends the life of its tensor over the item that holds the
+// access in the tensor's scope.
 class LifeWalk {
  public:
   LifeWalk(const Program& program, const MemoryOptions& options)
@@ -56,7 +55,7 @@ class LifeWalk {
 
   std::vector<Life> Run(std::vector<int>& first_steps) {
     for (TensorId temp : program_.temps) lives_[temp.value].planned = IsListed(temp, true);
-    // A block is a scope of its own, whose items are the program's at once.
+    // A block is a scope of its own, whose items also count as the program's.
     for (const Block& block : program_.blocks) {
       for (const Item& item : block.body) {
         first_steps.push_back(next_step_);
@@ -141,7 +140,7 @@ class Planner {
  private:
   const Life& LifeOf(TensorId tensor) const { return lives_[tensor.value]; }
 
-  // By first step, then by number.
+  // The planned tensors by first step, then by number.
   std::vector<TensorId> Planned() const {
     std::vector<TensorId> order;
     for (size_t i = 0; i < lives_.size(); ++i) {
@@ -242,7 +241,7 @@ class Placement {
   }
 
  private:
-  // Of those that the arena holds.
+  // The buffers that an arena holds, the largest first.
   std::vector<int> LargestFirst() const {
     std::vector<int> order;
     for (size_t i = 0; i < plan_.buffers.size(); ++i) {

@@ -17,12 +17,11 @@
 
 namespace nestor::loop {
 
-// Steps number the statements and declarations of a program in the order of the
-// text (a loop without any is a step, too). A tensor lives from the first step to
-// the last of the items that touch it, of the scope that declares it: what stands in
-// a loop inside that scope lives as long as the loop. A scope's accumulator lives
-// from its declaration on; one of the program is filled just before the first item
-// that touches it.
+// Steps number the statements and declarations of a program in the order of the text (a loop
+// without any is a step, too). A tensor lives from the first step to the last of the items that
+// touch it in the scope that declares it: a tensor that is touched in a loop inside that scope
+// lives as long as the loop. A scope's accumulator lives from its declaration on; one of the
+// program is filled just before the first item that touches it.
 struct Lifetime {
   int first = -1, last = -1;  // -1: nothing touches it
 };
@@ -31,9 +30,9 @@ struct Lifetime {
 // of the one before it, in place, with the same shape and element size.
 struct PlannedBuffer {
   std::vector<TensorId> tensors;
-  int first = 0, last = 0;  // the steps that need the buffer; from -1 on: of what is kept
-  // Of a tensor that a scope declares: each worker has one for the iteration that it
-  // runs.
+  int first = 0, last = 0;  // the steps that need the buffer; first is -1 for what is kept
+  // The buffer is of a tensor that a scope declares: each worker has one for the iteration that
+  // it runs.
   bool is_private = false;
   // Valid where the buffer is the memory of this output and not in an arena.
   TensorId output;
@@ -42,10 +41,10 @@ struct PlannedBuffer {
 struct MemoryPlan {
   std::vector<PlannedBuffer> buffers;  // in order of first
   std::vector<Lifetime> lifetimes;     // by tensor, of all that the program touches
-  // Of the items at the top, block after block: the first step of each, and one more.
+  // The first step of each item at the top, block after block, and one more.
   std::vector<int> first_steps;
-  // (output, input): a caller may pass one memory for both, if both are compact.
-  // Any of these at once in which no output and no input stands twice.
+  // (output, input): a caller may pass the same memory for both, if both are compact. Several of
+  // these pairs may be used at once if no output and no input occurs twice among them.
   std::vector<std::pair<TensorId, TensorId>> aliases;
 };
 
@@ -54,8 +53,8 @@ struct MemoryOptions {
   // Lets a temporary live in the memory of an output that takes its place. Then
   // `aliases` is empty: an input there would be overwritten too early.
   bool use_outputs = false;
-  // Temporaries of the program that one run may leave to the next ones: nothing else ever has
-  // their memory. Null: none.
+  // Temporaries of the program that one run may leave to the next ones: their memory is never
+  // shared. Null: none.
   const std::vector<TensorId>* kept = nullptr;
   // The temporaries that live in memory; null: the program's, and what scopes declare
   // that LivesInMemory().
@@ -65,9 +64,9 @@ struct MemoryOptions {
 // REQUIRES: Verify accepts the program.
 MemoryPlan PlanMemory(const Program& program, const MemoryOptions& options = {});
 
-// Of an item at the top: the program's temporaries that need memory from it on, each after
-// the one whose memory it takes, and all that need none after it, those of its scopes
-// among them.
+// For an item at the top: the program's temporaries that need memory from it on, each after the
+// one whose memory it takes, and all temporaries that need none after it, including those of
+// its scopes.
 struct ItemLives {
   std::vector<TensorId> born, dying;
 };
@@ -79,7 +78,7 @@ struct Arena {
   std::vector<int64_t> bytes;    // by buffer
   int64_t total = 0;             // size of the arena of the program's temporaries
   int64_t private_total = 0;     // size of each worker's arena
-  // The largest sums of bytes that are needed in one step.
+  // The largest sums of the bytes that are needed in one step.
   int64_t lower_bound = 0, private_lower_bound = 0;
 };
 

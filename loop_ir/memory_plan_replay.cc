@@ -1,5 +1,5 @@
-// Every byte knows which element of which tensor was last written there. This
-// knows nothing of lifetimes, steps or the reasons for taking memory over.
+// Every byte knows which element of which tensor was last written there. The test knows nothing
+// about lifetimes, steps or the reasons for taking memory over.
 #include "loop_ir/memory_plan_replay.h"
 
 #include <string>
@@ -18,7 +18,7 @@ struct Owner {
   int64_t element = -1;
 };
 
-// A region of its own for each buffer outside of the arenas, which are these.
+// Each buffer outside of the arenas has a region of its own; these are the arenas.
 constexpr int kArena = -1, kPrivateArena = -2;
 
 struct Place {

@@ -10,11 +10,10 @@
 
 namespace nestor::loop {
 
-// Internal, naming the tensors, where an element is read and another tensor, or
-// another element, was last written at one of its bytes; where a buffer reaches
-// out of the arena or is not aligned. Outputs and inputs have memory of their own,
-// but for the outputs that are buffers, and for plan.aliases[alias], whose two
-// tensors share theirs (-1: none do).
+// Internal, naming the tensors, where an element is read and another tensor, or another element,
+// was last written at one of its bytes; where a buffer reaches out of the arena or is not aligned.
+// Outputs and inputs have memory of their own, except for the outputs that are buffers, and for
+// plan.aliases[alias], whose two tensors share theirs (-1: none do).
 absl::Status ReplayPlan(const SizedProgram& program, const MemoryPlan& plan, const Arena& arena,
                         GatheredValue gathered, int alias = -1);
 

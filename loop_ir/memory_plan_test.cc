@@ -28,7 +28,7 @@ Program Around(absl::string_view items) {
       absl::StrCat("program p(x: f32[N, N], w: f32[N, N]) -> (y: f32[N, N]) {\n", items, "\n}\n"));
 }
 
-// "t>u 0..3" for each buffer, "=y" behind one in an output; then "y=x" aliases.
+// "t>u 0..3" for each buffer, "=y" after one in an output; then "y=x" aliases.
 std::string TextOf(const Program& program, const MemoryPlan& plan) {
   std::vector<std::string> parts;
   const auto name = [&](std::string* out, TensorId tensor) {
@@ -150,11 +150,11 @@ TEST(MemoryPlan, LifetimesAndInPlace) {
       {"acc a: f32[N] = sum  temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  for i in [0, N) { y[i, 0] = t[i] }  "
        "for i in [0, N) { a[i] += x[i, 1] }  for i in [0, N) { for j in [1, N) { y[i, j] = a[i] } }",
        "t 0..1, a 2..3, y=w"},
-      // It is not born in place: the fill would overwrite what is read.
+      // It cannot begin in place: the fill would overwrite elements that are still read.
       {"acc a: f32[N] = sum  temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  for i in [0, N) { a[i] += t[i] }  "
        "for i in [0, N) { for j in [0, N) { y[i, j] = a[i] } }",
        "t 0..1, a 1..2, y=x, y=w"},
-      // A loop's temporaries: what stands in a loop below lives as long as that loop.
+      // A loop's temporaries: one that is touched in a loop below lives as long as that loop.
       {"for i in [0, N) { temp a: f32[N]  temp b: f32[N]  temp c: f32[N]  for j in [0, N) { a[j] = x[i, j] }  "
        "for j in [0, N) { b[N - 1 - j] = a[j] }  for j in [0, N) { c[N - 1 - j] = b[j] }  "
        "for j in [0, N) { y[i, j] = c[j] } }",

@@ -1,6 +1,6 @@
-// The type rule of scalar ops: the table's row says how many operands there are, of which
-// types, and what comes of them; this adds that operands are of one type, and the messages
-// where they are not.
+// The type rule of scalar ops: the table's row gives the number of operands, their types, and the
+// type of the result; this adds the rule that operands have one type, and the messages where they
+// do not.
 #include "loop_ir/operands.h"
 
 #include "absl/status/status.h"

@@ -1,5 +1,5 @@
-// The type rule of scalar ops on values, with messages: the row's operand types,
-// all operands of one type, but for the condition of `where`.
+// The type rule of scalar ops on values, with messages: the row's operand types, with all operands
+// of one type, except for the condition of `where`.
 #ifndef NESTOR_LOOP_IR_OPERANDS_H_
 #define NESTOR_LOOP_IR_OPERANDS_H_
 

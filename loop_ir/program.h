@@ -1,9 +1,9 @@
 // The nested-loop block IR: how a program is computed.
 //
-// A Program is a list of blocks that run in order; a block is a scope: an ordered
-// list of declarations, loops and statements; a loop's body is a scope too. There
-// are two statements, assignment and accumulation, and no branches. Tensors are
-// not SSA. The invariants stand in verify.h, the text form in text.h.
+// A Program is a list of blocks that run in order; a block is a scope: an ordered list of
+// declarations, loops and statements; a loop's body is a scope too. There are two statements,
+// assignment and accumulation, and no branches. Tensors are not SSA. verify.h lists the invariants,
+// text.h describes the text form.
 //
 // Values and index expressions live in arenas of the program and are immutable;
 // scopes hold their ids. A Program is a value: copies are independent. Not
@@ -65,16 +65,16 @@ struct TensorInfo {
   bool shape_only = false;       // of an input: only its dimensions are read
 };
 
-// What a read of the tensor gives: its type; of an arg accumulator an i64 place.
+// The type that a read of the tensor gives: its own; for an arg accumulator i64, a place.
 DType ReadType(const TensorInfo& tensor);
 
 // ---- Index expressions of a program: Var(v) is loop index number v, Load(t, ..)
 // an element of the integer tensor number t, a symbol a dimension or an integer
 // $param.
 
-// A place in a tensor. Unmasked, it must be in range. Masked, a load outside the
-// tensor or where a condition is false gives `fill`, and a store is dropped: then
-// its value is not evaluated.
+// A place in a tensor. An unmasked access must be in range. Outside the tensor, or where a
+// condition is false, a masked load gives `fill`, and a masked store is dropped, without evaluating
+// its value.
 struct Access {
   TensorId tensor;
   IndexList place = {};
@@ -118,21 +118,21 @@ struct Value {
 
 // ---- Scopes
 
-// target = value, or target op= value. `position` only of argmax and argmin:
-// target argmax= (value, position), with position an i64.
+// target = value, or target op= value. `position` is only for argmax and argmin: target argmax=
+// (value, position), with position an i64.
 struct Statement {
   Access target;
   absl::optional<ReduceOp> op;
   ValueId value;
   ValueId position;
   bool streams = false;  // what is written is not read soon: whole vectors go past the caches
-  // Conditions. Where one does not hold, the statement may be left out, or not: results are the
-  // same, as a sum is after a product with 0. The interpreter leaves it out, code does where
-  // that is quicker.
+  // Conditions. Where one does not hold, the statement may or may not be left out: results are the
+  // same, as when a product with 0 is added to a sum. The interpreter leaves it out; code does
+  // where that is faster.
   IndexList needed_if = {};
 };
 
-// Declares a temp or an accumulator for the rest of the scope that it stands in.
+// Declares a temp or an accumulator for the rest of the scope that holds the declaration.
 struct Declaration {
   TensorId tensor;
 };
@@ -140,21 +140,20 @@ struct Declaration {
 // Enough for the narrowest lanes of the widest vectors.
 constexpr int kMostLanes = 64;
 
-// What a loop's attributes license is another order of execution, never another
-// value.
+// A loop's attributes permit another order of execution, never another value.
 struct LoopAttributes {
   bool parallel = false;  // iterations in any order, or at once
   bool vector = false;    // iterations in groups of lanes
   bool unroll = false;
-  int lanes = 0;  // of a vector loop: so many, a power of two; 0: it is not said
+  int lanes = 0;  // of a vector loop: how many, a power of two; 0: not decided
 };
 
-// An element that is brought near since it is read soon: unmasked. It need not exist, but what its
-// indices load must.
+// An element that is brought near because it is read soon; an unmasked access. It need not exist,
+// but the elements that its indices load must.
 struct Prefetch {
   Access access;
-  // How near: into the first cache; or into the second, where so much is read first that the first
-  // would lose it.
+  // How near: into the first cache; or into the second, where so much else is read before it that
+  // the first would lose it.
   enum class Cache : uint8_t { kFirst, kSecond };
   Cache cache = Cache::kFirst;
 };
@@ -188,10 +187,10 @@ struct Block {
   Scope body;
 };
 
-// The indices that one part of an op runs over, and what it computes from them. The op
-// asks for it as it was written, so a program keeps it whatever passes make of the loops:
-// CheckDomains (intervals.h) decides before a run whether sizes and $params are legal, and
-// so every engine and every stage of a program answers alike.
+// The indices that one part of an op runs over, and what it computes from them. It describes the op
+// as it was written, so a program keeps it whatever passes do to the loops: CheckDomains
+// (intervals.h) decides before a run whether sizes and $params are legal, so that every engine and
+// every stage of a program answers alike.
 struct Domain {
   IndexList extents;  // the index Program::domain_vars[k] runs over [0, extents[k])
   // The affine parts of places and conditions. A division by zero is out of bounds there.
@@ -230,9 +229,9 @@ struct Program {
   std::vector<Equality> equalities;
   std::vector<RangeCheck> range_checks;
   std::vector<Domain> domains;
-  // Numbers that are not affine, as `places` of domains: passes took them to stay in int64
-  // (fusion/assume_products.h). Where sizes or $params may break that, the loops as they
-  // are now may not run: see ProveNoOverflow.
+  // Numbers that are not affine, as `places` of domains: passes assumed that they stay in int64
+  // (fusion/assume_products.h). Where sizes or $params may break that, the loops as they are now
+  // may not run: see ProveNoOverflow.
   std::vector<Domain> assumptions;
   std::vector<int32_t> domain_vars;  // loop indices of no loop, shared by all domains
   std::vector<TensorId> temps;       // declared for the whole program
@@ -268,9 +267,9 @@ void VisitValues(const Program& program, ValueId id,
 // Calls `visit` on every item of the scope and below, in order, a loop before its
 // body.
 void VisitItems(const Scope& scope, absl::FunctionRef<void(const Item&)> visit);
-// On the item and those below it.
+// The same for the item and those below it.
 void VisitItems(const Item& item, absl::FunctionRef<void(const Item&)> visit);
-// On all items of the program.
+// The same for all items of the program.
 void VisitItems(const Program& program, absl::FunctionRef<void(const Item&)> visit);
 
 // The loops around an item, the outermost first.

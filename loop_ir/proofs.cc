@@ -1,6 +1,6 @@
-// One walk stands where an access or a loop is, with what is known there. What is proven of an
-// access in a loop, which may not run at all, need not hold for the same access elsewhere; so
-// where statements of several loops share a value, each gets its own.
+// One walk visits each access and loop with the facts that hold there. A proof about an access in a
+// loop, which may not run at all, need not hold for the same access elsewhere; so where statements
+// of several loops share a value, each gets its own.
 #include "loop_ir/proofs.h"
 
 #include <bit>
@@ -69,7 +69,7 @@ class ProofWalk {
   Program& program_;
   Ranges ranges_;
   int32_t innermost_ = -1;  // the index of the loop around
-  // By that loop, the tensor, and its place and conditions.
+  // By this loop, and the access's tensor, place and conditions.
   absl::flat_hash_map<std::tuple<int32_t, TensorId, IndexList>, uint64_t> checked_;
 };
 

@@ -1,5 +1,5 @@
-// What code takes as proven: which accesses are in range, and which loops run in lanes. Passes say
-// it in the program, so that it is proven once, and can be seen.
+// Facts that code takes as proven: which accesses are in range, and which loops run in lanes.
+// Passes write them into the program, so that they are proven once, and can be seen.
 #ifndef NESTOR_LOOP_IR_PROOFS_H_
 #define NESTOR_LOOP_IR_PROOFS_H_
 
@@ -14,8 +14,9 @@ namespace nestor::loop {
 // where its conditions hold; the program is `proven` then.
 absl::StatusOr<bool> MarkChecked(Program& program);
 
-// Gives the loops marked `vector` that can run in lanes (lanes.h) `lanes_of` lanes; of nested ones
-// the outer. Of a proven program the marks say what is in range: nothing is proven twice.
+// Gives `lanes_of` lanes to the loops marked `vector` that can run in lanes (lanes.h); to the
+// outer one if they are nested. In a proven program the marks say what is in range: nothing is
+// proven twice.
 absl::StatusOr<bool> MarkLanes(Program& program, absl::FunctionRef<int(const Loop&)> lanes_of);
 
 // Both return whether they changed anything; a second run changes nothing. REQUIRES: Verify

@@ -1,4 +1,4 @@
-// What is proven of accesses: one line a program, before and after. The verifier proves it again.
+// Proofs about accesses: one program per line, before and after. The verifier proves them again.
 #include "loop_ir/proofs.h"
 
 #include <string>
@@ -23,17 +23,17 @@ TEST(MarkChecked, TextInTextOut) {
     const char* after;
   } kCases[] = {
       {"for i in [0, N) { r[i] = v[i] + w[2] }", "for i in [0, N) { r[i] = v[i] + w[2] }"},
-      // By axis.
+      // Marks are per axis.
       {"for i in [0, N) { r[i] = x[ids[i], i] + x[i, 0] }",
        "for i in [0, N) { r[i] = x[ids[i] checked, i checked] + x[i, 0 checked] }"},
       {"for i in [0, N) { y[i, i] = w[i] }", "for i in [0, N) { y[i, i checked] = w[i checked] }"},
-      // What conditions say counts; a mask is what is checked.
+      // Conditions are taken into account; a mask is checked.
       {"for i in [0, N) { r[i] = w[i | 0.0 if i < 3] + w[i | 0.0] }",
        "for i in [0, N) { r[i] = w[i | 0.0 if i < 3] + w[i checked | 0.0] }"},
       // The same value in two loops, proven in one.
       {"for i in [0, N) { for j in [0, min(M, 3)) { y[i, j] = w[j] } for k in [0, M) { y[i, k] = w[k] } }",
        "for i in [0, N) { for j in [0, min(M, 3)) { y[i, j] = w[j] } for k in [0, M) { y[i, k] = w[k checked] } }"},
-      // One load that stands twice.
+      // One load that occurs twice.
       {"for i in [0, N) { r[i] = v[ids[i]] * v[ids[i]] }",
        "for i in [0, N) { r[i] = v[ids[i] checked] * v[ids[i] checked] }"},
   };

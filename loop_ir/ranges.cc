@@ -1,6 +1,6 @@
-// Facts as sums that are not negative (ranges_proof.h), collected and given up
-// scope by scope. This file says what the nodes of a program contribute, and what
-// must hold for an expression to have a value at all:
+// Facts are sums that are not negative (ranges_proof.h), collected and forgotten scope by scope.
+// This file says which facts the nodes of a program contribute, and what must hold for an
+// expression to have a value at all:
 //
 //   for h in [0, H/$s) { y[h] = x[h*$s] }
 //
@@ -17,8 +17,8 @@ namespace nestor::loop {
 
 Ranges::Ranges(Program& program) : program_(program), pool_(program.pool), facts_(program.pool) {
   Begin();
-  // Substitutions before anything else, and what follows from divisions last, when
-  // their divisors' signs are known.
+  // Substitutions come before anything else, and facts from divisions last, when the signs of their
+  // divisors are known.
   for (const Equality& equality : program.equalities)
     SubstituteEqual(equality.left, equality.right);
   AddSymbols();
@@ -39,7 +39,8 @@ void Ranges::AddSymbols() {
       extents.insert(extents.end(), program_[tensor].shape.begin(), program_[tensor].shape.end());
     }
   }
-  // Whether nothing new can be learnt of it: that a dimension of no other name is not negative.
+  // Dimensions that have no other name and are known not to be negative: nothing new can be learnt
+  // about them.
   absl::flat_hash_set<IndexId> learnt;
   const auto is_learnt = [&](IndexId e) {
     return learnt.contains(e) && facts_.Substituted(e) == e;
@@ -75,9 +76,9 @@ void Ranges::AddChecks() {
   }
 }
 
-// A symbol that stands alone on one side is written as the other side, where that
-// is a sum of products of symbols. Of two symbols the right one goes: a message
-// names the earlier place first, so that a size is named after that.
+// A symbol that is alone on one side is written as the other side, where that is a sum of products
+// of symbols. If both sides are symbols, the right one is replaced: a message names the earlier
+// place first, so that a size is named after that.
 void Ranges::SubstituteEqual(IndexId left, IndexId right) {
   AddDefined(left);
   AddDefined(right);
@@ -113,7 +114,7 @@ void Ranges::Forget() {
   frames_.pop_back();
 }
 
-// What learning asks is asked of the frames that are there already.
+// Queries made while learning use the frames that are there already.
 void Ranges::LearnUnasked() {
   is_settling_ = true;
   for (const absl::optional<Head>& loop : unasked_) {
@@ -169,7 +170,7 @@ void Ranges::AssumeInRange(absl::Span<const IndexId> place, const Shape& shape) 
 
 // ---- Facts
 
-// That `sum` >= 0. What could not be proven without it may be now.
+// Learns that `sum` >= 0. What could not be proven without this may be provable now.
 void Ranges::Learn(const AtomSum& sum) {
   facts_.AddNonNegative(sum);
   frames_.back().proven.clear();
@@ -181,15 +182,15 @@ void Ranges::AddLess(IndexId a, IndexId b) {
   Learn(facts_.SumOf(b) - facts_.SumOf(a) - AtomSum(1));
 }
 
-// Known only where the order of the two is.
+// Something is learnt only where the order of the two is known.
 void Ranges::AddDifferent(IndexId a, IndexId b) {
   const AtomSum difference = facts_.SumOf(a) - facts_.SumOf(b);
   if (facts_.Proves(difference)) Learn(difference - AtomSum(1));
   if (facts_.Proves(-difference)) Learn(-difference - AtomSum(1));
 }
 
-// What was evaluated divides by nothing that is zero. Of what holds a gathered
-// value nothing is learnt.
+// An expression that was evaluated divides by nothing that is zero. Nothing is learnt from an
+// expression that holds a gathered value.
 void Ranges::AddDefined(IndexId e) {
   std::vector<IndexId> divisors;
   VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {

@@ -10,12 +10,11 @@
 // integer $params, range checks and equalities hold; a loop index lies within
 // its bounds, and within a body the loop runs; conditions that were assumed.
 //
-// Every yes is proven for all sizes with which the program runs, and includes
-// that the expression has a value: it is affine (so free of overflow, see
-// uops/index_expr.h) and no divisor in it is zero. Everything else is "not
-// proven": nothing is ever concluded about gathered values or products of loop
-// indices, but that a condition on them holds where it was assumed (which must be
-// forgotten before what it gathers from is changed).
+// Every yes is proven for all sizes with which the program runs, and includes that the expression
+// has a value: it is affine (so free of overflow, see uops/index_expr.h) and no divisor in it is
+// zero. Everything else is "not proven": nothing is ever concluded about gathered values or
+// products of loop indices, except that a condition on them holds where it was assumed (it must be
+// forgotten before a tensor that it gathers from is changed).
 //
 // Queries are cheap (microseconds) and remembered until a scope changes; the
 // search for a proof is bounded and deterministic. Not thread-safe.
@@ -42,19 +41,19 @@ class Ranges {
   Ranges(const Ranges&) = delete;
   Ranges& operator=(const Ranges&) = delete;
 
-  // Into the loop's body, and back out of the one entered last. What the loop says is
-  // learnt when something is asked inside it: of most loops most passes ask nothing.
+  // Moves into the loop's body, and back out of the loop entered last. The facts of the loop are
+  // derived only when something is asked inside it: most passes ask nothing in most loops.
   void Enter(const Loop& loop) {
     unasked_.push_back(Head{loop.var, loop.begin, loop.end, loop.step});
   }
   void Leave() { Forget(); }
-  // That a condition holds, or that a place is within a tensor's shape; Forget
-  // ends what began last: such an assumption, or a loop.
+  // Assumes that a condition holds, or that a place is within a tensor's shape; Forget ends what
+  // began last: such an assumption, or a loop.
   void Assume(IndexId condition);
   void AssumeInRange(absl::Span<const IndexId> place, const Shape& shape);
   void Forget();
 
-  // That `e` has a value wherever this place is reached.
+  // Whether `e` has a value wherever this place is reached.
   bool Defined(IndexId e);
   bool NonNegative(IndexId e);           // e >= 0
   bool Positive(IndexId e);              // e >= 1
@@ -62,25 +61,25 @@ class Ranges {
   bool Less(IndexId a, IndexId b);       // a < b
   bool Equal(IndexId a, IndexId b);      // a == b
   bool NonZero(IndexId e);
-  // Of a condition: what it always is here; nullopt where that is not proven.
+  // The value that a condition always has here; nullopt where none is proven.
   absl::optional<bool> Decide(IndexId condition);
   // 0 <= e < extent.
   bool InRange(IndexId e, IndexId extent);
   // The same for every axis.
   bool InRange(absl::Span<const IndexId> place, const Shape& shape);
-  // That the loop runs no iteration, or exactly one, whenever it is reached. Most do
-  // not, so the search is short.
+  // Whether the loop runs no iteration, or exactly one, whenever it is reached. Neither holds for
+  // most loops, so the search is short.
   bool IsEmpty(const Loop& loop);
   bool RunsOnce(const Loop& loop);
   // end - begin, or 0 where that may be negative and is.
   IndexId LengthOf(const Loop& loop);
 
-  // `e` with symbols that equalities bind written in terms of one representative
-  // each: equal results mean equal values.
+  // `e` with each symbol that equalities bind replaced by one representative: equal results mean
+  // equal values.
   IndexId Representative(IndexId e) { return facts_.Substituted(e); }
 
-  // Where the index of a loop around is known to be a multiple of the loop's step:
-  // that step; else 1.
+  // The step of the loop around that has the index `var`, if the index is known to be a multiple of
+  // it; else 1.
   int64_t MultipleOf(int64_t var);
 
  private:
@@ -96,15 +95,15 @@ class Ranges {
     absl::flat_hash_map<std::tuple<IndexId, IndexId, int64_t>, bool> proven;  // a + slack <= b
     absl::flat_hash_map<IndexId, bool> defined;
   };
-  // Makes frames of what was entered since it was last called.
+  // Makes frames of the scopes that were entered since it was last called.
   void Settle() {
     if (!unasked_.empty() && !is_settling_) LearnUnasked();
   }
   void LearnUnasked();
   void LearnLoop(const Head& loop);
-  // Whether `e` is the index of a loop around with the range [c, extent), 0 <= c; or that of
-  // one between constants, plus a constant, and lies in [0, extent) by those. Most places are,
-  // and then need no proof that they are in range.
+  // Whether `e` is the index of a loop around with the range [c, extent), 0 <= c; or that of a loop
+  // between constants, plus a constant, and lies in [0, extent) by those. Most places are of this
+  // kind, and then need no proof that they are in range.
   bool IsLoopIndex(IndexId e, IndexId extent) const;
   Frame& Begin();
   void AddSymbols();
@@ -131,8 +130,8 @@ class Ranges {
   std::vector<IndexId> held_;                           // conditions that hold here
   std::vector<std::pair<int64_t, int64_t>> multiples_;  // loop index, step
   std::vector<Frame> frames_;
-  // Of scopes within the last frame: nothing was asked in them yet. nullopt: an assumption
-  // that says nothing new.
+  // The scopes within the last frame in which nothing was asked yet. nullopt: an assumption that
+  // says nothing new.
   std::vector<absl::optional<Head>> unasked_;
   bool is_settling_ = false;
 };

@@ -1,7 +1,7 @@
-// Judge asks Ranges about each access where it stands, and writes a letter for each answer: `t`,
-// `f` or `?` for a condition, `y` or `n` for a place that is, or is not, proven to be in range.
-// CheckVerdicts then runs the loops for small sizes and $params, evaluates the same accesses in the
-// same order, and finds any letter that is wrong.
+// Judge asks Ranges about each access at its place in the program, and writes a letter for each
+// answer: `t`, `f` or `?` for a condition, `y` or `n` for a place that is, or is not, proven to be
+// in range. CheckVerdicts then runs the loops for small sizes and $params, evaluates the same
+// accesses in the same order, and finds any letter that is wrong.
 #include "loop_ir/ranges_enumeration.h"
 
 #include <algorithm>

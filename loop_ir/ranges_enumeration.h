@@ -12,18 +12,17 @@
 
 namespace nestor::loop {
 
-// What Ranges says of each statement: of each condition of the target 't' (always),
-// 'f' (never) or '?'; then, its conditions assumed, of the target 'y' (in range) or
-// 'n'; then, that assumed too, the same of each load.
+// What Ranges says about each statement: for each condition of the target 't' (always), 'f' (never)
+// or '?'; then, with its conditions assumed, for the target 'y' (in range) or 'n'; then, with that
+// assumed too, the same for each load.
 struct Verdicts {
   std::map<const Statement*, std::string> by_statement;
   std::string text;  // of all, in the order of the program
 };
 Verdicts Judge(Program& program);
 
-// Runs the program's scopes for small numbers in the place of its symbols, all of
-// them or a sample, and fails the test where a verdict is wrong. Returns how many
-// were compared.
+// Runs the program's scopes with small numbers for its symbols, all of them or a sample, and fails
+// the test where a verdict is wrong. Returns how many verdicts were compared.
 int64_t CheckVerdicts(const Program& program, const Verdicts& verdicts, std::mt19937& random);
 
 }  // namespace nestor::loop

@@ -1,5 +1,5 @@
-// Facts and what follows from them at once: consequences of a fact without its divisions, minima
-// and maxima, and intervals of numbers. What is asked for is searched for in ranges_search.cc.
+// Facts and their immediate consequences: those of a fact without its divisions, minima and maxima,
+// and intervals of numbers. ranges_search.cc searches for proofs.
 #include "loop_ir/ranges_proof.h"
 
 #include <algorithm>
@@ -171,19 +171,19 @@ void Facts::Tighten(IndexId atom, Interval by) {
   Changed();
 }
 
-// c*v + k >= 0 bounds v; anything else is kept, with what follows from it.
+// c*v + k >= 0 bounds v; any other fact is kept, with its consequences.
 void Facts::AddNonNegative(const AtomSum& sum) { AddConsequences(sum, 0); }
 
 void Facts::AddConsequences(const AtomSum& sum, int depth) {
-  // Not what is known already. A search would find more of that, but takes longer than
-  // to remember it.
+  // Known facts are not added. A search would recognise more of them, but takes longer than
+  // remembering them.
   if (!sum.exact() || sum.Constant() || known_.size() >= kMaxKnown ||
       IsNonNegative(KnownIntervalOf(sum)))
     return;
   const AtomSum::Term first = sum.terms().front();
   const bool alone = first.atoms.size() == 1 && RestIsConstant(sum);
   if (alone && first.coefficient != std::numeric_limits<int64_t>::min()) {
-    // v >= -floor(k/c), or of a negative c, v <= floor(k/-c).
+    // v >= -floor(k/c), or if c is negative, v <= floor(k/-c).
     const int64_t k = sum.ConstantTerm(), c = first.coefficient;
     if (c > 0)
       Tighten(first.atoms[0],
@@ -211,7 +211,7 @@ void Facts::AddConsequences(const AtomSum& sum, int depth) {
       for (IndexId arg : node.args)
         AddConsequences(parts->factor * SumOf(arg) + parts->rest, depth + 1);
     } else if (node.kind == (up ? IndexKind::kMax : IndexKind::kMin)) {
-      // What one of them does not reach the other does.
+      // If one argument cannot reach the bound, the other does.
       for (size_t i : {0, 1}) {
         const Number other = IntervalOf(parts->factor * SumOf(node.args[1 - i]) + parts->rest).high;
         if (other && *other < 0)
@@ -221,7 +221,7 @@ void Facts::AddConsequences(const AtomSum& sum, int depth) {
   }
 }
 
-// c*v*w >= k with c, k > 0: of factors that are not negative, none is zero.
+// c*v*w >= k with c, k > 0: if no factor is negative, none is zero.
 void Facts::AddFactors(const AtomSum& sum) {
   const AtomSum::Term first = sum.terms().front();
   if (first.atoms.size() < 2 || first.coefficient < 0 || !RestIsConstant(sum) ||
@@ -286,8 +286,8 @@ Interval Facts::IntervalOf(const AtomSum& sum) {
   return total;
 }
 
-// Also by what is known of the sum as a whole, which intervals of its atoms do not say:
-// that W - S + 1 is not negative, say.
+// This also uses facts about the sum as a whole that the intervals of its atoms do not give, such
+// as that W - S + 1 is not negative.
 Interval Facts::KnownIntervalOf(const AtomSum& sum) {
   Interval interval = IntervalOf(sum);
   if (!interval.low) interval.low = KnownLeast(sum);

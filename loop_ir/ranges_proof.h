@@ -17,36 +17,36 @@ struct Interval {
   absl::optional<int64_t> low, high;
 };
 
-// Facts that hold at one place of a program. All that they mention is defined
-// there: no divisor in them is zero.
+// Facts that hold at one place of a program. Every expression in them is defined there: no divisor
+// is zero.
 class Facts {
  public:
-  static constexpr size_t kMaxKnown = 64;  // beyond, facts are not recorded
+  static constexpr size_t kMaxKnown = 64;  // more facts are not recorded
 
   // `pool` is added to, and must outlive this.
   explicit Facts(IndexPool& pool) : pool_(pool) {}
 
-  // The value of an affine expression; an inexact sum of any other. It stays where it is.
+  // The value of an affine expression; an inexact sum for any other. The reference stays valid.
   const AtomSum& SumOf(IndexId e);
-  // From now on `symbol` is written as `sum`. Before any other use.
+  // From now on `symbol` is written as `by`. To be called before any other use.
   void Substitute(IndexId symbol, IndexId by);
   // `e` with those substitutions made.
   IndexId Substituted(IndexId e);
 
-  // That a loop index lies in [first, last], and that the loop runs.
+  // Adds that a loop index lies in [first, last], and that the loop runs.
   void AddVar(int64_t var, const AtomSum& first, const AtomSum& last);
-  // That `sum` >= 0.
+  // Adds that `sum` >= 0.
   void AddNonNegative(const AtomSum& sum);
 
-  // True where `sum` >= 0 is proven, given that its atoms are defined. `steps`: how many
-  // sums are looked at. A search of kSteps comes after one of kOwnSteps without known facts,
-  // which is enough for most.
+  // True where `sum` >= 0 is proven, given that its atoms are defined. `steps`: how many sums are
+  // looked at. A search of kSteps is made after one of kOwnSteps without known facts, which is
+  // enough for most.
   static constexpr int kSteps = 96, kFewSteps = 8, kOwnSteps = 192;
   bool Proves(const AtomSum& sum, int steps = kSteps);
   // True where the expression is proven to be at least 1.
   bool ProvesPositive(IndexId e) { return Proves(SumOf(e) - AtomSum(1)); }
 
-  // What Restore takes back to this state.
+  // The state that Restore returns to.
   struct State {
     size_t known, vars, intervals;
     int64_t version;
@@ -61,9 +61,9 @@ class Facts {
     AtomSum first, last;
   };
 
-  // What is remembered of an expression that stands in sums.
+  // What is remembered about an expression that occurs in sums.
   struct Atom {
-    Interval stated;    // as far as facts say
+    Interval stated;    // what facts say directly
     Interval interval;  // memo of IntervalOf, if `version` is that of the facts
     int64_t version = -1;
     std::vector<int64_t> vars;  // the loop indices in it, once they were wanted
@@ -98,9 +98,9 @@ class Facts {
   std::vector<AtomSum> known_;  // each >= 0
   std::vector<Var> vars_;       // outermost first
   std::vector<Atom> atoms_;
-  int64_t version_ = 0;  // of all that is known; comes again with Restore only
+  int64_t version_ = 0;  // of all facts; only Restore brings an old one back
   int64_t last_version_ = 0;
-  // What Tighten replaced, by number of the atom.
+  // The intervals that Tighten replaced, with the number of the atom.
   std::vector<std::pair<int32_t, Interval>> overwritten_;
 };
 

@@ -1,8 +1,8 @@
-// To prove that a sum P is not negative, its atoms are eliminated one by one, in
-// the manner of Fourier and Motzkin. The atom that no other atom of P depends on
-// goes first: P = A*v + B. Where A >= 0 is proven, v is replaced by a lower bound,
-// where A <= 0 by an upper one, else P, linear in v, is proven at both ends. All
-// bounds have the form c*v >= L or c*v <= L with c > 0:
+// To prove that a sum P is not negative, its atoms are eliminated one by one, in the manner of
+// Fourier and Motzkin. The atom that no other atom of P depends on is eliminated first: P = A*v
+// + B. Where A >= 0 is proven, v is replaced by a lower bound, where A <= 0 by an upper one,
+// else P, linear in v, is proven at both ends. All bounds have the form c*v >= L or c*v <= L
+// with c > 0:
 //
 //   loop index      begin <= v <= end - 1
 //   q = a / b       b*q >= a - b + 1,  b*q <= a         where b > 0 is proven
@@ -17,9 +17,9 @@
 // - r; r <= R-1 and h <= q with q = (H-R)/$s leave H - R - q*$s; $s*q <= H - R
 // leaves 0.
 //
-// Not a decision procedure for Presburger arithmetic: strides and extents are
-// symbols, so products of unknowns are the rule, and there are thousands of small
-// queries. The search is cut off by a number of steps.
+// This is not a decision procedure for Presburger arithmetic: strides and extents are symbols, so
+// products of unknowns are the rule, and there are thousands of small queries. The search is cut
+// off by a number of steps.
 #include <algorithm>
 #include <tuple>
 
@@ -40,7 +40,7 @@ class ProofSearch {
   ProofSearch(Facts& facts, int steps) : facts_(facts), pool_(facts.pool_), steps_(steps) {}
 
   bool Proves(const AtomSum& p) { return Proves(p, 0, 0); }
-  // By what atoms are alone, no known fact among it: there are fewer ways to go.
+  // Uses only the own bounds of atoms, no known facts: there are fewer ways to go.
   bool ProvesByOwnBounds(const AtomSum& p) { return Proves(p, ~FactSet{0}, 0); }
 
  private:
@@ -71,16 +71,16 @@ class ProofSearch {
            ProvesWithBound(atom, false, *parts, used, depth);
   }
 
-  // By intervals, or by writing each atom as its lower bound plus something that
-  // is not negative: then no coefficient may be negative. Of a sum of single atoms that
-  // says what its interval does.
+  // Looks at intervals, or writes each atom as its lower bound plus something that is not
+  // negative: then no coefficient may be negative. For a sum of single atoms the latter says no
+  // more than its interval.
   bool IsEvident(const AtomSum& p, const Interval& interval) {
     if (IsNonNegative(interval)) return true;
     const size_t longest = p.terms().front().atoms.size();
     if (longest <= 1) return false;
     bool all_from_zero = true;
     for (const AtomSum::Term& term : p.terms()) {
-      // Of what is written so, no other term holds such a product.
+      // After that rewriting, no other term can hold this product.
       if (term.atoms.size() == longest && term.coefficient < 0) return false;
       for (IndexId atom : term.atoms) {
         const Number low = facts_.IntervalOf(atom).low;
@@ -96,7 +96,7 @@ class ProofSearch {
            absl::c_all_of(p.terms(), [](const AtomSum::Term& t) { return t.coefficient >= 0; });
   }
 
-  // With each atom plus its lower bound for the atom.
+  // `p` with each atom replaced by the atom plus its lower bound.
   AtomSum Shifted(const AtomSum& p) {
     AtomSum shifted;
     for (const AtomSum::Term& term : p.terms()) {
@@ -116,8 +116,9 @@ class ProofSearch {
     return less.exact() && IsEvident(less, facts_.IntervalOf(less));
   }
 
-  // The atom that no other one depends on: of the innermost loop, the deepest; a remainder
-  // before its quotient, as it goes into that. Of symbols alone, any, the last one first.
+  // The atom that no other one depends on: the one of the innermost loop, or the deepest; a
+  // remainder before its quotient, since it is written with that. If there are only symbols, all of
+  // them, the last one first.
   AtomProduct Choices(const AtomSum& p) {
     Rank highest;
     for (const AtomSum::Term& term : p.terms()) {
@@ -144,7 +145,7 @@ class ProofSearch {
     return Proves(-factor, used, depth + 1) ? -1 : 0;
   }
 
-  // min in want of a lower bound, max of an upper one, either of both.
+  // A min that needs a lower bound, a max that needs an upper bound, or either if it needs both.
   bool IsCase(IndexId atom, int sign) const {
     const IndexKind kind = pool_[atom].kind;
     return (kind == IndexKind::kMin && sign >= 0) || (kind == IndexKind::kMax && sign <= 0);
@@ -166,7 +167,7 @@ class ProofSearch {
     return Proves((kind == IndexKind::kMax ? above : -above) - AtomSum(1), used, kMaxDepth / 2);
   }
 
-  // With the atom replaced by its bound: scale * atom >= limit, or <=; scale > 0.
+  // Proves it with the atom replaced by its bound: scale * atom >= limit, or <=; scale > 0.
   bool ProvesReplaced(const AtomSum::Parts& parts, const AtomSum& scale, const AtomSum& limit,
                       FactSet used, int depth) {
     if (scale.Constant() == 1)
@@ -177,7 +178,7 @@ class ProofSearch {
     return Proves(parts.factor * limit + scale * parts.rest + scale - AtomSum(1), used, depth + 1);
   }
 
-  // By bounds of known facts only where its own do not do.
+  // Uses bounds from known facts only where the atom's own do not suffice.
   bool ProvesWithBound(IndexId atom, bool lower, const AtomSum::Parts& parts, FactSet used,
                        int depth) {
     if (ProvesWithOwnBound(atom, lower, parts, used, depth)) return true;
@@ -203,8 +204,8 @@ class ProofSearch {
     }
   }
 
-  // With any of the arguments. Each is tried for a few steps first: one that does not do can take
-  // all that are left.
+  // Proves it with any of the arguments. Each is tried for a few steps first: one that fails can
+  // use up all the steps that are left.
   bool ProvesWithAny(const AtomProduct& arguments, const AtomSum::Parts& parts, FactSet used,
                      int depth) {
     const auto proves = [&](IndexId argument) {
@@ -220,8 +221,8 @@ class ProofSearch {
     return absl::c_any_of(arguments, proves_soon) || absl::c_any_of(arguments, proves);
   }
 
-  // The arguments, those last that are more than any extent where they are not 0: a minimum with
-  // one says whether a loop runs, and not how far.
+  // The arguments, ordered so that those that are 0 or more than any extent come last: a minimum
+  // with one of them says whether a loop runs, and not how far.
   AtomProduct Guided(const IndexNode& node) {
     AtomProduct args(node.args.begin(), node.args.end());
     const auto is_guard = [&](IndexId arg) {

@@ -114,7 +114,7 @@ AtomSum AtomSum::Of(const IndexPool& pool, IndexId e) {
   return OfAtom(e);
 }
 
-// In one pass: most sums are differences.
+// This takes one pass, since most sums are differences.
 AtomSum AtomSum::Merged(const AtomSum& a, const AtomSum& b, int64_t times) {
   if (!a.exact_ || !b.exact_ || a.size() + b.size() > kMaxTerms) return Inexact();
   int64_t constant;

@@ -2,8 +2,8 @@
 // Unlike nestor::Polynomial they need no canonical order across programs, may
 // multiply loop indices, and can be divided, split by an atom and compared fast.
 //
-// Mathematical integers: where a coefficient leaves int64 the sum is inexact, and
-// so is all that is made of it; nothing may be concluded from an inexact sum.
+// Mathematical integers: where a coefficient leaves int64 the sum is inexact, and so is everything
+// computed from it; nothing may be concluded from an inexact sum.
 #ifndef NESTOR_LOOP_IR_RANGES_TERMS_H_
 #define NESTOR_LOOP_IR_RANGES_TERMS_H_
 
@@ -45,7 +45,7 @@ class AtomWords {
   const IndexId* begin() const { return data_; }
   const IndexId* end() const { return data_ + size_; }
   size_t size() const { return size_; }
-  // Room for so many words in all.
+  // Makes room for so many words in all.
   void Reserve(size_t words) {
     if (words > capacity_) Grow(words);
   }
@@ -86,7 +86,7 @@ class AtomSum {
   static AtomSum OfAtom(IndexId atom) { return OfTerm({{&atom, 1}, 1}); }
   static AtomSum OfTerm(const Term& term);
   static AtomSum Inexact();
-  // Of an affine expression.
+  // An affine expression as a sum.
   static AtomSum Of(const IndexPool& pool, IndexId e);
 
   bool exact() const { return exact_; }
@@ -141,13 +141,13 @@ class AtomSum {
   // a + times*b.
   static AtomSum Merged(const AtomSum& a, const AtomSum& b, int64_t times);
   AtomSum Times(const Term& by) const;
-  // Appends a product; of a coefficient that is not 0. A product of nothing is the constant.
+  // Appends a product with a coefficient that is not 0. The product of no atoms is the constant.
   void Add(absl::Span<const IndexId> atoms, int64_t coefficient);
   void AddProduct(absl::Span<const IndexId> a, absl::Span<const IndexId> b, int64_t coefficient);
   void AddCoefficient(int64_t coefficient);
 
-  // A product with its coefficient lies in `words_` as its number of atoms, these, and the
-  // halves of the coefficient.
+  // A product with its coefficient is stored in `words_` as the number of its atoms, the atoms, and
+  // the two halves of the coefficient.
   AtomWords words_;
   int64_t constant_ = 0;
   uint32_t products_ = 0;  // how many
@@ -186,7 +186,7 @@ class AtomSum::Iterator {
   size_t Atoms() const { return static_cast<size_t>(at_->value); }
 
   const IndexId *at_, *end_;
-  int64_t constant_;  // behind the products; 0: none, or it was had
+  int64_t constant_;  // after the products; 0: none, or already visited
 };
 
 class AtomSum::Terms {

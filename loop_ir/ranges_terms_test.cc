@@ -1,5 +1,5 @@
-// Sums are held against numbers: each operation must give what arithmetic gives for random
-// values of the atoms. Lengths go from nothing to beyond what lies in place.
+// Sums are compared with numbers: each operation must give the same as arithmetic for random values
+// of the atoms. Lengths go from 0 to more than is stored in place.
 #include "loop_ir/ranges_terms.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class Sums {
   int64_t Below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
   IndexId Atom() { return atoms_[static_cast<size_t>(Below(kAtoms))]; }
 
-  // Of so many products of up to `factors` atoms; equal ones meet in one term.
+  // A sum of so many products of up to `factors` atoms; equal products become one term.
   AtomSum Draw(int64_t products, int64_t factors) {
     AtomSum sum(Below(5) - 2);
     for (int64_t i = 0; i < products; ++i) {
@@ -123,7 +123,7 @@ TEST(AtomSumTest, PartsMakeTheWhole) {
   }
 }
 
-// Sums of one product to more than any may have, in place and beyond.
+// Sums of one product to more than any sum may have, stored in place and not.
 TEST(AtomSumTest, SumsAreValues) {
   IndexPool pool;
   AtomSum sum(1);

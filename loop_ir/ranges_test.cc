@@ -1,5 +1,5 @@
-// Proofs against tables: one line a program, with what is said of each statement's
-// conditions, target and loads (see Verdicts); each also against enumeration.
+// Proofs against tables: one program per line, with the verdicts on each statement's conditions,
+// target and loads (see Verdicts); each is also compared with enumeration.
 #include "loop_ir/ranges.h"
 
 #include <functional>
@@ -59,7 +59,7 @@ TEST(Ranges, RowsOfAnAxisOfTwo) {
         "for k in [0, H/4) { r = x[2*k + 1] + z[H/2 - 2*k - 2] + x[2*k + 2] }", "yyyn"}});
 }
 
-// Tiles of what is beside a triangle's blocks, as copies in panels walk them.
+// Tiles of the area beside a triangle's blocks, as copies in panels walk them.
 TEST(Ranges, TilesBesideATriangle) {
   const std::string width = "min(L - 64*i, 64)", from = absl::StrCat("16*((", width, " + 14)/16)");
   const std::string tiles = absl::StrCat("max(L - 64*i - ", from, ", 0)/16");
@@ -176,7 +176,7 @@ TEST(Ranges, Windows) {
 
 TEST(Ranges, Tiles) {
   RunCases({
-      // What is left of a row behind place i, in vectors: a loop that runs says that there is some.
+      // The rest of a row after place i, in vectors: a loop that runs shows that it is not empty.
       {"x: f32[N]",
        "for i in [0, N) { for k in [0, max(N - i - 1, 0)/8) { for l in [0, 8) { r = x[8*k + l + i + 1] + x[8*k + l + i + 2] } } }",
        "yyn"},
@@ -240,8 +240,8 @@ TEST(Ranges, TilesBehindABorder) {
   });
 }
 
-// A strip of an image's rows, of the image itself, and of what was kept for the strip: its end is
-// the lesser of two, of which one says nothing.
+// A strip of an image's rows, of the image itself, and of the rows kept for the strip: its end is
+// the lesser of two, one of which tells nothing.
 TEST(Ranges, StripsOfAnImage) {
 #define HEIGHT "((((H + 1)/2 + 1)/2 + 1)/2)"
 #define STRIP \
@@ -335,7 +335,7 @@ TEST(Ranges, Conditions) {
       {"x: f32[N]; $k: i64", "for i in [0, N) { drop r if i%$k < $k, i/$k*$k <= i = 1.0 }", "??y"},
       {"x: f32[N]; $k: i64",
        "for i in [0, N) { drop r if i/$k == i/$k, $k > 0 && i%$k < $k = 1.0 }", "??y"},
-      // Gathered values: what was assumed, no more.
+      // Gathered values: only what was assumed is known.
       {"x: f32[N], d: i64[N]",
        "for i in [0, N) { drop r if d[i] < N, 0 <= d[i] = x[d[i] | 0.0 if d[i] < N] }", "??ytn"},
       {"x: f32[N]", "for i in [0, N) { for j in [0, N) { r = x[i*j | 0.0 if i*j >= 0] } }", "y?n"},

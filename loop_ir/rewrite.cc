@@ -15,8 +15,8 @@ void RewriteList(IndexList& list, IndexMap index) {
   for (IndexId& e : list) e = index(e);
 }
 
-// Operands first, without recursion: `map` is given each value with its operands mapped,
-// and gives what stands for it.
+// Operands first, without recursion: `map` is given each value with its operands mapped, and
+// returns its replacement.
 ValueId Rebuild(Program& program, ValueId root, absl::FunctionRef<ValueId(ValueId)> map) {
   // Whether the operands are in `rebuilt`.
   absl::InlinedVector<std::pair<ValueId, bool>, 32> stack = {{root, false}};
@@ -53,7 +53,7 @@ Access RewriteAccess(Program& program, Access access, IndexMap index) {
 
 namespace {
 
-// An access is copied only where something in it changes: most hold what they held.
+// An access is copied only where something in it changes: most do not change.
 ValueId RewriteIndicesOfLoad(Program& program, ValueId id, IndexMap index) {
   const auto access = [&]() -> const Access& {
     return absl::get<LoadValue>(program[id].node).access;
@@ -178,8 +178,8 @@ void RewritePlaces(Program& program, Scope& scope, PlaceChange change) {
 
 namespace {
 
-// Values stand behind their operands in the arena: one sweep back finds what is used,
-// one sweep forward moves it.
+// Values come after their operands in the arena: one sweep back finds those that are used, one
+// sweep forward moves them.
 class ValueSweep {
  public:
   ValueSweep(Program& program, Scope* outside)

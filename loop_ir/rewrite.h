@@ -1,7 +1,7 @@
-// Rebuilding values and scopes with something replaced: what passes are made of.
+// Rebuilds values and scopes with something replaced: the building blocks of passes.
 //
-// Values are immutable: a value in which something was replaced is a new one; one
-// in which nothing was keeps its id.
+// Values are immutable: a value in which something was replaced is a new one; a value in which
+// nothing was replaced keeps its id.
 #ifndef NESTOR_LOOP_IR_REWRITE_H_
 #define NESTOR_LOOP_IR_REWRITE_H_
 
@@ -14,26 +14,26 @@
 
 namespace nestor::loop {
 
-// What stands for an index expression: one of a place, a condition or an
-// IndexValue, given whole.
+// The replacement of an index expression, which is given whole: an expression of a place, a
+// condition or an IndexValue.
 using IndexMap = absl::FunctionRef<IndexId(IndexId)>;
-// What stands for a value, whose operands are rewritten already; nullopt: itself.
+// The replacement of a value whose operands are rewritten already; nullopt: itself.
 using ValueMap = absl::FunctionRef<absl::optional<ValueId>(ValueId)>;
 
 Access RewriteAccess(Program& program, Access access, IndexMap index);
 ValueId RewriteIndices(Program& program, ValueId value, IndexMap index);
 ValueId RewriteValues(Program& program, ValueId value, ValueMap map);
 
-// Lets `change` edit the access of each load of `tensor` in the value: what it leaves of the
-// conditions and the fill, the load keeps.
+// Lets `change` edit the access of each load of `tensor` in the value: the load keeps the
+// conditions and the fill that it leaves.
 ValueId RewriteLoads(Program& program, ValueId value, TensorId tensor,
                      absl::FunctionRef<void(Access&)> change);
-// In a statement's value and position.
+// The same in a statement's value and position.
 void RewriteLoads(Program& program, Statement& statement, TensorId tensor,
                   absl::FunctionRef<void(Access&)> change);
 
-// Every index expression of the scope and below: bounds, places, conditions,
-// values, extents of what it declares.
+// Replaces every index expression of the scope and below: bounds, places, conditions, values,
+// extents of declared tensors.
 void RewriteIndices(Program& program, Scope& scope, IndexMap index);
 
 // Lets `change` edit the place of every access in the scope and below: stores, loads,
@@ -57,7 +57,7 @@ void VisitStatements(Program& program, absl::FunctionRef<void(Statement&)> visit
 // of those below.
 void VisitScopes(Scope& scope, absl::FunctionRef<void(Scope&)> visit);
 
-// Puts expressions in the place of loop indices. Remembers what it has rewritten.
+// Replaces loop indices by expressions. Remembers what it has rewritten.
 class VarReplacement {
  public:
   explicit VarReplacement(Program& program) : program_(program) {}

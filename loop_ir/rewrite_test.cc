@@ -65,7 +65,7 @@ TEST(Rewrite, IndicesOfAScope) {
   }
 }
 
-// At once: what stands for one index may hold another.
+// All at once: the replacement of one index may hold another.
 TEST(Rewrite, ReplacesAtOnce) {
   Program program =
       Of("for i in [0, N) { for j in [0, N) { y[i] = x[j - i] + f32(index(i + 2*j)) } }");
@@ -84,7 +84,7 @@ Statement& First(Program& program) {
   return *program.blocks[0].body[0].As<Loop>()->body[0].As<Statement>();
 }
 
-// Operands first: what replaces them is seen by the map, what replaces the whole is not.
+// Operands first: the map sees the replacements of operands, but not that of the whole.
 TEST(Rewrite, Values) {
   const struct {
     const char* before;
@@ -122,8 +122,8 @@ TEST(Rewrite, Values) {
   }
 }
 
-// Values that nothing holds go, those that something holds stay as they are: operands,
-// fills, positions, and what only a scope outside the program holds.
+// Values that nothing holds are dropped, those that something holds stay as they are: operands,
+// fills, positions, and values that only a scope outside the program holds.
 TEST(Rewrite, DropsUnusedValues) {
   for (const char* items :
        {"y[0] = 1.0 + x[0]", "for i in [0, N) { y[i] = x[i | 2.0 if i < 3] * x[i] }",

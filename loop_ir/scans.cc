@@ -1,6 +1,5 @@
-// Of the tensors that a loop assigns, those that can be reached from each other by reads are
-// one recurrence. Where each assignment among them reads one element of them, they are one
-// cycle.
+// Those tensors that a loop assigns and that can be reached from each other by reads are one
+// recurrence. Where each assignment among them reads one element of them, they are one cycle.
 #include "loop_ir/scans.h"
 
 #include <algorithm>
@@ -24,8 +23,8 @@ absl::optional<ScalarOp> PathOp(ScalarOp op) {
   }
 }
 
-// Whether a path may go on by the operation: by that of its terms, or sums and products
-// by each other.
+// Whether a path may continue with the operation: with the same one as its terms, or with sums and
+// products mixed.
 bool MayStandTogether(const ScanPath& path, ScalarOp op) {
   const auto is_linear = [](ScalarOp one) {
     return one == ScalarOp::kAdd || one == ScalarOp::kMul;
@@ -35,7 +34,7 @@ bool MayStandTogether(const ScanPath& path, ScalarOp op) {
   });
 }
 
-// What the body of a loop assigns, and what of that each assignment reads.
+// The tensors that the body of a loop assigns, and which tensors each assignment reads.
 class Assignments {
  public:
   using Tensors = absl::flat_hash_set<TensorId>;
@@ -56,8 +55,8 @@ class Assignments {
     });
   }
 
-  // The tensors of the cycle that the tensor is on, with their statements; none: of no one
-  // that each tensor of it is assigned once in.
+  // The statements of the cycle that the tensor is on; none if it is on no cycle in which each
+  // tensor is assigned once.
   std::vector<const Statement*> CycleOf(TensorId tensor) const {
     const Tensors reached = Reached(tensor);
     std::vector<const Statement*> cycle;
@@ -73,7 +72,7 @@ class Assignments {
   const absl::flat_hash_map<TensorId, const Statement*>& statements() const { return statements_; }
 
  private:
-  // From the tensor, by reads, what the loop assigns.
+  // The tensors that the loop assigns and that can be reached from the tensor by reads.
   Tensors Reached(TensorId tensor) const {
     Tensors reached;
     std::vector<TensorId> open = {tensor};
@@ -93,8 +92,8 @@ class Assignments {
   Tensors others_;  // assigned more than once, or accumulated into
 };
 
-// Whether the statement reads one element of `tensors`, at a place that no element says, and
-// leads from there to its value by one operation.
+// Whether the statement reads one element of `tensors`, at a place without gathered indices, and a
+// path leads from there to its value.
 bool IsLink(const Program& program, const Statement& statement, const Assignments::Tensors& tensors,
             ScanPath& path) {
   int reads = 0;

@@ -1,4 +1,4 @@
-// Recurrences that sum or multiply, or do both, what they meet: scans, and linear recurrences.
+// Recurrences that sum or multiply the values they meet, or do both: scans, and linear recurrences.
 #ifndef NESTOR_LOOP_IR_SCANS_H_
 #define NESTOR_LOOP_IR_SCANS_H_
 
@@ -12,13 +12,13 @@
 
 namespace nestor::loop {
 
-// Values that follow from elements of some tensors.
+// Values that depend on elements of some tensors.
 class DependentValues {
  public:
   explicit DependentValues(const Program& program) : program_(program) {}
 
-  // Looks at `value` and what it is computed from; whether it is one. What elements of `tensors`,
-  // or values that are known by then, lead to is one.
+  // Looks at `value` and what it is computed from, and returns whether it is dependent: whether it
+  // is computed from elements of `tensors`, or from values that are known to be dependent by then.
   bool Add(ValueId value, const absl::flat_hash_set<TensorId>& tensors);
   bool Contains(ValueId value) const { return values_.contains(value.value); }
 
@@ -39,20 +39,20 @@ struct ScanPath {
 
   // Whether it adds and multiplies.
   bool IsLinear() const;
-  // Of all terms. REQUIRES: there is one, and not IsLinear().
+  // The op of all terms. REQUIRES: there is one, and not IsLinear().
   ScalarOp op() const { return terms.front().op; }
 };
 
-// Appends to `path` what leads from the value, a dependent one, to the load that it depends on:
-// by one operation alone, or by sums and products, in the type of the value. False
-// where nothing does.
+// Appends to `path` the operations that lead from the value, a dependent one, to the load that it
+// depends on: one kind of operation alone, or sums and products, in the type of the value. False
+// where no such path does.
 bool FollowPath(const Program& program, ValueId value, const DependentValues& dependent,
                 ScanPath& path);
 
 // The statements of a program by which a recurrence is a sum, a product, or linear, so that its
 // steps may run in another order (SEMANTICS 5): what some tensors hold at one step of a loop leads
 // to what they hold at a later one through assignments, one to each of them, each of which reads
-// one element of them and adds to it, or multiplies it by, what does not depend on them.
+// one element of them and adds to it, or multiplies it by, a value that does not depend on them.
 class Scans {
  public:
   struct Link {
@@ -62,7 +62,7 @@ class Scans {
 
   // REQUIRES: the program outlives this and does not change.
   explicit Scans(const Program& program);
-  // Null where the statement is none of them. REQUIRES: it is in the program's blocks.
+  // Null where the statement is not one of these. REQUIRES: it is in the program's blocks.
   const Link* Find(const Statement& statement) const {
     const auto link = links_.find(&statement);
     return link == links_.end() ? nullptr : &link->second;

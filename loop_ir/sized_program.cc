@@ -35,7 +35,7 @@ absl::optional<int64_t> Difference(int64_t a, int64_t b) {
   return difference;
 }
 
-// With as many values as `count`, or as fit.
+// A progression with `count` values, or as many as fit.
 Values Bounded(int64_t low, int64_t high, int64_t step, int64_t count) {
   const auto span = Difference(high, low);
   if (!span || *span < 0) return absl::nullopt;
@@ -52,7 +52,7 @@ Values Sum(const Progression& a, const Progression& b) {
   return Bounded(*low, *high, step, Saturated(a.count, b.count));
 }
 
-// The hull of op at the corners; for what is monotone in each operand.
+// The hull of op at the corners, for an op that is monotone in each operand.
 Values AtCorners(IndexKind kind, const Progression& a, const Progression& b, int64_t step,
                  int64_t count) {
   absl::optional<int64_t> low, high;
@@ -216,7 +216,7 @@ absl::optional<Progression> SizedProgram::Over(IndexId e, const VarValues& vars)
 absl::optional<Progression> SizedProgram::IndexOf(const Loop& loop, const VarValues& vars) const {
   const Values begin = Over(loop.begin, vars), end = Over(loop.end, vars);
   if (!begin || !end || end->high <= begin->low) return absl::nullopt;
-  // From a single begin the index stays on a grid.
+  // With a single value of begin, the index stays on a grid.
   const int64_t step = IsSingle(*begin) ? loop.step : std::gcd(loop.step, begin->step);
   const int64_t high = begin->low + (end->high - 1 - begin->low) / step * step;
   return Bounded(begin->low, high, step, std::numeric_limits<int64_t>::max());

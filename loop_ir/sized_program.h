@@ -1,5 +1,5 @@
-// A program at given sizes: what its extents and loop bounds are, and which
-// values its index expressions take while loops run.
+// A program at given sizes: the values of its extents and loop bounds, and those that its index
+// expressions take while loops run.
 #ifndef NESTOR_LOOP_IR_SIZED_PROGRAM_H_
 #define NESTOR_LOOP_IR_SIZED_PROGRAM_H_
 
@@ -39,11 +39,11 @@ inline bool IsArgAccumulator(const TensorInfo& tensor) {
   return tensor.storage == Storage::kAccumulator && IsArg(tensor.op);
 }
 
-// Of an element, with its position in an arg accumulator.
+// The bytes of an element, with its position in an arg accumulator.
 int64_t ElementBytes(const TensorInfo& tensor);
 
-// What temporaries begin at a multiple of, and the positions that an arg accumulator
-// keeps behind its values.
+// The alignment of temporaries, and of the positions that an arg accumulator keeps after
+// its values.
 constexpr int64_t kArenaAlignment = 64;
 constexpr int64_t AlignedForArena(int64_t bytes) {
   return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
@@ -51,7 +51,7 @@ constexpr int64_t AlignedForArena(int64_t bytes) {
 // From the address of an arg accumulator to its positions, for so many bytes of values.
 constexpr int64_t PositionsOffset(int64_t value_bytes) { return AlignedForArena(value_bytes); }
 
-// Of so many elements of a tensor, with the positions of an arg accumulator; nullopt
+// The bytes of `count` elements of a tensor, with the positions of an arg accumulator; nullopt
 // beyond kLargestTensor. REQUIRES: count >= 0.
 constexpr int64_t kLargestTensor = int64_t{1} << 62;
 absl::optional<int64_t> BytesOf(const TensorInfo& tensor, int64_t count);
@@ -66,18 +66,18 @@ class SizedProgram {
 
   const Program& program() const { return *program_; }
 
-  // What `e` is for loop indices that run over `vars`; nullopt where it gathers,
-  // overflows or divides by zero. Sound: no other value is taken.
+  // The values of `e` for loop indices that run over `vars`; nullopt where it gathers, overflows or
+  // divides by zero. This is sound: `e` takes no other value.
   absl::optional<Progression> Over(IndexId e, const VarValues& vars) const;
 
   // The values of a loop's index where the indices around it run over `vars`;
   // nullopt where it runs no iteration.
   absl::optional<Progression> IndexOf(const Loop& loop, const VarValues& vars) const;
 
-  // The extent along each axis; of a tensor that a loop's body declares, the
-  // largest of any entry. A negative or undefined one is InvalidArgument.
+  // The extent along each axis; for a tensor that a loop's body declares, the largest of any entry.
+  // A negative or undefined one is InvalidArgument.
   absl::StatusOr<std::vector<int64_t>> Extents(TensorId tensor) const;
-  // Of all elements: see BytesOf. Overflow is InvalidArgument.
+  // The bytes of all elements: see BytesOf. Overflow is InvalidArgument.
   absl::StatusOr<int64_t> Bytes(TensorId tensor) const;
 
  private:

@@ -6,8 +6,8 @@
 
 namespace nestor::loop {
 
-// Whether an iteration may read what an earlier one assigned, where a sum into a tensor alone is
-// no such thing. Conservative as CarriedTensor (dependence.h) is.
+// Whether an iteration may read what an earlier one assigned; just adding to a tensor does not
+// count. This is as conservative as CarriedTensor (dependence.h).
 bool RunsInSteps(const Program& program, const Loop& loop);
 
 }  // namespace nestor::loop

@@ -1,8 +1,8 @@
-// The proof: go down through the loops that hold accesses of both tensors. If such a
-// loop's index stands alone on one axis of all these accesses, then no two iterations
-// meet in an element; and within an iteration, all that touches the donor comes before
-// what touches the heir; what touches both is looked into in turn, down to a statement,
-// which reads before it writes.
+// The proof: go down through the loops that hold accesses of both tensors. The index of such a loop
+// must be the whole subscript on one axis of all these accesses, so that no two iterations meet in
+// an element; and within an iteration, all items that touch the donor must come before those that
+// touch the heir. An item that touches both is looked into in turn, down to a statement, which
+// reads before it writes.
 #include "loop_ir/take_over.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ bool TakeOver::IsSafe(const Item& item, TensorId donor, TensorId heir) {
   while (const Loop* loop = shared->As<Loop>()) {
     const auto& touches = In(*loop);
     const auto before = touches.find(donor), after = touches.find(heir);
-    // One that the loop declares is not the loop's to hand on.
+    // A tensor that the loop itself declares cannot be handed on by the loop.
     if (before == touches.end() || after == touches.end()) return false;
     bool separates = false;
     for (size_t axis = 0; axis < before->second.along_axis.size(); ++axis) {
@@ -27,8 +27,8 @@ bool TakeOver::IsSafe(const Item& item, TensorId donor, TensorId heir) {
       return before->second.last < after->second.first;
     shared = &loop->body[before->second.last];
   }
-  // Here the donor is read, as the heir is written: what the heir held before has
-  // not been written, so that nothing reads it.
+  // Here the donor is read, since the heir is written: the heir has not been written before, so
+  // nothing reads it.
   const auto* statement = shared->As<Statement>();
   return statement != nullptr && statement->target.tensor == heir;
 }

@@ -1,4 +1,5 @@
-// Whether a tensor may be written where another one lies that dies as it is born.
+// Whether a tensor may be written into the memory of another one whose lifetime ends where its
+// own begins.
 #ifndef NESTOR_LOOP_IR_TAKE_OVER_H_
 #define NESTOR_LOOP_IR_TAKE_OVER_H_
 
@@ -8,8 +9,8 @@
 
 namespace nestor::loop {
 
-// Remembers what it finds in each loop that it looks into, so that any number of pairs
-// costs about as much as one.
+// Remembers what it finds in each loop that it looks into, so that many pairs cost about as much
+// as one.
 class TakeOver {
  public:
   // REQUIRES: `program` outlives this and does not change.

@@ -1,11 +1,10 @@
-// Printing.
+// Prints programs.
 //
-// The canonical form of index expressions orders loop indices and tensors by
-// number. Numbers are an accident of how a program was built, so everything is
-// printed through a copy in a pool of the writer's own, whose numbers follow the
-// order of the text: exactly those that reading the text gives. Names of loop
-// indices are kept apart from those of dimensions and tensors here: a Program
-// does not promise it, the reader of a text needs it.
+// The canonical form of index expressions orders loop indices and tensors by number. Numbers depend
+// on how a program was built, so everything is printed through a copy in a pool of the writer's
+// own, whose numbers follow the order of the text: they are those that reading the text gives.
+// Names of loop indices are kept apart from those of dimensions and tensors here: a Program does
+// not guarantee that, but the reader of a text needs it.
 #include "loop_ir/text.h"
 
 #include "absl/algorithm/container.h"
@@ -19,7 +18,7 @@
 namespace nestor::loop {
 namespace {
 
-// Old numbers in the order of the text; a number not met there comes last.
+// Old numbers in the order of the text; numbers that do not occur there come last.
 class Numbering {
  public:
   int64_t NewNumber(int64_t old) {
@@ -270,15 +269,15 @@ class Writer {
     return absl::StrCat(Name(value.type), "(", LiteralText(value), ")");
   }
 
-  // What is still to be written of a value: a piece of text, or a value in its place.
+  // A part of a value that is still to be written: a piece of text, or a value.
   struct Piece {
     absl::string_view text;
     ValueId value = {};
     int surrounding = 0;  // the tightness around the value
   };
 
-  // Without recursion and straight to the end of `out`, so that an expression of any
-  // depth takes no stack, and time for its length.
+  // Writes without recursion and straight to the end of `out`, so that an expression of any depth
+  // takes no stack, and time linear in its length.
   void AppendValue(ValueId id, int surrounding, std::string& out) {
     std::vector<Piece> pieces = {{"", id, surrounding}};  // the next one last
     while (!pieces.empty()) {
@@ -296,7 +295,7 @@ class Writer {
     }
   }
 
-  // In the order of the text.
+  // The parts in the order of the text.
   std::vector<Piece> PartsOf(const ApplyValue& apply, DType type, int surrounding) const {
     const DType operand = program_[apply.args[0]].type;
     if (const InfixOperator* row = apply.args.size() == 2 ? InfixOf(apply.op, operand) : nullptr) {
@@ -327,7 +326,7 @@ class Writer {
     return parts;
   }
 
-  // A constant that is cast says its own type, too.
+  // A constant that is cast is written with its own type, too.
   static std::vector<Piece> Around(ValueId constant, DType type, std::vector<Piece> cast) {
     const bool bare = IsBare(type);
     if (bare) cast.push_back({Name(type)});

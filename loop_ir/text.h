@@ -25,11 +25,10 @@
 // (Access::checked), `stream y[e] = v` a statement that streams, `y[e] += v needed if c, c`
 // one that may be left out elsewhere (Statement::needed_if).
 //
-// Values are the notation's expressions, typed from the leaves up: a literal is
-// f32 (with a point, an exponent, inf, nan), i64 or bool; a type applied to a
-// literal is a constant of that type, to anything else a cast; `index(e)` is the
-// i64 value of an index expression. `&& || !` stand for and, or, not on bool;
-// on integers these are functions, as are all ops without a sign.
+// Values are the notation's expressions, typed from the leaves up: a literal is f32 (with a point,
+// an exponent, inf, nan), i64 or bool; a type applied to a literal is a constant of that type, to
+// anything else a cast; `index(e)` is the i64 value of an index expression. `&& || !` are and, or,
+// not on bool; on integers these are functions, as are all ops without a sign.
 //
 // Newlines and indentation mean nothing; comments run from # to the end of the
 // line; names declared in sibling scopes may be reused (the Program's are unique).
@@ -53,19 +52,19 @@
 
 namespace nestor::loop {
 
-// REQUIRES, for all of these: ids are valid (the first invariant of verify.h);
-// what else is broken still prints.
+// REQUIRES, for all of these: ids are valid (the first invariant of verify.h); a program that
+// violates other invariants still prints.
 std::string ToText(const Program& program);
-// One piece on one line, for messages. Of a loop: its head, "for n in [0, N)".
+// One piece on one line, for messages; for a loop, its head: "for n in [0, N)".
 std::string ToText(const Program& program, const Item& item);
 std::string ToText(const Program& program, const Access& access);
 std::string ToText(const Program& program, ValueId value);
 std::string ToText(const Program& program, IndexId index);
-// Of many statements of the program, each as the text of one, in linear time.
+// The texts of many statements of the program, each as for a single one, in linear time.
 std::vector<std::string> ToTexts(const Program& program, absl::Span<const Statement> statements);
 
-// Bad text gives an InvalidArgument Status "LINE:COLUMN: ...". What the grammar
-// and the types of operands do not forbid is left to Verify.
+// Bad text gives an InvalidArgument Status "LINE:COLUMN: ...". Rules beyond the grammar and the
+// types of operands are left to Verify.
 absl::StatusOr<Program> ParseProgram(absl::string_view text);
 
 }  // namespace nestor::loop

@@ -1,9 +1,8 @@
 // Recursive descent without a syntax tree, since every name is declared before its
 // use and types follow from the leaves.
 //
-// Index expressions and values have one grammar: Binary and Prefix are templates
-// over which of the two is built, overloads (Literal, Signed, Combine, Primary)
-// build it.
+// Index expressions and values have one grammar: Binary and Prefix are templates over which of the
+// two is built; overloads (Literal, Signed, Combine, Primary) build it.
 #include "loop_ir/text_expressions.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Reads the pieces of a program's text that have no scopes of their own: tokens,
-// names, literals, index expressions, values and accesses, built straight into
-// the Program. text_parser.cc reads what stands around them.
+// Reads the pieces of a program's text that have no scopes of their own: tokens, names, literals,
+// index expressions, values and accesses, built straight into the Program. text_parser.cc reads
+// what is around them.
 #ifndef NESTOR_LOOP_IR_TEXT_EXPRESSIONS_H_
 #define NESTOR_LOOP_IR_TEXT_EXPRESSIONS_H_
 
@@ -34,7 +34,7 @@ class ExpressionParser {
   // Reads `element` separated by commas up to `close`, which may come at once.
   absl::Status List(absl::string_view close, absl::FunctionRef<absl::Status()> element);
 
-  // One step deeper in brackets, prefix operators or loops while it lives.
+  // While it lives, parsing is one step deeper in brackets, prefix operators or loops.
   class Nesting {
    public:
     explicit Nesting(ExpressionParser& parser) : parser_(parser) { ++parser_.nesting_; }
@@ -47,7 +47,7 @@ class ExpressionParser {
 
   // ---- Names
 
-  // A tensor, or the index of a loop around: its number.
+  // The number of a tensor, or of the index of a loop around.
   struct Named {
     bool is_tensor;
     int32_t number;
@@ -60,10 +60,10 @@ class ExpressionParser {
 
   // The number of tokens of the literal here, its minus included; 0: none.
   size_t LiteralLength() const;
-  // `read`: ParseLiteral, or ParseParamLiteral for what a $param is.
+  // `read`: ParseLiteral, or ParseParamLiteral for the value of a $param.
   using LiteralReader = absl::optional<Scalar> (*)(absl::string_view text, DType type);
   absl::StatusOr<Scalar> LiteralOf(DType type, LiteralReader read = ParseLiteral);
-  // A bound of a range; an infinity is none.
+  // A bound of a range; an infinity is no bound.
   absl::StatusOr<absl::optional<Scalar>> BoundOf(DType type, LiteralReader read = ParseLiteral);
 
   // ---- Expressions, of operators at least as tight as `tightness`

@@ -1,8 +1,8 @@
 // Recursive descent over the signature, scopes and statements.
 //
 // The words that begin an item (for, temp, acc, drop, block, require, domain, assume) are not
-// reserved: they are keywords where no statement could stand, that is, where an
-// access and an assignment do not follow.
+// reserved: they are keywords where there can be no statement, that is, where no access and
+// assignment follow.
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "loop_ir/text.h"
@@ -60,7 +60,7 @@ class ProgramParser : private ExpressionParser {
     return List(")", [&] { return AddArgument(Storage::kOutput, program_.outputs); });
   }
 
-  // A bare name in an input's shape is a dimension, and only such are dimensions.
+  // A bare name in an input's shape is a dimension, and there are no other dimensions.
   absl::Status Inputs() {
     if (At(";") || At(")")) return absl::OkStatus();
     naming_dimensions_ = true;
@@ -132,7 +132,7 @@ class ProgramParser : private ExpressionParser {
 
   // ---- Items
 
-  // NAME followed by what makes it the target of a statement.
+  // Whether a NAME follows, and after it what makes it the target of a statement.
   bool AtStatement() const {
     if (Peek().kind != TokenKind::kName) return false;
     return At("[", 1) || At("=", 1) || AtAccumulation(1);
@@ -273,7 +273,7 @@ class ProgramParser : private ExpressionParser {
     return absl::OkStatus();
   }
 
-  // In place: g++ 12 sees uninitialized members in a moved variant.
+  // Constructs in place: g++ 12 sees uninitialized members in a moved variant.
   template <class Node>
   static void Append(Scope& scope, Node node) {
     scope.emplace_back();

@@ -111,7 +111,7 @@ constexpr const char* kPrograms[] = {
 }
 )",
 
-    // Words that begin items are names where a name stands.
+    // Words that begin items are names where a name is expected.
     R"(program words(temp: f32[N], block: f32) -> (register: f32[N], drop: f32, needed: f32[N]) {
   for stream in [0, N) {
     acc acc: f32 = sum

@@ -1,6 +1,5 @@
-// One walk in the order of the text that keeps the tensors and loop indices in
-// scope. Ids are checked first (verify_ids.h), so that messages can print what
-// they talk about.
+// One walk in the order of the text that keeps the tensors and loop indices in scope. Ids are
+// checked first (verify_ids.h), so that messages can print what they are about.
 #include "loop_ir/verify.h"
 
 #include <algorithm>

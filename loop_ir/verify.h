@@ -9,8 +9,7 @@
 //  3. Declarations. Inputs, outputs and Program::temps are declared by the
 //     program, everything else by one Declaration; each tensor once. Inputs and
 //     outputs have their storage, the others are temps or accumulators.
-//  4. Scopes. A tensor is used only behind its declaration, in the scope that
-//     holds it and below.
+//  4. Scopes. A tensor is used only after its declaration, in the scope that holds it and below.
 //  5. Loop indices. Each is that of one loop, and used only in that loop's body; or it
 //     is one of Program::domain_vars, and used only in domains with so many extents.
 //  6. Symbols. An index expression names dimensions, which are the symbols in the
@@ -33,21 +32,20 @@
 // 13. Values. A value has the type that its node gives: a constant's own, a bool
 //     or float $param's, i64 of an IndexValue (of a number), ReadType of a load,
 //     the op table's of an application to operands that the row takes.
-// 14. Statements. A value has its target's type. An accumulation's op takes that
-//     type. argmax and argmin accumulate a pair with an i64 position, into an
-//     accumulator; other statements have no position. An accumulator is changed
-//     only by accumulation with its own op. What says whether a statement is needed are
-//     conditions without loads.
-// 15. Attributes. A parallel or vector loop carries no dependence, as far as
-//     CarriedTensor (dependence.h) can prove. One with lanes is a vector loop that can run
-//     in them (lanes.h), a power of two, and holds no other one.
+// 14. Statements. A value has its target's type. An accumulation's op takes that type. argmax and
+//     argmin accumulate a pair with an i64 position, into an accumulator; other statements have no
+//     position. An accumulator is changed only by accumulation with its own op. The expressions
+//     that say whether a statement is needed are conditions without loads.
+// 15. Attributes. A parallel or vector loop carries no dependence, as CarriedTensor (dependence.h)
+//     can prove. A loop with lanes is a vector loop that can run in them (lanes.h), their number is
+//     a power of two, and it holds no other loop with lanes.
 // 16. Proofs. In a proven program each access is proven to be in range (ranges.h) along the
 //     axes that it does not mark as checked.
-// 17. Prefetches. What a loop prefetches are unmasked accesses to tensors in scope that have axes
-//     and lie in memory.
+// 17. Prefetches. The accesses that a loop prefetches are unmasked, and to tensors in scope that
+//     have axes and lie in memory.
 //
-// What depends on run-time values (places in range, reads of what was not
-// written, overflow) is the interpreter's to check.
+// The interpreter checks what depends on run-time values (places in range, reads of elements that
+// were not written, overflow).
 #ifndef NESTOR_LOOP_IR_VERIFY_H_
 #define NESTOR_LOOP_IR_VERIFY_H_
 

@@ -85,7 +85,7 @@ class IdChecker {
                                : absl::OkStatus();
   }
 
-  // The value and what it refers to, on a stack of this function's own.
+  // Checks the value and those that it refers to, with a stack of its own.
   absl::Status Value(ValueId root) {
     NESTOR_RETURN_IF_ERROR(Within(root.value, program_.values.size(), "value"));
     std::vector<ValueId> pending = {root};
@@ -108,7 +108,7 @@ class IdChecker {
     return absl::OkStatus();
   }
 
-  // What a node refers to, appended to `out`.
+  // Appends the values that a node refers to to `out`.
   absl::Status Operands(const ConstantValue&, std::vector<ValueId>&) { return absl::OkStatus(); }
   absl::Status Operands(const ParamValue&, std::vector<ValueId>&) { return absl::OkStatus(); }
   absl::Status Operands(const IndexValue& value, std::vector<ValueId>&) {

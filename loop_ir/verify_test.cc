@@ -144,7 +144,7 @@ TEST(Verify, RefusesText) {
   }
 }
 
-// What text cannot say, broken by hand.
+// Violations that text cannot express, made by hand.
 TEST(Verify, RefusesBrokenPrograms) {
   const std::string text = Around(
       "for i in [0, N) { temp l: f32  l = t[i] + 1.0  drop t[i] if i < 3 = l  best argmax= (l, index(i)) }");

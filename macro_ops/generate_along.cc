@@ -1,5 +1,5 @@
-// along: the axis is moved to the end, the macro op called, and the axis moved back. Fusion takes
-// the moves into what the op reads and writes.
+// along: the axis is moved to the end, the macro op called, and the axis moved back. Fusion merges
+// the moves into the reads and writes of the op.
 //
 //   along(softmax, 3, 1)
 //     ->
@@ -27,7 +27,7 @@ struct Signature {
   std::vector<std::string> arguments, params, results;
 };
 
-// At commas outside brackets.
+// Splits at commas outside brackets.
 std::vector<std::string> SplitList(absl::string_view text) {
   std::vector<std::string> pieces;
   int depth = 0;
@@ -62,7 +62,7 @@ struct Along {
   const MacroOp& macro;
   int rank, axis;
 
-  // An argument whose last axis is meant: NAME: TYPE[..PACK, LAST].
+  // Whether the op works along the last axis of the argument: NAME: TYPE[..PACK, LAST].
   static bool IsMoved(const std::string& argument, std::string* name, std::string* type,
                       std::string* last) {
     return RE2::FullMatch(argument, R"((\w+): (\w+)\[\.\.\w+, (.*)\])", name, type, last);
@@ -74,7 +74,7 @@ struct Along {
                         List(to_end ? indices : ends), "]\n");
   }
 
-  // The ranks of the results, where the arguments have `rank` axes.
+  // The ranks of the results if the arguments have `rank` axes.
   absl::StatusOr<std::vector<int>> ResultRanks(const Signature& signature) const {
     ArgumentSpecs specs;
     std::string name, type, last;

@@ -1,5 +1,5 @@
-// einsum: a letter is an index, and gives its name to a dimension. Letters that the result does
-// not have are summed over; `...` is a pack.
+// einsum: a letter is an index, and names a dimension. Letters that are not in the result are
+// summed over; `...` is a pack.
 #include <algorithm>
 #include <map>
 
@@ -36,7 +36,7 @@ absl::Status CheckTerm(absl::string_view term) {
   return absl::OkStatus();
 }
 
-// Without an arrow: the pack, and the letters that stand once, in the order of the alphabet.
+// The result without an arrow: the pack, and the letters that occur once, in alphabetical order.
 std::string ImpliedResult(const std::vector<std::string>& operands) {
   std::map<char, int> counts;
   for (const std::string& term : operands) {
@@ -82,7 +82,7 @@ std::string Dimension(char letter) {
   return letter == kPack ? "..N" : absl::StrCat("N", std::string(1, letter));
 }
 
-// The letters, each as `name` says.
+// The letters, each spelled by `name`.
 std::string Spelled(absl::string_view letters, std::string (*name)(char)) {
   return absl::StrJoin(letters, ", ", [&](std::string* out, char c) { out->append(name(c)); });
 }

@@ -31,7 +31,7 @@ std::vector<std::string> Without(std::vector<std::string> names, int axis) {
   return names;
 }
 
-// "x0: T[..]" for each piece, its dimensions as `dims` says.
+// "x0: T[..]" for each piece, with the dimensions that `dims` gives.
 template <typename Dims>
 std::string Arguments(int count, const Dims& dims) {
   std::vector<std::string> arguments;
@@ -40,8 +40,8 @@ std::string Arguments(int count, const Dims& dims) {
   return List(arguments);
 }
 
-// The value of piece k where `is_in_front(k)` holds and no earlier one did; the last
-// where none does.
+// The value of the first piece k for which `is_in_front(k)` holds; of the last piece if there
+// is none.
 template <typename IsInFront, typename Value>
 std::string FirstOf(int count, const IsInFront& is_in_front, const Value& value) {
   std::string text;
@@ -50,10 +50,10 @@ std::string FirstOf(int count, const IsInFront& is_in_front, const Value& value)
   return absl::StrCat(text, value(count - 1), std::string(count - 1, ')'));
 }
 
-// "N0 + N1 + .." of the pieces before k; 0 of none.
+// "C0 + C1 + .." for the pieces before k; 0 if there are none.
 std::string Before(int k) { return k == 0 ? "0" : absl::StrJoin(Names("C", k), " + "); }
 
-// The index of an axis of x, of the elements' row-major number.
+// The index along an axis of x of the element with that row-major number.
 std::string AxisOf(const std::string& number, const std::vector<std::string>& dims, size_t axis) {
   std::string index = absl::StrCat("(", number, ")");
   const std::vector<std::string> inner(dims.begin() + axis + 1, dims.end());

@@ -1,4 +1,4 @@
-// resize: one axis after the other. Output i of $n stands at the place num / den among the C
+// resize: one axis after the other. Output i of $n is at the place num / den among the C
 // elements of its axis; both are integers, and so the nearest element and the share of the next
 // one are exact.
 #include "absl/strings/str_cat.h"
@@ -63,14 +63,14 @@ class Resizer {
   }
 
  private:
-  // The statement for an axis: `value` says what stands at each place.
+  // The statement for an axis: `value` is the value at each place.
   std::string Step(int axis, const std::string& value) const {
     const std::string to = axis + 1 == axes_ ? "y" : absl::StrCat("x", axis + 1);
     return absl::StrCat("  ", to, "[..n, ", List(Names("i", axes_)), "] = ", value, "\n    where ",
                         Numbered("i", axis), " < $n", axis, "\n");
   }
 
-  // The element `index` of the axis, or the one at the edge.
+  // The element `index` of the axis, or the one at the edge if it is outside.
   std::string Element(int axis, const std::string& index) const {
     std::vector<std::string> place = Names("i", axes_);
     place[axis] = absl::StrCat("min(max(", index, ", 0), C", axis, " - 1)");
@@ -89,7 +89,7 @@ class Resizer {
         axis, Element(axis, absl::Substitute(rounding_.index, Numerator(axis), Denominator(axis))));
   }
 
-  // The sum over taps; w says how much each counts, by its distance d.
+  // The sum over taps; w is the weight of each, by its distance d.
   std::string Weighted(int axis) const {
     const bool cubic = mode_ == "cubic";
     const int before = cubic ? 1 : 0;

@@ -1,4 +1,4 @@
-// What generators read and write: words, and lists of names.
+// The input and output of generators: words, and lists of names.
 #ifndef NESTOR_MACRO_OPS_GENERATOR_WORDS_H_
 #define NESTOR_MACRO_OPS_GENERATOR_WORDS_H_
 
@@ -17,9 +17,9 @@ using Words = absl::Span<const std::string>;
 // Ranks and numbers of tensors that a generator takes: 1 to this.
 constexpr int kMostGenerated = 64;
 
-// An error where there are not `count` words.
+// It is an error if there are not `count` words.
 absl::Status ExpectWords(Words words, size_t count, absl::string_view usage);
-// `words[number]` as a number of low..high.
+// `words[number]` as a number in low..high.
 absl::StatusOr<int> IntegerWord(Words words, size_t number, int low, int high);
 // `words[number]` as an axis of `rank` axes, those below 0 counted from the end.
 absl::StatusOr<int> AxisWord(Words words, size_t number, int rank);
@@ -31,7 +31,7 @@ std::vector<std::string> Names(absl::string_view prefix, int count);
 // "i0, i1, .."
 std::string List(const std::vector<std::string>& names);
 
-// The functions behind the table in generators.cc, a family a file.
+// The functions behind the table in generators.cc, one file for each family.
 absl::StatusOr<std::string> GenerateAlong(Words words);
 absl::StatusOr<std::string> GenerateConcat(Words words);
 absl::StatusOr<std::string> GenerateEinsum(Words words);

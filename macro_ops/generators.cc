@@ -1,4 +1,4 @@
-// The table of generators, and how a call of one is read.
+// The table of generators, and the parsing of their calls.
 #include "macro_ops/generators.h"
 
 #include "absl/strings/ascii.h"
@@ -51,7 +51,7 @@ const Generator* Find(absl::string_view name) {
   return nullptr;
 }
 
-// The generator and what stands between its parentheses; null where it is no call.
+// The generator, and in `inside` the text between its parentheses; null if it is not a call.
 const Generator* ReadCall(absl::string_view call, std::string& inside) {
   std::string name;
   const bool is_call = RE2::FullMatch(re2::StringPiece(call.data(), call.size()),

@@ -1,5 +1,5 @@
-// Generators: ops that no one text says, because the rank, or the number of arguments, is part
-// of what they are. Each is a short function from words to notation:
+// Generators: ops that no single text defines, because the rank, or the number of arguments, is
+// part of them. Each is a short function from words to notation:
 //
 //   Generate("einsum(bij,bjk->bik)")
 //     ->
@@ -7,7 +7,7 @@
 //     out[b, i, k] = sum[j](x0[b, i, j] * x1[b, j, k])
 //   }
 //
-// The text may call ops of the macro library. On the command line such a call stands wherever
+// The text may call ops of the macro library. On the command line such a call may be given wherever
 // a macro op's name may: `nestor run 'concat(3, 2, 0)'`.
 #ifndef NESTOR_MACRO_OPS_GENERATORS_H_
 #define NESTOR_MACRO_OPS_GENERATORS_H_
@@ -28,8 +28,8 @@ struct Generator {
   const char* usage;    // the words: "permute(AXIS, ..)"
   const char* summary;  // what the op computes, and the PyTorch or ONNX function that it equals
   const char* example;  // a call
-  // The text of an op for the words between the parentheses, blanks around them taken off. Errors
-  // say what is wrong with which word.
+  // Gives the text of an op for the words between the parentheses, which are stripped of blanks.
+  // Errors name the word and say what is wrong with it.
   absl::StatusOr<std::string> (*generate)(absl::Span<const std::string> words);
 };
 

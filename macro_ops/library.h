@@ -40,8 +40,8 @@ struct MacroOp {
   std::string summary;     // the comment, without samples and conditions
   std::string definition;  // from "op" to "}"
   std::vector<Sample> samples;
-  // On sizes and $params, in the notation's words: the op is meant for those that meet them, though
-  // it can be run at others. From lines "# where O % $groups == 0".
+  // Conditions on sizes and $params, in the notation: the op is meant for those that meet them,
+  // though it can be run at others. They come from lines "# where O % $groups == 0".
   std::vector<std::string> conditions;
 };
 

@@ -1,5 +1,5 @@
-// Dimensions are bound first, from every place where one stands alone, in the
-// order of the signature; all other forms are checked against what was bound.
+// Dimensions are bound first, from every axis that is one dimension alone, in the order of the
+// signature; all other forms are checked against the bound values.
 #include "tensor/binding.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Binding: what the symbols of a signature are for the tensors and numbers given
-// to one run, with every check that SEMANTICS asks for.
+// Binding: the values of a signature's symbols for the tensors and numbers given to one run, with
+// every check that SEMANTICS asks for.
 #ifndef NESTOR_TENSOR_BINDING_H_
 #define NESTOR_TENSOR_BINDING_H_
 

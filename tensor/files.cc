@@ -1,4 +1,4 @@
-// A descriptor that fails is told by errno, which nothing may touch before the Status is made.
+// errno has the error of a descriptor, so nothing may change it before the Status is made.
 #include "tensor/files.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 namespace nestor {
 namespace {
 
-// Texts are pages long; what exceeds this is some other file, or endless.
+// Texts are pages long; a longer file is of some other kind, or endless.
 constexpr size_t kMostTextBytes = size_t{16} << 20;
 
 bool WriteAll(int fd, absl::string_view bytes) {
@@ -62,8 +62,8 @@ absl::Status Replace(const std::string& path, absl::optional<mode_t> mode,
   std::string temporary;
   File file(OpenTemporaryBeside(path, mode.value_or(0666), &temporary));
   if (!file.ok()) return absl::ErrnoToStatus(errno, "cannot create a file beside it");
-  // Gives back what the umask took. Where that fails, the file is readable by
-  // fewer than before, never by more.
+  // Restores the permissions that the umask removed. If that fails, the file is readable by fewer
+  // users than before, never by more.
   if (mode) static_cast<void>(::fchmod(file.fd(), *mode));
   absl::Status status = WriteAndClose(file, pieces);
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {

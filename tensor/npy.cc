@@ -5,14 +5,12 @@
 //
 // npy_header.cc reads and writes the header.
 //
-// Reading goes through a Source, which is a string or a file descriptor and may
-// know how many bytes are left. Where it does, they must be exactly those of the
-// shape, which is checked before memory is taken; where it does not (a pipe),
-// they are gathered a chunk at a time, so that a header that claims terabytes
-// ends as a truncated file. Elements are read straight into the tensor in file
-// order, and what differs there is put right after: byte order, bools, and
-// Fortran order, which is the reversed shape in C order, copied through the
-// transposed view.
+// Reading goes through a Source, which is a string or a file descriptor and may know how many bytes
+// are left. If it does, they must be exactly those of the shape, which is checked before memory is
+// taken; if it does not (a pipe), they are gathered a chunk at a time, so that a header that claims
+// terabytes ends as a truncated file. Elements are read straight into the tensor in file order, and
+// differences are corrected afterwards: byte order, bools, and Fortran order, which is the reversed
+// shape in C order, copied through the transposed view.
 //
 // Entry points: ReadNpy and WriteNpy.
 #include "tensor/npy.h"
@@ -51,7 +49,7 @@ absl::Status Named(absl::string_view name, const absl::Status& status) {
 class Source {
  public:
   virtual ~Source() = default;
-  // How many bytes are still to come; nullopt where nobody knows.
+  // How many bytes are still to come; nullopt if it is unknown.
   virtual absl::optional<int64_t> Left() const = 0;
   // Reads up to n bytes and returns how many; fewer only at the end.
   virtual absl::StatusOr<int64_t> Read(char* to, int64_t n) = 0;
@@ -99,7 +97,7 @@ absl::Status Truncated(absl::string_view what, int64_t needed, int64_t got) {
   return Malformed("truncated: ", what, " needs ", needed, " bytes, there are ", got);
 }
 
-// The next n bytes; memory grows with what is really there.
+// The next n bytes; memory grows with the bytes that are really there.
 absl::StatusOr<std::string> Next(Source& source, int64_t n, absl::string_view what) {
   if (source.Left() && n > *source.Left()) return Truncated(what, n, *source.Left());
   std::string bytes;
@@ -153,7 +151,7 @@ absl::Status ReadInto(Source& source, Tensor& tensor) {
   return absl::OkStatus();
 }
 
-// Reads all that is left as a compact tensor, bytes as they are in the file.
+// Reads the rest as a compact tensor, with the bytes as they are in the file.
 absl::StatusOr<Tensor> ReadElements(Source& source, DType type, absl::Span<const int64_t> shape) {
   NESTOR_ASSIGN_OR_RETURN(const int64_t bytes, NumBytes(type, shape));
   const std::string what = absl::StrCat("the data of ", Name(type), ShapeText(shape));
@@ -220,11 +218,11 @@ absl::StatusOr<Tensor> ReadFile(const std::string& path, absl::optional<DType> e
 
 // ---- Writing ----
 
-// The bytes of a file in two pieces, so that the elements of a compact view are
-// written from where they lie.
+// The bytes of a file in two pieces, so that the elements of a compact view are written directly
+// from its memory.
 struct Contents {
   std::string header;
-  Tensor copy;  // of a view that is not compact
+  Tensor copy;  // for a view that is not compact
   absl::string_view elements;
 };
 

@@ -18,8 +18,8 @@
 // Status that names the file and what is wrong with it, and takes memory in
 // proportion to the bytes that are there, not to those that the header claims.
 //
-// Thread-safety: all are safe to call at once; of several writers of one path
-// the last to finish wins.
+// Thread-safety: all are safe to call at once; if several writers write one path, the last to
+// finish wins.
 #ifndef NESTOR_TENSOR_NPY_H_
 #define NESTOR_TENSOR_NPY_H_
 

@@ -1,6 +1,5 @@
-// The header is a Python dictionary. numpy evaluates it; here a cursor walks the
-// small part of that language which the format allows, so that what is refused
-// is refused with the place. The keys come in any order.
+// The header is a Python dictionary. numpy evaluates it; here a cursor walks the small part of that
+// language which the format allows, so that errors name the place. The keys come in any order.
 #include "tensor/npy_header.h"
 
 #include <utility>
@@ -23,8 +22,8 @@ std::string Excerpt(absl::string_view text) {
 
 // ---- Element types ----
 
-// The code of numpy without its byte order: a letter for the kind, and the bytes. bf16, which
-// numpy has not, lies in files as uint16; its other code is that of two bytes of no type.
+// The code of numpy without its byte order: a letter for the kind, and the bytes. bf16, which numpy
+// lacks, is stored as uint16; its other code is that of two bytes of no type.
 constexpr absl::string_view kTwoBytes = "V2";
 
 std::string CodeOf(DType type) {
@@ -45,7 +44,7 @@ std::string KnownCodes() {
   });
 }
 
-// The type of the elements where they are of the type that they have in numpy.
+// The type of elements that have the same type in numpy.
 absl::StatusOr<DType> OwnType(absl::string_view code, absl::string_view descr,
                               absl::optional<DType> expected) {
   for (DType type : AllTypes()) {
@@ -67,8 +66,8 @@ std::string DescrOf(DType type) {
 
 // ---- Header ----
 
-// header = "{" { string ":" value [ "," ] } "}", a value being a string, True or
-// False, or a tuple of integers, as its key demands.
+// header = "{" { string ":" value [ "," ] } "}", where a value is a string, True or False, or a
+// tuple of integers, as its key requires.
 class HeaderParser {
  public:
   explicit HeaderParser(absl::string_view text) : text_(text) {}
@@ -158,7 +157,7 @@ class HeaderParser {
     return First(kShape, "shape");
   }
 
-  // In either quote, without escapes, which nothing in this format needs.
+  // A string in either quote, without escapes, which nothing in this format needs.
   bool String(std::string* value) {
     const char quote = Peek();
     if (quote != '\'' && quote != '"') return false;
@@ -169,7 +168,7 @@ class HeaderParser {
     return true;
   }
 
-  // Decimal digits that fit, and the L that Python 2 put behind a long.
+  // Decimal digits that fit, and the L that Python 2 put after a long.
   bool Integer(int64_t* value) {
     Peek();
     size_t end = at_;

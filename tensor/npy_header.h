@@ -1,4 +1,4 @@
-// What stands before the elements of a .npy file, and which type these have. Internal to npy.cc.
+// The header of a .npy file, and the type of its elements. Internal to npy.cc.
 #ifndef NESTOR_TENSOR_NPY_HEADER_H_
 #define NESTOR_TENSOR_NPY_HEADER_H_
 
@@ -28,8 +28,8 @@ struct NpyHeader {
   Dims shape;
 };
 
-// The dictionary. InvalidArgument or Unimplemented, with the place, where it is not one
-// of the format.
+// Parses the dictionary. InvalidArgument or Unimplemented, with the place, if it does not have
+// the format.
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view text);
 
 // Everything before the elements, which start at a multiple of 64 bytes.

@@ -47,7 +47,7 @@ std::string Header(absl::string_view descr, absl::string_view shape, bool fortra
 
 std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
-// A new directory that goes, with its files, at the end of the test.
+// A new directory that is deleted with its files at the end of the test.
 class Directory {
  public:
   Directory() {
@@ -278,8 +278,8 @@ TEST(Read, Refusals) {
   EXPECT_THAT(Message(ReadNpyFromString(i4(ones + ")")).status()), HasSubstr("more than 64 axes"));
 }
 
-// Damages valid files in every way that it can think of; what is read at all
-// must then be no larger than the file and survive a round trip.
+// Damages valid files in many ways; a tensor that is read nevertheless must be no larger than the
+// file and survive a round trip.
 TEST(Read, MutatedFiles) {
   std::mt19937 random(20240607);
   const auto below = [&](size_t n) { return random() % n; };
@@ -398,7 +398,7 @@ TEST(File, FullDeviceIsAnError) {
   EXPECT_TRUE(S_ISCHR(info.st_mode));  // written to, not replaced
 }
 
-// What a reader makes of bytes that come through a pipe.
+// Reads bytes that come through a pipe.
 absl::StatusOr<Tensor> ThroughPipe(const std::string& pipe, const std::string& bytes) {
   std::thread writer([&] { PutContents(pipe, bytes); });
   absl::StatusOr<Tensor> tensor = ReadNpy(pipe);

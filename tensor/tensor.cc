@@ -1,10 +1,9 @@
 // Addressing, copying, comparing and printing of strided memory.
 //
-// Sizes come from files and callers, so every product and sum of them is checked
-// once, in NumElements and Footprint; what runs after those (offsets, copies)
-// adds and multiplies plainly, because each partial sum lies inside the checked
-// range. Elements move by memcpy of their size: views need not be aligned, and a
-// copy must keep a NaN's payload.
+// Sizes come from files and callers, so every product and sum of them is checked once, in
+// NumElements and Footprint; later code (offsets, copies) adds and multiplies plainly, because each
+// partial sum lies inside the checked range. Elements move by memcpy of their size: views need not
+// be aligned, and a copy must keep a NaN's payload.
 //
 // Memory comes from calloc, moved up to the next 64-byte boundary, and not from
 // aligned_alloc and memset: the system then hands out zero pages that cost
@@ -127,7 +126,7 @@ class Printer {
     return LiteralText(Load(view_.type, data + offset * ByteSize(view_.type)));
   }
 
-  // The positions of an axis that are shown, kEllipsis standing for a gap.
+  // The positions of an axis that are shown; kEllipsis stands for a gap.
   std::vector<int64_t> Shown(int axis) const {
     const int64_t extent = view_.shape[axis];
     const bool whole = extent <= edges_.head + edges_.tail;
@@ -310,7 +309,7 @@ Bits LoadAs(const void* element) {
   } else {
     T value;
     std::memcpy(&value, element, sizeof value);
-    // Of a NaN the one of its type; most values are none.
+    // For a NaN, the one of its type; most values are not NaN.
     if constexpr (std::is_floating_point_v<T>) {
       if (value != value) return ToBits(std::numeric_limits<T>::quiet_NaN());
       return ToBits(value);

@@ -74,8 +74,8 @@ bool NextIndex(absl::Span<const int64_t> shape, absl::Span<int64_t> index);
 // Strides may be 0 (broadcast) or negative; `data` is where index 0.. lies, and
 // need not be aligned. The memory must outlive the view.
 //
-// A view does not say whether it may be written: as with a file name, what is
-// handed one to write says so, and everything else only reads.
+// A view does not say whether it may be written: as with a file name, a function that writes
+// through one says so, and all others only read.
 struct TensorView {
   DType type = DType::kF32;
   Dims shape;
@@ -194,7 +194,7 @@ class Tensor {
     return {static_cast<const T*>(data_), static_cast<size_t>(num_elements_)};
   }
 
-  // Valid until the elements go: a move takes them, and their views, along.
+  // Valid until the elements are freed: a move takes them, and their views, along.
   TensorView view() const { return ViewOf(type_, data_, shape_); }
   operator TensorView() const { return view(); }  // as string to string_view
 

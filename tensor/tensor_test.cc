@@ -25,7 +25,7 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 TEST(Shape, NumElements) {
   const struct {
     Dims shape;
-    int64_t elements;  // -1: an error that says
+    int64_t elements;  // -1: an error that contains `error`
     const char* error;
   } kCases[] = {
       {{}, 1, ""},
@@ -137,7 +137,7 @@ TEST(View, IsContiguous) {
   }
 }
 
-// Views of the twelve values 0..11, and what FromView makes of them.
+// Views of the twelve values 0..11, and the results of FromView.
 TEST(View, CompactCopies) {
   const struct {
     Dims shape, strides;

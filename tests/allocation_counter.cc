@@ -10,7 +10,7 @@ namespace {
 
 std::atomic<int64_t> allocations{0}, allocated_bytes{0};
 
-// Null: there is no memory.
+// Returns null where there is no memory.
 void* CountedOrNull(size_t bytes, size_t alignment) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   allocated_bytes.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);

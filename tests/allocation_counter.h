@@ -1,4 +1,4 @@
-// What the process has asked operator new for. Linking this replaces operator new.
+// Counts what the process asks operator new for. Linking this replaces operator new.
 #ifndef NESTOR_TESTS_ALLOCATION_COUNTER_H_
 #define NESTOR_TESTS_ALLOCATION_COUNTER_H_
 

@@ -1,4 +1,4 @@
-// Programs with which `nestor check` found an engine to be wrong, each made small: all engines
+// Programs with which `nestor check` found an engine to be wrong, each made small: all engines run
 // on them, with many seeds.
 #include <string>
 
@@ -98,7 +98,7 @@ TEST(CheckFindings, StayMended) {
   }
 }
 
-// Those that no smaller program shows.
+// Faults that no smaller program shows.
 TEST(CheckFindings, StayMendedOfRandomPrograms) {
   // A view of windows had no axis for columns without iterations, in code for some sizes.
   for (uint64_t seed : {1032464}) {

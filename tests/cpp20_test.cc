@@ -1,5 +1,5 @@
-// Where the compiler is told an older standard, the first error of each public header says
-// that Nestor needs C++20. The headers are what nestor.h includes.
+// Under an older standard, the first error of each public header says that Nestor needs C++20. The
+// headers are those that nestor.h includes.
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -28,7 +28,7 @@ std::vector<std::string> PublicHeaders() {
   return headers;
 }
 
-// What the compiler says up to its first error.
+// The compiler's output up to its first error.
 std::string Errors(absl::string_view standard, const std::string& header) {
   const std::string command = absl::StrCat(
       "g++ -std=", standard, " -Wfatal-errors -fsyntax-only -I. -x c++ ", header, " 2>&1");

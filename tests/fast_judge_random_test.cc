@@ -19,7 +19,7 @@
 namespace nestor {
 namespace {
 
-// What is tested of an op drawn; nullopt for nothing.
+// The op to test for a drawn op; nullopt for none.
 using Derived = absl::optional<Op> (*)(const Op&);
 
 absl::optional<Op> Itself(const Op& op) { return op; }

@@ -1,7 +1,6 @@
 // The fast judge on the macro library, on activations and norms that are written here, and on
-// all their gradients: its bounds lie in the oracle's enclosures, whatever the values; of
-// right results it accepts nearly all; and it is fast. The table that it prints stands in
-// docs/bounds.md.
+// all their gradients: its bounds lie in the oracle's enclosures for all values; it accepts nearly
+// all right results; and it is fast. The table that it prints is in docs/bounds.md.
 //
 // NESTOR_RANDOM_SEED and NESTOR_RANDOM_COUNT (rounds of draws) in the environment choose other
 // values.
@@ -88,7 +87,7 @@ const std::vector<Case>& Cases() {
         {"wh", {8, 8}},
         {"bx", {8}},
         {"bh", {8}}}},
-      // What a discrete step sees in the next step, and a choice of that.
+      // A value that a discrete step sees in the next step, and a select by it.
       {"spikes",
        {{"x", {10, 30}}},
        {},
@@ -155,7 +154,7 @@ Tensor DrawTensor(DType type, const Dims& shape, int64_t bound, Values values, R
   return Tensor::Of(type, shape, elements);
 }
 
-// An op and what it is run on.
+// An op and its inputs.
 struct Trial {
   std::map<std::string, Tensor> tensors;
   RunInputs inputs;
@@ -185,7 +184,7 @@ Trial Draw(const Op& op, const Case& c, Values values, Random& random) {
   return trial;
 }
 
-// The gradient's arguments: what the op has, and adjoints.
+// The gradient's arguments: the op's tensors, and adjoints.
 Trial DrawForGradient(const Op& op, const Op& gradient, const Trial& forward,
                       const std::vector<Tensor>& results, Values values, Random& random) {
   Trial trial;
@@ -205,7 +204,7 @@ Trial DrawForGradient(const Op& op, const Op& gradient, const Trial& forward,
   return trial;
 }
 
-// What is tested of a case: the op, or its gradient.
+// The op of a case, or its gradient.
 struct Subject {
   std::string name;
   Op forward;
@@ -290,7 +289,8 @@ struct Share {
   int64_t fast = 0, slow = 0, all = 0;
 };
 
-// Of `got`, what the judge and the oracle accept. Nothing is accepted by the judge alone.
+// Counts the elements of `got` that the judge and the oracle accept. The judge accepts none that
+// the oracle rejects.
 void Count(const std::vector<Tensor>& got, FastJudge& judge,
            const std::vector<ReferenceTensor>& want, const RunInputs& inputs, Share& share) {
   const std::vector<TensorView> views(got.begin(), got.end());
@@ -351,7 +351,7 @@ TEST(FastJudge, AcceptsMostRightResults) {
 
 // ---- Speed
 
-// The least of some calls.
+// The least time of some calls.
 double Microseconds(int calls, absl::FunctionRef<void()> run) {
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < calls; ++i) {

@@ -1,5 +1,5 @@
-// What `fast` may change, at its edges (SEMANTICS 5): compiled code against the enclosures
-// of the reference mode, and where nothing may change against the bits of `strict`.
+// The limits of what `fast` may change (SEMANTICS 5): compiled code against the enclosures of the
+// reference mode, and, where nothing may change, against the bits of `strict`.
 //
 // Quotients that reach a discrete step are drawn at exact ties, where a = k * b rounds to a
 // neighbour of a multiple, so that the last bit of a / b decides. Sums and products are
@@ -58,8 +58,8 @@ struct Drawn {
 
 struct Quotients {
   const char* text;
-  // No sum or other quotient is involved: the bits of `strict`, and one value in each
-  // enclosure.
+  // No sum or other quotient is involved: results have the bits of `strict`, and each enclosure
+  // has one value.
   bool exact = true;
   bool of_gradient = false;
 };
@@ -83,7 +83,7 @@ constexpr Quotients kQuotients[] = {
     {"op f(a: T[N], b: T[]) -> (y) { y[i] = mod(a[i], b) }"},
     {"op f(a: T[N], b: T[]) -> (y) { y[i] = floordiv(a[i], b) }"},
     {"op f(a: T[N], b: T[]) -> (y) { y[i] = mod(a[i], b) }", true, /*of_gradient=*/true},
-    // A divisor for each row, and through a tensor; counts of what was decided.
+    // A divisor for each row, and through a tensor; counts of decisions.
     {"op f(a: T[N], c: T[M]) -> (y) { y[m, i] = floor(a[i] / c[m]) }"},
     {"op f(a: T[N], b: T[]) -> (y) { y = sum[i](i64(floor(a[i] / b))) }"},
     {"op f(a: T[N], b: T[]) -> (y) { t[i] = a[i] / b; u[i] = max(t[i], -t[i]); y[i] = floor(u[i]) }"},
@@ -119,7 +119,7 @@ Tensor TensorOf(DType type, const Dims& shape, absl::Span<const Scalar> values) 
   return Tensor::Of(type, shape, numbers);
 }
 
-// b divides, c divides by rows; what is not one of them or `a` is an adjoint, of ones.
+// b divides, c divides by rows; other arguments than these and `a` are adjoints, of ones.
 Drawn DrawQuotients(const Op& op, DType type, int seed) {
   std::mt19937_64 random(static_cast<uint64_t>(seed));
   const Scalar divisor = Scalar::Float(type, kDivisors[seed % std::size(kDivisors)]);
@@ -196,9 +196,9 @@ constexpr const char* kOverflowing[] = {
     "op f(x: T[M, N]) -> (y) { s[i] = sum[k](x[i, k]); y[i, k] = x[i, k] - s[i] * 0.5 }",
 };
 
-// Of one kind for each seed: large of alternating sign, which cancel in order; large of one
-// sign; eighths; large and their inverses in turn; all kinds. Of three kinds most terms are
-// small.
+// Terms have one kind for each seed: large with alternating signs, which cancel in order; large
+// with one sign; eighths; large ones and their inverses in turn; all kinds. In three kinds most
+// terms are small.
 Scalar DrawNearOverflow(DType type, int kind, int64_t i, std::mt19937_64& random) {
   const double largest = static_cast<double>(FormatOf(type).Largest()), root = std::sqrt(largest);
   const double sign = random() % 2 == 0 ? 1 : -1,
@@ -225,7 +225,7 @@ Tensor DrawTerms(DType type, int seed) {
   return TensorOf(type, shape, values);
 }
 
-// Elements that are finite as written and not in `got`.
+// The number of elements that are finite as written and not finite in `got`.
 int CountOverflows(const Results& want, const Results& got) {
   int overflows = 0;
   Dims index((*want)[0].shape().size(), 0);

@@ -19,10 +19,10 @@
 namespace nestor {
 namespace {
 
-// What is made of the last op of the text.
+// The program that is made from the last op of the text.
 enum class Make {
   kForward,
-  kGradient,  // by `wrt`, given what it needs
+  kGradient,  // by `wrt`, given the values that it needs
   kBoth,      // forward and gradient in one program
 };
 
@@ -179,7 +179,7 @@ int CountBlocks(const loop::Program& program) {
   return count;
 }
 
-// Blocks that read the elements of an input that has any dimension: a reset does not.
+// The number of blocks that read elements of an input of rank above 0: a reset does not.
 int CountWalks(const loop::Program& program) {
   int count = 0;
   for (const loop::Block& block : program.blocks) {

@@ -87,8 +87,7 @@ TEST(FusionBytes, InputsAndOutputsOnce) {
     std::cout << absl::StrFormat("%-22s %7.1f MiB unfused, %6.1f fused, inputs and outputs %6.1f\n",
                                  c.name, unfused.walked.Total() / kMiB, fused.walked.Total() / kMiB,
                                  once / kMiB);
-    // What the rows' totals (a scale, a sum of columns) are walked again for is less
-    // than a thousandth.
+    // Walking the rows' totals (a scale, a sum of columns) again takes less than a thousandth.
     EXPECT_LE(fused.walked.Total(), once * 1.001) << c.name;
     const bool is_gelu = c.text == kGeluTanh && !c.gradient;
     EXPECT_GE(unfused.walked.Total() / fused.walked.Total(), is_gelu ? 5 : 1) << c.name;
@@ -111,7 +110,7 @@ TEST(FusionBytes, OfAttention) {
   }
 }
 
-// The greatest rank of what is stored and of what is given.
+// The greatest ranks of stored and of given tensors.
 TEST(FusionBytes, ContractionsStoreNothingOfHigherRank) {
   for (const char* name : {"matmul", "linear", "conv2d"}) {
     for (bool gradient : {false, true}) {
@@ -128,7 +127,7 @@ TEST(FusionBytes, ContractionsStoreNothingOfHigherRank) {
   }
 }
 
-// As the code of a program runs.
+// The memory that the compiled code of the op takes.
 Statistics MemoryOfCode(const Op& op, const Sizes& sizes) {
   Statistics statistics;
   const auto executable = jit::Compile(Lower(op));

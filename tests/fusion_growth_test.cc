@@ -106,7 +106,7 @@ TEST(FusionGrowth, OfStepsIsNoWorseThanNLogN) {
   }
 }
 
-// What merging makes of a program of many statements.
+// The result of merging on a program of many statements.
 struct Merged {
   int64_t loops = 0, largest = 0, all = 0;  // all: the size of all of them
 };
@@ -122,15 +122,15 @@ Merged MergedLoopsOf(const loop::Program& program) {
       });
       ++merged.loops;
       merged.all += size;
-      // One alone may be larger.
+      // A single statement may be larger.
       if (statements > 1) merged.largest = std::max(merged.largest, size);
     }
   }
   return merged;
 }
 
-// However many loops may be merged, what comes of it is bounded, and fills the bound: no two
-// that could be one are left. With substitution there are few long statements, without it
+// However many loops may be merged, the merged ones stay within the bound, and fill it: no
+// two that could be one are left. With substitution there are few long statements, without it
 // many short ones.
 TEST(FusionGrowth, LoopsStayWithinTheBound) {
   constexpr int64_t kMost = loop::NestList::kMostSize;

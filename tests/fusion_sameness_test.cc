@@ -1,6 +1,6 @@
-// Fusion changes no bit, and keeps whatever else pass_sameness.h asks of passes. Checked
-// on random programs, their gradients and second gradients, and on every macro op with
-// its gradient at its sampled shapes.
+// Fusion changes no bit, and keeps all other promises of passes in pass_sameness.h. Checked on
+// random programs, their gradients and second gradients, and on every macro op with its gradient at
+// its sampled shapes.
 #include <list>
 #include <set>
 #include <string>
@@ -35,8 +35,8 @@ Finding CheckOp(const Op& op, uint64_t seed, Counts& counts) {
 
 int merged_programs = 0;
 
-// With numbers for sizes, so that shapes with merged axes bind; the same elements are given in
-// these shapes.
+// Sizes are numbers, so that shapes with merged axes bind; the same elements are given
+// in these shapes.
 Finding CheckMergedAxes(const Op& op, uint64_t seed, Counts& counts) {
   RandomInputsResult made = RandomInputs(op, seed);
   Program program = Lower(op);
@@ -123,7 +123,7 @@ TEST(FusionSameness, MacroOps) {
   EXPECT_GT(bounded_checks, 100);
 }
 
-// The same text again, whatever ran before: nothing depends on the order of a hash.
+// Gives the same text again, whatever ran before: nothing depends on the order of a hash.
 TEST(FusionSameness, IsDeterministic) {
   for (const std::string& name : MacroLibrary().OpNames()) {
     const auto gradient = Gradient(*LibraryOp(name));

@@ -88,7 +88,7 @@ void WriteChart(const std::string& path, const std::vector<Timing>& forward,
   EXPECT_TRUE(file.good()) << path;
 }
 
-// From the smallest to the largest at most the square of the growth.
+// From the smallest program to the largest, time grows at most with the square of the size.
 void ExpectAtMostQuadratic(const std::vector<Timing>& timings) {
   const double size =
       static_cast<double>(timings.back().unfused) / static_cast<double>(timings.front().unfused);

@@ -1,6 +1,6 @@
-// That GatherFromScatter keeps every bit: gradients of the macro ops at their
-// samples and more, graphs at random, and scatters at random, whose places take
-// every form that the pass knows and some that it does not.
+// GatherFromScatter keeps every bit: on gradients of the macro ops at their samples and more, on
+// random graphs, and on random scatters, whose places take every form that the pass knows and some
+// that it does not.
 //
 // A failure prints the program before and after, with its seed.
 // NESTOR_RANDOM_SEED and NESTOR_RANDOM_COUNT in the environment choose others.
@@ -67,7 +67,7 @@ void ExpectEqual(const absl::StatusOr<std::vector<Tensor>>& want,
 }
 
 // Runs the program before and after the pass, and after its loops are split, too:
-// the conditions of a gather are what bounds its loops.
+// the conditions of a gather bound its loops.
 Outcome ExpectSameBits(const loop::Program& before, const RunInputs& inputs) {
   loop::Program after = before;
   const auto changed = loop::GatherFromScatter(after);
@@ -90,8 +90,8 @@ Outcome ExpectSameBits(const loop::Program& before, const RunInputs& inputs) {
 
 // ---- Gradients of macro ops
 
-// Floats that no two sums in different orders agree on, some zeros of both signs;
-// integers below 4, some negative.
+// Floats whose sums differ in different orders, some zeros of both signs; integers below
+// 4, some negative.
 Tensor Draw(DType type, const Dims& shape, Random& random) {
   std::vector<double> values(*NumElements(shape));
   for (double& value : values) {
@@ -109,8 +109,7 @@ struct Sized {
   Params params = {};
 };
 
-// The gradient's arguments are the op's and its results, as the op gives them, and
-// adjoints at random.
+// The gradient's arguments are the op's arguments and results, and random adjoints.
 Outcome CheckGradient(const Sized& c, DType type) {
   SCOPED_TRACE(c.op);
   Random random(7);
@@ -237,7 +236,7 @@ TEST(GatherFromScatter, WhatGathers) {
       {"op p(x: f32[A], s: shape f32[M]) -> (y) { y[i%M]: f32[M + 1] += x[i] }", false},
       {"op p(x: f32[A]; $m in [1, 5]) -> (y) { y[(i + 2)%$m]: f32[7] += x[i] }", true},
       {"op p(x: f32[A]; $m in [1, 5]) -> (y) { y[(i + 2)/$m]: f32[A] += x[i] }", true},
-      // Sums along what a place does not name; a diagonal; windows.
+      // Sums along axes that a place does not name; a diagonal; windows.
       {"op p(x: f32[N, M]) -> (y) { y[j]: f32[M] += x[i, j] }", true},
       {"op p(x: f32[N]) -> (y) { y[i, i]: f32[N, N] += x[i] }", true},
       {"op p(x: f32[N, N]) -> (y) { y[i, i]: f32[N, N] += x[i, j] }", false},
@@ -250,7 +249,7 @@ TEST(GatherFromScatter, WhatGathers) {
       {"op p(x: f32[N], l: i64[M]) -> (y) { y[i, l[i + 1]]: f32[N, 3] += x[i] }", true},
       {"op p(x: f32[N], l: i64[N]) -> (y) { y[l[i]]: f32[4] += x[i] }", false},
       {"op p(x: f32[N, D], l: i64[N]) -> (y) { y[l[i], d]: f32[4, D] += x[i, d] }", false},
-      // What is not inverted.
+      // Places that are not inverted.
       {"op p(x: f32[N]) -> (y) { y[max(i - 1, 0)]: f32[N] += x[i] }", false},
       {"op p(x: f32[N, M]) -> (y) { y[i*j]: f32[N] += x[i, j] }", false},
       // Other ops, exact in any order.
@@ -335,7 +334,7 @@ class RandomScatter {
  private:
   std::string Var(int loops) { return absl::StrCat("i", random_.Below(loops)); }
 
-  // Of loop v, outside of which are v others.
+  // The bounds of loop v, outside of which are v others.
   std::string Bounds(int v) {
     if (v > 0 && random_.Chance(15)) {
       return absl::StrCat(random_.Pick({"[", "[-1 + "}), Var(v),
@@ -372,7 +371,7 @@ class RandomScatter {
     return Sum(loops);
   }
 
-  // Another one in each iteration, mostly.
+  // Mostly another value in each iteration.
   std::string Value(int loops) {
     std::string place;
     for (int v = 0; v < loops; ++v) absl::StrAppend(&place, random_.Between(1, 60), "*i", v, " + ");

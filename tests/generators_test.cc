@@ -198,7 +198,7 @@ TEST(Generators, Reshape) {
   }
 }
 
-// Of tensors that are 1, 2, .. long along the axis.
+// Tests them on tensors with lengths 1, 2, .. along the axis.
 TEST(Generators, ConcatStackAndSplit) {
   for (int count : {1, 2, 3, 7}) {
     for (int rank : {1, 2, 3}) {
@@ -260,7 +260,7 @@ NaiveTensor ToEnd(const NaiveTensor& x, size_t axis, bool back = false) {
                          [&](const Place& p) { return At(x, moved(p, to, from)); });
 }
 
-// The op's own reference on what is moved to the end.
+// The op's own reference, with the axis moved to the end.
 TEST(Generators, Along) {
   const struct {
     const char* op;

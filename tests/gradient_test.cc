@@ -11,7 +11,7 @@
 //   d<v, G(g, x, y(x))>/dx  =  G's gradient by x  +  the op's gradient, at the adjoint
 //                              that is G's gradient by y
 //
-// which is what differences of G see.
+// and this total is equal to differences of G.
 #include <cmath>
 #include <random>
 #include <set>
@@ -58,7 +58,7 @@ std::vector<std::string> FloatResults(const Op& op) {
   return names;
 }
 
-// An op that can be run, with $params that stay.
+// An op that can be run, with fixed $params.
 class Function {
  public:
   Function(Op op, absl::flat_hash_map<std::string, Scalar> params)
@@ -94,8 +94,7 @@ class Function {
   absl::flat_hash_map<std::string, Scalar> params_;
 };
 
-// What the gradient op promises whatever it computes: it prints in the notation and reads back, and
-// its signature is that of its report.
+// Every gradient op prints in the notation and reads back, and its signature is that of its report.
 void ExpectWellFormed(const Op& op, const GradientRequest& request,
                       const GradientResult& gradient) {
   const std::string text = PrintOp(gradient.op);
@@ -255,8 +254,9 @@ double Largest(const Tensor& tensor) {
 }
 
 // Compares `gradient` (by argument) of `objective` at `values` with differences: at every element,
-// or, of more than `most`, at every n-th. The tolerance is one part in a million of the argument's
-// largest derivative (h^4 = 1e-12 times a fifth derivative), and the objective's rounding over h.
+// or at every n-th if there are more than `most`. The tolerance is one part in a million of the
+// argument's largest derivative (h^4 = 1e-12 times a fifth derivative), and the objective's
+// rounding over h.
 void ExpectDifferences(const Values& values, const Values& gradient,
                        const std::function<absl::StatusOr<Objective>(const Values&)>& objective,
                        int64_t most = 40) {
@@ -357,7 +357,7 @@ Tensor DrawArgument(DType type, const SampleArgument& arg, int number, Random& r
   return Tensor::Of(type, arg.shape, values);
 }
 
-// The op of a module at a sample, with type variables `type`, and what to run it on.
+// The op of a module at a sample, with type variables `type`, and its inputs.
 struct Case {
   Op op;
   Values values;
@@ -1990,7 +1990,7 @@ Op Parsed(const char* text) {
   return op.ok() ? *std::move(op) : Op();
 }
 
-// A wrong factor shows whose gradient it is.
+// A wrong factor shows which gradient was taken.
 TEST(Gradient, OfAnOpWithItsOwn) {
   Op square = Parsed("op square_it(x: f64[N]) -> (y) { y[i] = x[i] * x[i] }");
   square.gradient = std::make_shared<const Op>(Parsed(
@@ -2011,7 +2011,7 @@ TEST(Gradient, OfAnOpWithItsOwn) {
   }
 }
 
-// The adjoint of what two results share reaches the op's own gradient once.
+// The adjoint of a value that two results share reaches the op's own gradient once.
 TEST(Gradient, OfAnOpWithItsOwnOfWhichTwoResultsAreOneValue) {
   Op pair = Parsed("op pair(x: f64[N]) -> (y, z) {\n  y[i] = 2.0 * x[i]\n  z[i] = y[i]\n}");
   pair.gradient = std::make_shared<const Op>(Parsed(
@@ -2027,7 +2027,7 @@ TEST(Gradient, OfAnOpWithItsOwnOfWhichTwoResultsAreOneValue) {
   EXPECT_EQ(gradient->at("x").values<double>()[0], 22.0) << PrintOp(first->report().op);
 }
 
-// What it hands on has the argument's name, and is another node.
+// The result that it passes on has the argument's name, and is another node.
 TEST(Gradient, OfAnOpWithItsOwnThatHandsAnArgumentOn) {
   Op op =
       Parsed("op f(i: f64[N], x: f64[N]) -> (y, i) { y[j] = where(bool(i[j]), x[j], x[j] * 2.0) }");
@@ -2076,7 +2076,7 @@ TEST(Gradient, Defaults) {
     const std::set<std::string> mask(by_default->mask.begin(), by_default->mask.end());
     for (const std::string& name : by_default->shapes)
       EXPECT_TRUE(mask.count(name)) << name << " is a shape and not in the mask";
-    // What it chose may be prescribed, to the same effect.
+    // Prescribing what it chose has the same effect.
     const std::set<std::string> shapes(by_default->shapes.begin(), by_default->shapes.end());
     std::vector<std::string> given;
     for (const std::string& name : by_default->mask) {

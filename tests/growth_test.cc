@@ -1,8 +1,7 @@
 // Twice the statements cost about twice the work, in every stage from the text to the
-// listing of the code and to the gradient. What is counted is memory asked for, how often
-// and how much, which is the same on every machine: a stage that copies or keeps more than
-// its share for each statement shows in it. (A scan that only reads does not; //bench:growth
-// prints seconds.)
+// listing of the code and to the gradient. It counts allocations and their bytes, which are the
+// same on every machine: they show a stage that copies or keeps more than its share for each
+// statement. (A scan that only reads does not; //bench:growth prints seconds.)
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -31,7 +30,7 @@ struct Cost {
   int64_t allocations = 0, bytes = 0;
 };
 
-// A way that a program of `n` statements goes.
+// The stages that a program of `n` statements goes through.
 using Stages = std::function<std::vector<GrowthStage>(int n)>;
 
 // Adds what each stage costs to `costs`.
@@ -48,14 +47,15 @@ void AddCosts(const std::vector<GrowthStage>& stages, std::vector<Cost>& costs) 
   }
 }
 
-// Summed over sizes from `n` to almost 2 * n: containers double, each at sizes of its own.
+// Costs are summed over sizes from `n` to almost 2 * n, since containers double, each
+// at different sizes.
 std::vector<Cost> CostsFrom(int n, const Stages& stages) {
   std::vector<Cost> costs;
   for (int quarter = 4; quarter < 8; ++quarter) AddCosts(stages(n * quarter / 4), costs);
   return costs;
 }
 
-// `but`: a stage that is not held here.
+// `but`: a stage that is not checked here.
 void ExpectLinear(const std::string& what, int n, const Stages& stages,
                   const std::string& but = "") {
   const std::vector<Cost> once = CostsFrom(n, stages), twice = CostsFrom(2 * n, stages);
@@ -67,13 +67,13 @@ void ExpectLinear(const std::string& what, int n, const Stages& stages,
     const std::string place = absl::StrCat(what, ", ", once[i].stage);
     EXPECT_LE(ratio(once[i].allocations, twice[i].allocations), kMostGrowth)
         << place << ", allocations";
-    // RE2 has a bitmap of the rest of the text for each token, up to some length.
+    // RE2 makes a bitmap of the rest of the text for each token, up to some length.
     if (once[i].stage == "parse") continue;
     EXPECT_LE(ratio(once[i].bytes, twice[i].bytes), kMostGrowth) << place << ", bytes";
   }
 }
 
-// Without the passes of fusion whose names begin so.
+// Leaves out the passes of fusion whose names begin with `prefix`.
 GrowthOptions Without(absl::string_view prefix) {
   const fusion::Pipeline pipeline = fusion::Pipeline::Default();
   GrowthOptions options;
@@ -86,7 +86,7 @@ GrowthOptions Without(absl::string_view prefix) {
 class Growth : public testing::TestWithParam<int> {
  protected:
   const GrowthKind& kind() const { return GrowthKinds()[static_cast<size_t>(GetParam())]; }
-  // What is made once and kept is made before anything is counted.
+  // Objects that are made once and kept are made before anything is counted.
   void SetUp() override {
     std::vector<Cost> ignored;
     AddCosts(StagesToResults(kind().text(3)), ignored);
@@ -100,7 +100,7 @@ TEST_P(Growth, OfManyLoopsIsLinear) {
   ExpectLinear(kind().name, 200, [&](int n) { return StagesToResults(kind().text(n), unfused); });
 }
 
-// What can share a loop does, a statement each: of many statements in one loop.
+// Statements that can share a loop do, and stay separate: one loop has many statements.
 TEST_P(Growth, OfLongLoopsIsLinear) {
   const GrowthOptions merged = Without("substitute");
   ExpectLinear(

@@ -14,8 +14,8 @@
 namespace nestor {
 namespace {
 
-// Calls each function of the op's kernels. Results mean nothing: the harness calls four
-// times, and a function need not give the same twice.
+// Calls each function of the op's kernels. The results mean nothing: the harness calls a function
+// four times, and it need not give the same twice.
 int CheckKernels(const std::string& what, const Op& op, uint64_t seed) {
   const auto made = DrawLargeInputs(op, seed, 33);
   if (!made) return 0;

@@ -1,7 +1,7 @@
-// Contractions go through register tiles: every remainder of rows, columns and sums by tiny
-// tiles and blocks, for operands that lie every way, every type, and reductions and values
-// that are no products. Each run is held against the interpreter's on the scheduled program,
-// and of a strict one against the unfused program's, bit for bit (tests/jit_runs.h).
+// Contractions run in register tiles: tested for every remainder of rows, columns and sums by tiny
+// tiles and blocks, for operands in every layout, every type, and reductions and values that are no
+// products. Each run is held, bit for bit, against the interpreter on the scheduled program, and a
+// strict one against the unfused program (tests/jit_runs.h).
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -35,8 +35,8 @@ struct Sizes {
   int64_t m, n, k;
 };
 
-// Of a letter: M, N, K; D is twice K; E is 17; W is a row that windows of K go over at N places; S
-// are columns of whole tiles, of either set; digits are themselves.
+// The extent of a letter: M, N, K; D is twice K; E is 17; W is a row over which windows of K slide
+// to N places; S are columns of whole tiles, for either set; digits are themselves.
 int64_t Extent(char letter, const Sizes& sizes) {
   switch (letter) {
     case 'M': return sizes.m;
@@ -153,7 +153,7 @@ const std::vector<Case>& Cases() {
       {"two columns, rows across",
        "op f(a: T[K, M], b: T[2, K]) -> (c) { c[i, j] = sum[k](a[k, i] * b[j, k]) }",
        {{"a", "KM"}, {"b", "2K"}}},
-      // Sums whose bounds go with the row.
+      // Sums whose bounds depend on the row.
       {"lower triangle of rows",
        "op f(a: T[M, K], b: T[K, N]) -> (c) { c[i, j] = sum[k](a[i, k if k <= i] * b[k, j if k <= i]) }",
        {{"a", "MK"}, {"b", "KN"}}},
@@ -166,7 +166,7 @@ const std::vector<Case>& Cases() {
       {"lower triangle of batches across",
        "op f(a: T[2, K, M], b: T[2, K, N]) -> (c) { c[g, i, j] = sum[k](a[g, k, i if k >= i] * b[g, k, j if k >= i]) }",
        {{"a", "2KM"}, {"b", "2KN"}}},
-      // Chains, which go by strips of rows.
+      // Chains, which run in strips of rows.
       {"rows less their greatest",
        "op f(a: T[M, K], b: T[K, N]) -> (y) { c[i, j] = sum[k](a[i, k] * b[k, j]); y[i, j] = c[i, j] - max[l](c[i, l]) }",
        {{"a", "MK"}, {"b", "KN"}}},
@@ -207,7 +207,7 @@ const std::vector<Case>& Cases() {
        "s[i, g, j] = where(j <= i, sum[k](h[i, k] * b[g, j, k]), T(0)); p[i, g, j] = s[i, g, j] - max[l](s[i, g, l]); "
        "y[i, g, e] = sum[j](p[i, g, j if j <= i] * d[g, j, e if j <= i]) }",
        {{"a", "MK"}, {"b", "2NK"}, {"d", "2NK"}}},
-      // What is made of a product, beside it.
+      // Functions of a product, beside it.
       {"sums over rows",
        "op f(a: T[M, K], b: T[K, N]) -> (y, g, h) { y[i, j] = max(sum[k](a[i, k] * b[k, j]), T(0)); "
        "g[j] = sum[i](y[i, j]); h[i] = sum[j](y[i, j]) }",
@@ -221,7 +221,7 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-// Layers of which the weights are bound: axes of what they pass on are laid out for that.
+// Layers whose weights are bound: the axes of the tensors between them are laid out for that.
 const std::vector<Case>& LayerCases() {
   static const auto& cases = *new std::vector<Case>{
       {"points, windows, and what was before",
@@ -247,8 +247,8 @@ const std::vector<Case>& LayerCases() {
   return cases;
 }
 
-// Elements that are converted as they are read: S is a wider type, in which sums are. Of integers,
-// two steps of a sum lie in a word.
+// Elements that are converted as they are read: S is a wider type, in which sums are computed. For
+// integers, two steps of a sum lie in a word.
 const std::vector<Case>& WideCases() {
   static const auto& cases = *new std::vector<Case>{
       {"product",
@@ -305,7 +305,7 @@ jit::CompileOptions TinyTiles() {
   return options;
 }
 
-// Some elements become what products of which sums do not forget, or what they lose.
+// Some elements become values whose products show in every sum, or that sums lose.
 void MixSpecial(std::mt19937_64& random, Tensor& tensor) {
   constexpr float kInf = std::numeric_limits<float>::infinity(),
                   kTiny = std::numeric_limits<float>::denorm_min();
@@ -316,7 +316,7 @@ void MixSpecial(std::mt19937_64& random, Tensor& tensor) {
   }
 }
 
-enum class Values { kPlain, kSpecial };  // special: of f32 alone
+enum class Values { kPlain, kSpecial };  // special: only for f32
 
 absl::StatusOr<Op> OpOf(const Case& c, DType type) {
   const std::string name(Name(type)), wide = IsFloat(type) ? "f32" : "i32";
@@ -325,7 +325,7 @@ absl::StatusOr<Op> OpOf(const Case& c, DType type) {
                                             {"S(", absl::StrCat(wide, "(")}}));
 }
 
-// In the order of the case's inputs.
+// The inputs in the order of the case's.
 std::vector<Tensor> Draw(const Case& c, DType type, const Sizes& sizes, Values values,
                          std::mt19937_64& random) {
   std::vector<Tensor> drawn;
@@ -367,8 +367,8 @@ Finding CheckCase(const Case& c, DType type, const jit::CompileOptions& options,
   return absl::nullopt;
 }
 
-// The executable with all inputs but the first bound, called twice in one workspace: what is
-// computed of bound inputs alone is kept for the second call.
+// The executable with all inputs but the first bound, called twice in one workspace: values
+// computed from bound inputs alone are kept for the second call.
 Finding CheckBound(const CompiledVariants::Variant& variant, const Case& c,
                    const std::vector<Tensor>& drawn, const std::vector<Tensor>& unfused,
                    const std::vector<ReferenceTensor>& bounds, Counts& counts) {
@@ -409,7 +409,7 @@ Finding CheckBoundCase(const Case& c, const jit::CompileOptions& options,
     const RunInputs inputs = Named(c, drawn);
     const Results unfused = Run(compiled->unfused(), inputs);
     const auto bounds = InterpretReference(compiled->unfused(), inputs);
-    if (!unfused.ok() || !bounds.ok()) continue;  // refused by law
+    if (!unfused.ok() || !bounds.ok()) continue;  // the inputs are refused
     for (const CompiledVariants::Variant& variant : compiled->variants()) {
       if (Finding finding = CheckBound(variant, c, drawn, *unfused, *bounds, counts))
         return At(sizes, *finding);
@@ -497,9 +497,9 @@ TEST(JitContractions, FewColumnsSumInLanes) {
   }
 }
 
-// Gated products are 0 where a factor is, whatever the other one, and what lies outside of an
-// operand has no product: few elements, so that some sums have no NaN, and zeros, infinities and
-// what underflows in any order.
+// Gated products are 0 where a factor is, whatever the other one, and places outside of an operand
+// have no product: few special elements, so that some sums have no NaN, and zeros, infinities and
+// values that underflow in any order.
 TEST(JitContractions, SpecialValues) {
   constexpr absl::string_view kNames[] = {
       "product",          "gated product",          "windows of three",
@@ -512,7 +512,7 @@ TEST(JitContractions, SpecialValues) {
   }
 }
 
-// Schedules of their own for inputs that are bound, for all sizes and for each class of them.
+// Separate schedules for inputs that are bound, for all sizes and for each class of them.
 TEST(JitContractions, BoundInputs) {
   jit::CompileOptions options = TinyTiles();
   options.size_classes.least_work = 0;
@@ -542,7 +542,7 @@ TEST(JitContractions, Threads) {
   }
 }
 
-// Operands are copied in about the memory that they have, whatever goes over them.
+// Copies of operands take about as much memory as the operands, whatever loops run over them.
 TEST(JitContractions, CopiesStaySmall) {
   const struct {
     const char* text;

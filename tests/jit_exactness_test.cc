@@ -26,7 +26,7 @@ const JitRunOptions kRuns[] = {
     {Side::kBegin, Arrangement::kTransposed},
 };
 
-// Thresholds so small that tests reach what is behind them, one for each seed.
+// Thresholds so small that tests reach the code beyond them, one for each seed.
 jit::CompileOptions OptionsOf(uint64_t seed) {
   jit::CompileOptions options;
   options.executor = &jit::InlineExecutor();
@@ -64,8 +64,8 @@ TEST(JitExactness, RandomPrograms) {
   TestPrograms("programs", 1500, options, CheckOp);
 }
 
-// Sizes, $params and constants at the ends of int64: what the law allows runs, with the
-// same bits, and what it refuses is refused.
+// Sizes, $params and constants at the ends of int64: inputs that the interpreter accepts run, with
+// the same bits, and those that it refuses are refused.
 Finding CheckExtremes(const Op& op, uint64_t seed, Counts& counts) {
   InputOptions options;
   options.extremes = true;
@@ -103,7 +103,7 @@ void TestMacroOp(const std::string& name, const Property& property, uint64_t fir
   }
 }
 
-// Few seeds for each op, others for each: what is drawn from seeds is drawn in full over all ops.
+// Few seeds for each op, different ones for each, so that over all ops every choice is drawn.
 void TestMacroOps(const Property& property, uint64_t seeds) {
   Counts counts;
   uint64_t first = 1;
@@ -117,7 +117,7 @@ void TestMacroOps(const Property& property, uint64_t seeds) {
 
 TEST(JitExactness, MacroOps) { TestMacroOps(CheckOp, 2); }
 
-// Without running it, for each instruction set, whatever the CPU has.
+// Assembles for each instruction set, whatever the CPU has, without running the code.
 Finding CheckAssembledForAll(const Op& op, uint64_t seed, Counts& counts) {
   ++counts.programs;
   jit::CompileOptions options = OptionsOf(seed);

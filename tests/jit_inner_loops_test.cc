@@ -1,8 +1,8 @@
-// No integer multiplies or divides in innermost loops: addresses run, and what divides
-// is computed outside. Looked up in the machine code itself, for every instruction set
-// and for arguments at any strides: an innermost loop is what lies between a jump
-// backwards and its target, without another such jump inside. Those of contractions hold
-// multiply-adds, what loads their operands, and what counts.
+// There are no integer multiplies or divides in innermost loops: addresses are incremented, and
+// divisions are computed outside. Checked in the machine code itself, for every instruction set and
+// for arguments at any strides: an innermost loop is the code between a jump backwards and its
+// target, without another such jump inside. Those of contractions hold multiply-adds, loads of
+// their operands, and counters.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -66,7 +66,7 @@ std::vector<Instruction> Decode(absl::Span<const uint8_t> code) {
   return instructions;
 }
 
-// Innermost ones, without the jump back.
+// The innermost loops, without the jump back.
 std::vector<std::vector<Instruction>> LoopsOf(absl::Span<const uint8_t> code) {
   std::vector<std::vector<Instruction>> loops;
   const std::vector<Instruction> instructions = Decode(code);
@@ -121,7 +121,7 @@ std::unique_ptr<const jit::Kernel> KernelOf(const Op& op, Isa isa, bool strided)
 struct Case {
   const char* name;
   std::string op;           // of the library, or in the notation
-  const char* reason = "";  // what an innermost loop multiplies or divides for; "": none does
+  const char* reason = "";  // why an innermost loop multiplies or divides; "": none does
 };
 
 std::vector<Case> Cases() {
@@ -201,7 +201,7 @@ TEST(JitInnerLoops, NeitherMultiplyNorDivide) {
   }
 }
 
-// What a loop is made of.
+// The instructions of a loop.
 struct TileLoop {
   int64_t multiply_adds = 0, broadcasts = 0, loads = 0, counts = 0;
   std::string others;  // names
@@ -238,7 +238,7 @@ TEST(JitInnerLoops, TilesMultiplyAddLoadAndCount) {
       std::vector<TileLoop> tiles;
       for (const jit::Kernel::FunctionView& function : kernel->Functions()) {
         for (const std::vector<Instruction>& loop : LoopsOf(function.code)) {
-          // An exponential has multiply-adds, too, of one row.
+          // An exponential has multiply-adds of one row, too.
           if (const TileLoop made_of = TileLoopOf(loop); made_of.broadcasts > 3)
             tiles.push_back(made_of);
         }
@@ -253,7 +253,7 @@ TEST(JitInnerLoops, TilesMultiplyAddLoadAndCount) {
       for (const TileLoop& tile : tiles) {
         if (tile.multiply_adds < most) continue;
         EXPECT_LE(tile.broadcasts + tile.loads, most * 3 / 2);
-        // Of the topmost tile, which copies columns, one pointer more.
+        // The topmost tile, which copies columns, has one pointer more.
         EXPECT_LE(tile.counts, most / 3 + 1);
         EXPECT_EQ(tile.others, "");
         least_counts = std::min(least_counts, tile.counts);
@@ -263,8 +263,9 @@ TEST(JitInnerLoops, TilesMultiplyAddLoadAndCount) {
   }
 }
 
-// The gradient by an image that an activation made is summed in one nest with what computes the
-// image again. It has columns of the image only where its sums are padded, which asks for NaN.
+// The gradient by an image that an activation made is summed in one nest with the code that
+// computes the image again. It has columns of the image only where its sums are padded, and then it
+// looks for NaN.
 TEST(JitInnerLoops, GradientsBehindActivationsHaveColumns) {
   const Op op =
       OpOf("op f(x: f32[N, C, H, W], v: f32[O, C], w: f32[O, O, 3, 3]) -> (y) { "
@@ -275,8 +276,8 @@ TEST(JitInnerLoops, GradientsBehindActivationsHaveColumns) {
   EXPECT_TRUE(absl::StrContains(text, "not_a_number")) << text;
 }
 
-// Fusion sums two products over equal channels in one loop, as where a block of a network ends and
-// its shortcut has as many channels.
+// Fusion sums two products over equal channels in one loop, for example at the end of a block of a
+// network whose shortcut has as many channels.
 TEST(JitInnerLoops, ProductsThatAreAddedHaveNestsOfTheirOwn) {
   const Op op = OpOf(
       "op f(x: f32[N, C, H, W], a: f32[N, C, H, W], v: f32[O, C, 1, 1], w: f32[O, C, 1, 1]) -> (z) { "

@@ -1,6 +1,6 @@
 // Arguments of every layout: transposed, strided, reversed, broadcast and padded inputs,
 // strided outputs, memory that no vector is aligned to; results in place of inputs; and
-// stores past the caches.
+// stores that bypass the caches.
 #include <iterator>
 #include <random>
 #include <string>
@@ -20,7 +20,7 @@ namespace {
 
 using Side = GuardedMemory::Side;
 
-// Of x[M, N], w[M, N], v[N, M] and b[N] those that it names.
+// Each op takes those of x[M, N], w[M, N], v[N, M] and b[N] that it names.
 const char* const kOps[] = {
     "op map(x: f32[M, N], w: f32[M, N]) -> (y) { y[i, j] = x[i, j] * w[i, j] + w[i, j] }",
     "op wide(x: f64[M, N], b: f32[N]) -> (y, z) { y[i, j] = x[i, j] + f64(b[j])\n z[i, j] = u8(x[i, j] > 0.0) }",
@@ -35,7 +35,7 @@ const char* const kOps[] = {
     "op softmax(x: f32[M, N]) -> (y) { m[i] = max[k](x[i, k])\n e[i, k] = exp(x[i, k] - m[i])\n"
     " s[i] = sum[k](e[i, k])\n y[i, k] = e[i, k] / s[i] }",
     "op matmul(x: f32[M, N], v: f32[N, M]) -> (y) { y[i, j] = sum[k](x[i, k] * v[k, j]) }",
-    // Lanes with a mask each, before the begin of a row and behind its end.
+    // Lanes with a mask each, before the begin of a row and past its end.
     "op taps(x: f32[M, N], w: i32[M, N]) -> (y) { y[i, j] = sum[r](x[i, j + r - 1 | 0.0] * f32(w[i, j - r | 3]))"
     " where j < N, r < 3 }",
     "op windows(x: f64[M, N], w: f32[M, N]) -> (y) { y[i, j] = max[r](x[i, j + r - 9 | 2.5] * f64(w[i, j + r - 2 | 1.5]))"
@@ -44,7 +44,7 @@ const char* const kOps[] = {
 const Dims kShapes[] = {{1, 1},   {2, 7},  {8, 8},  {9, 17}, {3, 33},
                         {16, 16}, {4, 64}, {33, 3}, {1, 50}};
 
-// Input i is laid out as number first + i * step says.
+// Input i has the layout number first + i * step.
 RunInputs LaidOut(const Op& op, const Dims& shape, size_t first, size_t step, uint64_t seed,
                   std::vector<GuardedMemory>& memory) {
   std::mt19937_64 random(seed);
@@ -131,7 +131,7 @@ TEST(JitLayouts, InPlace) {
   EXPECT_GT(aliases, 4);
 }
 
-// That an element is there is known in a loop over the same tensor, not beside it.
+// Only inside a loop over the same tensor is an element known to exist.
 TEST(JitLayouts, EmptyInputsAreNotRead) {
   for (
       const char* text :
@@ -151,7 +151,7 @@ TEST(JitLayouts, EmptyInputsAreNotRead) {
   }
 }
 
-// Outputs of any size are written past the caches, if their rows are aligned.
+// Outputs of any size bypass the caches, if their rows are aligned.
 TEST(JitLayouts, StreamingStores) {
   jit::CompileOptions options = Inline();
   options.streaming_bytes = 1;
@@ -170,7 +170,7 @@ TEST(JitLayouts, StreamingStores) {
         EXPECT_FALSE(finding.has_value()) << text << ShapeText(shape) << ": " << *finding;
       }
     }
-    // A variant of its own has run.
+    // A separate variant has run.
     for (const CompiledVariants::Variant& variant : compiled->variants()) {
       EXPECT_GT(variant.executable->code_bytes(), variant.executable->kernel().code_bytes())
           << text;

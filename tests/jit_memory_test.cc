@@ -1,6 +1,6 @@
-// Temporaries share bytes as their plan says: results are the interpreter's also where
-// every byte that holds nothing is overwritten before each function of the code. The
-// programs are not fused, so that they have many temporaries.
+// Temporaries share bytes as their plan says: results are the interpreter's even if every unused
+// byte is overwritten before each function of the code. The programs are not fused, so that they
+// have many temporaries.
 #include <iostream>
 #include <memory>
 #include <string>
@@ -23,7 +23,7 @@
 namespace nestor {
 namespace {
 
-// How often bytes were shared: what the tests are about.
+// How often bytes were shared, which the tests are about.
 struct Sharing {
   int programs = 0;
   int shared = 0;          // temporaries of the program lie closer than side by side
@@ -145,8 +145,8 @@ TEST(JitMemory, OfMacroOpsAndTheirGradients) {
   ExpectSharing(sharing);
 }
 
-// Each first use of an accumulator of the program: at the start, after another has had
-// its bytes, in a parallel loop, in a loop that is not, amid a block.
+// Each kind of first use of an accumulator of the program: at the start, after another one used its
+// bytes, in a parallel loop, in a sequential loop, in the middle of a block.
 TEST(JitMemory, AccumulatorsOfTheProgramAreFilledBeforeTheirFirstUse) {
   constexpr const char* kPrograms[] = {
       "acc a: f32[N] = sum  for i in [0, N) parallel { a[i] += x[i] }  for i in [0, N) parallel { y[i] = a[i] }",

@@ -1,6 +1,7 @@
-// Integers of 8 and 16 bits, and booleans, in lanes of their own width: elements that lie side by
-// side, that all lanes share, or that one loads before the loop, masked and reduced ones, at
-// lengths around a vector, two of them, and the register tiles of sums. Bits are the interpreter's.
+// Integers of 8 and 16 bits, and booleans, in lanes of their own width: contiguous
+// elements, elements that all lanes share, or that are loaded before the loop, masked and
+// reduced ones, at lengths around one vector, two vectors, and the register tiles of sums.
+// Bits are the interpreter's.
 #include <random>
 #include <string>
 #include <vector>
@@ -52,7 +53,7 @@ constexpr Case kCases[] = {
      "op f(x: bool[M], y: T[M, N]) -> (z) { z[i, j] = where(x[i], y[i, j], T(1)) }"},
     {"of booleans", "op f(x: bool[N], y: bool[N]) -> (z) { z[i] = x[i] && !y[i] || x[i] == y[i] }",
      true, true},
-    // Other widths on the way, rows that x86 has not in narrow lanes, and elements apart.
+    // Other widths on the way, rows that x86 does not have in narrow lanes, and strided elements.
     {"widened", "op f(x: T[N]) -> (z) { z[i] = i32(x[i]) * 3 }", false},
     {"quotient", "op f(x: T[N], y: T[N]) -> (z) { z[i] = floordiv(x[i], y[i]) }", false},
     {"shift", "op f(x: T[N], y: T[N]) -> (z) { z[i] = shl(x[i], y[i]) }", false},
@@ -121,7 +122,7 @@ void TestAll(int accumulators) {
 TEST(JitNarrowLanes, OneAccumulator) { TestAll(1); }
 TEST(JitNarrowLanes, FourAccumulators) { TestAll(4); }
 
-// Which loops have lanes of the elements' width, and that the others have those of 32 bits.
+// Loops with lanes of the elements' width have them, and the others have lanes of 32 bits.
 TEST(JitNarrowLanes, AreThere) {
   for (const Case& c : kCases) {
     for (DType type : kTypes) {

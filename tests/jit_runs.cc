@@ -87,14 +87,15 @@ namespace {
 
 using Bounds = absl::optional<std::vector<ReferenceTensor>>;
 
-// What is refused by law, not by a limit of the interpreter, is refused by compiled code.
+// Compiled code refuses the inputs that the interpreter refuses, unless only a limit of the
+// interpreter is exceeded.
 Finding CheckRefused(const CompiledVariants::Variant& variant, const RunInputs& inputs,
                      const JitRunOptions& run, const Results& refused) {
   if (IsLimit(refused) || !RunJit(*variant.executable, inputs, run).ok()) return absl::nullopt;
   return absl::StrCat(Describe(variant.options, run), " runs, but: ", refused.status().ToString());
 }
 
-// Of what runs, interpreted.
+// Checks the interpreted results of the program that runs.
 Finding CheckInterpreted(const Results& got, bool strict, const Results& unfused, Counts& counts) {
   if (!got.ok() && !IsLimit(got))
     return absl::StrCat("what runs is refused: ", got.status().ToString());
@@ -106,7 +107,7 @@ Finding CheckVariant(const CompiledVariants::Variant& variant, const RunInputs& 
                      absl::Span<const JitRunOptions> runs, const Results& unfused,
                      const Bounds& bounds, Counts& counts) {
   const bool strict = variant.options.mode == jit::Mode::kStrict;
-  // What runs gives, interpreted; the second: with compact arguments.
+  // The interpreted results of the program that runs; the second: with compact arguments.
   absl::optional<Results> wants[2];
   for (const JitRunOptions& run : runs) {
     const bool compact = IsCompactCall(*variant.executable, inputs, run.outputs);

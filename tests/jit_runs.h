@@ -27,12 +27,12 @@ namespace nestor {
 
 // ---- Checking
 
-// The instruction sets that run here; what is missing is said, once.
+// The instruction sets that run here; missing ones are reported, once.
 absl::Span<const jit::Isa> TestedSets();
 
 // Assembles the scheduled program for options.isa, which the CPU may lack, and decodes it:
-// Internal where something of the code does not belong to the set
-// (jit/codegen/foreign_instructions.h). The Statuses of jit::Schedule and Kernel::Compile.
+// Internal where some instruction does not belong to the set (jit/codegen/foreign_instructions.h).
+// The Statuses of jit::Schedule and Kernel::Compile.
 absl::Status CheckAssembled(loop::Program unfused, const jit::CompileOptions& options);
 
 inline constexpr jit::Mode kModes[] = {jit::Mode::kFast, jit::Mode::kStrict};
@@ -54,16 +54,16 @@ class CompiledVariants {
   const loop::Program& unfused() const { return unfused_; }
   const std::vector<Variant>& variants() const { return variants_; }
 
-  // Holds each run of each variant against the interpreter's on the program that runs at
-  // these sizes, and that, of a strict variant, against the unfused program's: bit for bit. Of a
-  // fast one, where `bounded` (which takes long), also against the proven bounds. What the
-  // interpreter refuses must be refused, but for what exceeds its limits. Then checks the
-  // instructions of all layouts.
+  // Holds each run of each variant, bit for bit, against the interpreter on the program that runs
+  // at these sizes, and the interpreter's results of a strict variant against the unfused
+  // program's. If `bounded` (which takes long), holds fast variants also against the proven bounds.
+  // A run must be refused where the interpreter refuses it, unless that exceeds the interpreter's
+  // limits. Then checks the instructions of all layouts.
   Finding Check(const RunInputs& inputs, absl::Span<const JitRunOptions> runs, bool bounded,
                 Counts& counts) const;
 
  private:
-  // As CheckAssembled, of what the executable has compiled since the last time.
+  // As CheckAssembled, for the kernels that the executable has compiled since the last call.
   absl::Status CheckInstructions(const jit::Executable& executable) const;
 
   loop::Program unfused_;

@@ -1,6 +1,6 @@
 // Every scalar op on every type, in vectors: all lengths up to two vectors and one more,
 // as one row and as rows of a matrix, on values of every kind; and with each operand a
-// tensor, a constant or a scalar. A row of the table that is added is tested by itself.
+// tensor, a constant or a scalar. A new row of the table is tested automatically.
 #include <algorithm>
 #include <cstring>
 #include <iostream>
@@ -158,9 +158,9 @@ class GuardedRow {
   TensorView Part(int64_t length) const {
     return ViewOf(type_, memory_.data() + Begin(length), {length});
   }
-  // Puts down the elements of `tensor` that a part of `length` has (see PartOf).
+  // Copies the elements of `tensor` that a part of `length` has (see PartOf).
   void Fill(const Tensor& tensor) { std::memcpy(memory_.data(), tensor.data(), Bytes(kLongest)); }
-  // Poisons the part; whether all else still was poison.
+  // Poisons the part; returns whether all other bytes were still poison.
   bool Restore(int64_t length) {
     std::memset(memory_.data() + Begin(length), kPoison, Bytes(length));
     const absl::string_view all(memory_.data(), Bytes(kLongest));
@@ -198,8 +198,8 @@ std::string ConstantText(DType type, std::mt19937_64& random, bool special) {
   return absl::StrCat(Name(type), "(", texts[random() % texts.size()], ")");
 }
 
-// A use of a row with operands of given kinds, and values for them. Of the seed's bits the
-// lowest makes scalars $params, not tensors of rank 0, and the next constants special.
+// A use of a row with operands of given kinds, and values for them. The lowest bit of the seed
+// makes scalars $params, not tensors of rank 0, and the next one makes constants special.
 constexpr uint64_t kSeedsOfACase = 4;
 class OperandCase {
  public:
@@ -220,7 +220,7 @@ class OperandCase {
 
   // Whether it is a row, and not one number.
   bool is_row() const { return is_row_; }
-  // Nothing but constants is folded away.
+  // Whether all operands are constants, which are folded away.
   bool is_constant() const { return is_constant_; }
 
   std::string Notation() const {
@@ -232,7 +232,7 @@ class OperandCase {
                         ") }");
   }
 
-  // Of the whole row.
+  // The inputs of the whole row.
   RunInputs Inputs() const {
     RunInputs inputs;
     for (size_t i = 0; i < kinds_.size(); ++i) {
@@ -258,7 +258,7 @@ class OperandCase {
     return IsFloat(types_[i]) ? drawn : Scalar::I64(drawn.ToInt());
   }
 
-  // Its text in the formula.
+  // Declares the operand and returns its text in the formula.
   std::string DeclareOperand(size_t i) {
     const std::string name(1, static_cast<char>('a' + i));
     if (kinds_[i] == OperandKind::kConstant) return ConstantText(types_[i], random_, is_special_);

@@ -1,7 +1,7 @@
-// Scans run in lanes: every operation that does, on every type, forward and backward, with
-// terms of several parts and with stores beside it, of lengths around the blocks of steps that
-// lanes take, and rows of them. Bits are the interpreter's, exact ones those of the program as
-// it is written, and sums and products of floats lie within the proven bounds.
+// Scans run in lanes: tested for every such operation, on every type, forward and backward, with
+// terms of several parts and with stores beside it, at lengths around the blocks of steps that
+// lanes take, and on rows of these. Bits are the interpreter's, those of exact scans are those of
+// the program as written, and sums and products of floats lie within the proven bounds.
 #include <random>
 #include <string>
 #include <vector>
@@ -44,7 +44,7 @@ constexpr Case kCases[] = {
      "op f(x: T[C]) -> (y, z) { for t < C { y[t] = y[t - 1] + x[t]\n z[t] = y[t] * x[t] } }"},
     {"before",
      "op f(x: T[C]) -> (z) { for t < C { y[t] = y[t - 1] + x[t]\n z[t] = y[t - 1 | 2] - x[t] } }"},
-    // What is stored is read again: fusion has z in a loop of its own, or keeps it for y.
+    // A stored value is read again: fusion has z in a separate loop, or keeps it for y.
     {"before, backward",
      "op f(x: T[C]) -> (z) { for t < C { y[t] = max(y[t + 1 | 1], x[t])\n z[t] = y[t + 1 | 1] - x[t] } }",
      true, false},
@@ -57,8 +57,8 @@ constexpr Case kCases[] = {
     {"scan of a scan",
      "op f(x: T[C]) -> (z) { for t < C { y[t] = y[t - 1] + x[t]\n z[t] = z[t - 1] + y[t] } }",
      false, false},
-    // Linear ones: of a factor for each step, of one for all, in parts, and with what was before
-    // and is behind a step.
+    // Linear scans: with a factor for each step, with one for all, in parts, and with values before
+    // and after a step.
     {"linear", "op f(x: T[C], w: T[C]) -> (y) { for t < C { y[t] = w[t] * y[t - 1] + x[t] } }"},
     {"linear, backward",
      "op f(x: T[C], w: T[C]) -> (y) { for t < C { y[t] = x[t] + y[t + 1 | 3] * w[t] } }"},
@@ -73,7 +73,7 @@ constexpr Case kCases[] = {
      "op f(x: T[C], w: T[C]) -> (y, z) { for t < C { y[t] = w[t] * y[t - 1] + x[t]\n z[t] = y[t] * x[t] } }"},
     {"linear in two statements",
      "op f(x: T[C], w: T[C]) -> (y, z) { for t < C { y[t] = z[t + 1] + x[t]\n z[t] = y[t] * w[t] } }"},
-    // One that reads what is not the step before, and one that is not linear.
+    // A scan that reads another step than the previous one, and one that is not linear.
     {"two steps back", "op f(x: T[C]) -> (y) { for t < C { y[t] = y[t - 2] + x[t] } }", false,
      false},
     {"square", "op f(x: T[C]) -> (y) { for t < C { y[t] = y[t - 1] * y[t - 1] + x[t] } }", false,
@@ -149,7 +149,7 @@ TEST(JitScans, TwoThreads) {
   TestScans(*pool);
 }
 
-// Which scans do run in lanes, in which mode.
+// Which scans run in lanes, and in which mode.
 TEST(JitScans, AreInLanes) {
   for (const Case& c : kCases) {
     for (DType type : {DType::kF32, DType::kI32}) {

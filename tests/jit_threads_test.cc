@@ -118,8 +118,8 @@ bool MultipliesAndAdds(const loop::Program& program, const loop::Item& item) {
 }
 
 // The loops around products are parallel, however the results' rows lie: in place, merged in a
-// temporary that a product reads, with others between them, or in strips for each of which there
-// are several products.
+// temporary that a product reads, with others between them, or in strips with
+// several products each.
 TEST(JitThreads, ProductsRunOnAllThreads) {
   constexpr absl::string_view kWindows =
       "  z[n, o, h, v] = sum[c, q, r](x[n, c, h + q - 1, v + r - 1 | 0] * w[o, c, q, r]) where o < O, h < H, v < W\n";
@@ -135,7 +135,7 @@ TEST(JitThreads, ProductsRunOnAllThreads) {
                      "  y[n, l, h, v] = sum[k](t[l, k] * p[n, k, h, v])\n}\n"),
           of_windows("  p[n, k, h, v] = sum[o](u[k, o] * z[n, o, h, v])\n"
                      "  y[n, k, 2*h, 2*v]: f32[1, K, 2*H, 2*W] += p[n, k, h, v]\n}\n"),
-          // Of a single head: strips of rows.
+          // A single head: strips of rows.
           std::string(
               "op f(q: f32[L, D], k: f32[S, D], v: f32[S, E]) -> (y) { y = attention(q, k, v) }"),
           std::string(
@@ -207,7 +207,7 @@ class CountingExecutor : public jit::Executor {
   int runs_ = 0;
 };
 
-// Of few bytes, if it computes much with them.
+// Even work on few bytes is shared out, if it computes much with them.
 TEST(JitThreads, WorkIsSharedOutWhereItPays) {
   const struct {
     const char* text;

@@ -41,7 +41,7 @@ jit::CompileOptions OptionsOf(uint64_t seed) {
   return options;
 }
 
-// Whether the sizes have a class of their own.
+// Whether the sizes have a separate class.
 bool HasVariant(const loop::Program& unfused, const jit::CompileOptions& options,
                 const RunInputs& inputs) {
   const absl::StatusOr<Binding> binding = Bind(SignatureOf(unfused), inputs);
@@ -148,7 +148,7 @@ TEST(JitVariants, MacroOpsOfManyVectors) {
 
 // ---- Specialize
 
-// With all sizes as numbers, or with some.
+// Specializes for all sizes as numbers, or for some.
 Finding CheckSpecialized(const Op& op, uint64_t seed, Counts& counts) {
   const loop::Program unfused = Lower(op);
   const RandomInputsResult made = RandomInputs(op, seed);
@@ -182,7 +182,7 @@ TEST(JitVariants, SpecializedRandomPrograms) {
   TestPrograms("specialized programs", 500, options, CheckSpecialized);
 }
 
-// What the law refuses is refused, before or in the call, and nothing else is.
+// Inputs that the interpreter refuses are refused, before or in the call, and no others.
 Finding CheckSpecializedExtremes(const Op& op, uint64_t seed, Counts& counts) {
   const loop::Program unfused = Lower(op);
   InputOptions extremes;

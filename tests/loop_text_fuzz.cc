@@ -1,5 +1,5 @@
-// Any bytes as a loop program: read and verified, and the text of what is read must read as
-// the same.
+// Any bytes as a loop program: read and verified; the text of the program read must read as
+// the same program.
 #include <cstddef>
 #include <cstdint>
 #include <string>

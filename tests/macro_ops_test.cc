@@ -5,7 +5,7 @@
 // Tolerance. A result is a chain of reductions and elementwise steps, each of which rounds once, so
 // to first order it is off by at most (steps in the chain) * eps * (the magnitudes that were added
 // up). Steps are counted in the op's graph: the lengths of its reductions, and 4 for every
-// elementwise node (a transcendental's two ulps, and what an error in its operand does to it).
+// elementwise node (a transcendental's two ulps, and the effect of an error in its operand).
 // Magnitudes are those of the reference's result on the inputs and on their absolute values, where
 // nothing cancels, and at least 1, the size of the inputs.
 #include <cmath>
@@ -46,7 +46,7 @@ double DrawValue(DType type, const SampleArgument& arg, bool out_of_bounds, Rand
   if (type == DType::kBool) return static_cast<double>(random() % 2);
   if (!IsFloat(type)) {
     const int64_t bound = arg.bound.value_or(10);
-    // -1 and `bound` too, which are in no dimension that the bound stands for.
+    // Also -1 and `bound`, which are outside of the dimension that the bound stands for.
     const bool wide = out_of_bounds && type == DType::kI64;
     return wide ? static_cast<double>(random() % (bound + 2)) - 1
                 : static_cast<double>(random() % bound);
@@ -70,7 +70,7 @@ NaiveTensor ToNaive(const Tensor& tensor) {
   return naive;
 }
 
-// What the sample gives, and each default as the op's type rounds it.
+// Sets the sample's $params, and each default as rounded to the op's type.
 void SetParams(const Op& op, const Sample& sample, Inputs& inputs) {
   for (const ParamInfo& param : op.params) {
     if (param.value) inputs.naive_params[param.name.substr(1)] = param.value->ToDouble();
@@ -267,13 +267,13 @@ TEST(MacroOps, Edges) {
        {}, 0, {kNan}},
       {"nll_loss",
        {{{1, 2}, {-1, -2}}, {{1}, {7}}, {{2}, {1, 1}}}, {{"$ignore_index", 7}}, 0, {kNan}},
-      // Nothing to look at.
+      // Everything is masked.
       {"masked_softmax", {{{2, 2}, {1, 2, 3, 3}}, {{2, 2}, {0, 0, 1, 1}}}, {}, 0, {0, 0, 0.5, 0.5}},
       {"attention_masked",
        {{{1, 1}, {1}}, {{2, 1}, {1, kNan}}, {{2, 1}, {3, kNan}}, {{1, 2}, {0, 0}}}, {}, 0, {0}},
       {"attention_masked",
        {{{1, 1}, {1}}, {{2, 1}, {1, kNan}}, {{2, 1}, {3, kNan}}, {{1, 2}, {1, 0}}}, {}, 0, {3}},
-      // Not even a NaN behind a place reaches it.
+      // Not even a NaN after a place affects it.
       {"causal_attention",
        {{{3, 2}, {1, 2, 3, 4, 5, 6}}, {{3, 2}, {1, -1, -3, 2, kNan, kNan}}, {{3, 1}, {2, 3, kNan}}},
        {}, 0, {2, 2.5, kNan}},
@@ -302,7 +302,7 @@ TEST(MacroOps, Edges) {
       {"cosine_similarity", {{{2}, {0, 0}}, {{2}, {1, 2}}}, {}, 0, {0}},
       {"l2_normalize", {{{2}, {0, 0}}}, {}, 0, {0, 0}},
       {"clip_by_norm", {{{2}, {0, 0}}}, {{"$max_norm", 1}}, 0, {0, 0}},
-      // One element, or of one.
+      // One element as the result or as the input.
       {"resize_linear1d_aligned", {{{3}, {7, 8, 9}}}, {{"$out", 1}}, 0, {7}},
       {"resize_linear1d", {{{1}, {7}}}, {{"$out", 3}}, 0, {7, 7, 7}},
       {"resize_cubic1d", {{{1}, {7}}}, {{"$out", 2}}, 0, {7, 7}},
@@ -314,7 +314,7 @@ TEST(MacroOps, Edges) {
       {"slice",
        {{{3}, {1, 2, 3}}}, {{"$start", 2}, {"$length", 4}, {"$step", -1}}, 0, {3, 2, 1, 0}},
       {"pad_wrap", {{{2}, {1, 2}}}, {{"$before", 3}, {"$after", 2}}, 0, {2, 1, 2, 1, 2, 1, 2}},
-      // Places that meet, or that none is put to.
+      // Several elements for one place, or none.
       {"scatter", {{{2}, {8, 9}}, {{3}, {0, 0, 5}}, {{3}, {1, 2, 3}}}, {}, 0, {2, 9}},
       {"segment_max", {{{1, 1}, {3}}, {{1}, {1}}}, {{"$segments", 2}}, 0, {-kInf, 3}},
       {"embedding_bag_offsets", {{{2, 1}, {1, 10}}, {{3}, {0, 1, 1}}, {{3}, {0, 0, 1}}},

@@ -3,8 +3,8 @@
 //
 //   ./bazelw run --config=mutants //tests:mutants [-- [--time=60s] [--seed=1] [NAME..]]
 //
-// A line each, and then how many were found. First the check runs without a fault, and must
-// find nothing. Exits with 1 where a fault was missed that is not expected to be.
+// Prints a line for each, and then how many were found. First the check runs without a fault, and
+// must find nothing. Exits with 1 where a fault was missed that is not expected to be.
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 struct Mutant {
   const char* name;
-  const char* why_missed = "";  // where nothing that can be observed is wrong
+  const char* why_missed = "";  // where the fault cannot be observed
 };
 
 constexpr Mutant kMutants[] = {

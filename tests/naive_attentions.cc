@@ -9,7 +9,7 @@ namespace {
 
 using namespace naive;
 
-// Of the place (.., l) of a query, and a key's s.
+// Functions of the place (.., l) of a query, and a key's s.
 struct Variant {
   std::function<bool(const NaiveCall&, const Place& query, int64_t s)> sees =
       [](const NaiveCall&, const Place&, int64_t) { return true; };

@@ -1,4 +1,4 @@
-// embedding.nestor. An id that is no row of the table stands for a row of zeros, or of -inf.
+// embedding.nestor. An id outside of the table stands for a row of zeros, or of -inf.
 #include "tests/naive_loops.h"
 
 namespace nestor {

@@ -34,7 +34,7 @@ NaiveTensors GatherNd(const NaiveCall& call) {
   }));
 }
 
-// Each value, in order, put into the element that its id names.
+// Puts each value, in order, into the element that its id names.
 NaiveOp Scatter(const std::function<double(double, double)>& put) {
   return [=](const NaiveCall& call) {
     const NaiveTensor &ids = call["ids"], &values = call["values"];
@@ -58,7 +58,7 @@ NaiveTensors ScatterMean(const NaiveCall& call) {
   }));
 }
 
-// The rows of `x`, put one by one into the rows of `y` that the ids name.
+// Puts the rows of `x`, one by one, into the rows of `y` that the ids name.
 NaiveTensor PutRows(NaiveTensor y, const NaiveTensor& ids, const NaiveTensor& x,
                     const std::function<double(double, double)>& put) {
   ForEach(x.shape, [&](const Place& p) {

@@ -1,5 +1,5 @@
-// What the references share: loops over all places of a shape, and reads that may be out of bounds.
-// Shapes and places are the same type. Axes are counted from 0.
+// The common part of the references: loops over all places of a shape, and reads that may be out of
+// bounds. Shapes and places are the same type. Axes are counted from 0.
 
 #ifndef NESTOR_TESTS_NAIVE_LOOPS_H_
 #define NESTOR_TESTS_NAIVE_LOOPS_H_
@@ -41,7 +41,7 @@ Place First(const Place& place, size_t axes);
 Place Behind(const Place& place, size_t axes);  // without the first `axes`
 Place WithLast(Place place, int64_t last);
 
-// A row is what stands along the last axis.
+// A row is the elements along the last axis.
 NaiveTensor MapRows(const NaiveTensor& x, const std::function<Row(const Row&)>& map);
 NaiveTensor ReduceRows(const NaiveTensor& x, const std::function<double(const Row&)>& reduce);
 // The row at the place of its leading axes.
@@ -49,7 +49,7 @@ Row RowAt(const NaiveTensor& x, const Place& leading);
 
 double Total(const Row& row);
 double Mean(const Row& row);
-double Largest(const Row& row);  // NaN where there is one, -inf of nothing
+double Largest(const Row& row);  // NaN where there is one, -inf for an empty row
 Row Softmax(const Row& row);
 Row LogSoftmax(const Row& row);
 double NormOf(const Row& row, double p);

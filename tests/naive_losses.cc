@@ -11,7 +11,7 @@ using namespace naive;
 
 NaiveTensors Loss(double loss) { return {{"loss", Scalar(loss)}}; }
 
-// What stands at the label of row n; NaN for a label that is no class.
+// The element at the label of row n; NaN for a label that is no class.
 double AtLabel(const NaiveTensor& x, const NaiveTensor& labels, int64_t n) {
   return At(x, {n, static_cast<int64_t>(labels.data[n])}, kNan);
 }
@@ -24,8 +24,8 @@ NaiveTensors CrossEntropy(const NaiveCall& call) {
   return Loss(total / static_cast<double>(batch));
 }
 
-// The weighted mean of -log_p at the labels, and of all classes of the rows that count, both over
-// the weights of the labels.
+// The weighted mean of -log_p at the labels, and that over all classes of the rows that are not
+// left out, both divided by the weights of the labels.
 struct Likelihoods {
   double hard = 0, smooth = 0, weights = 0;
 };

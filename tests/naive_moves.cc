@@ -127,7 +127,7 @@ NaiveTensors Split(const NaiveCall& call) {
   return {{"a", a}, {"b", b}};
 }
 
-// Where the mask is true, as `when`, elsewhere as `otherwise`.
+// The elements of `when` where the mask is true, and of `otherwise` elsewhere.
 NaiveTensor Chosen(const NaiveTensor& mask, const NaiveTensor& when, const NaiveTensor& otherwise) {
   NaiveTensor y = otherwise;
   for (size_t i = 0; i < y.data.size(); ++i)

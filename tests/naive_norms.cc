@@ -1,4 +1,4 @@
-// norm.nestor. Variances are the biased ones, divided by the length, but for the running one.
+// norm.nestor. Variances are the biased ones, divided by the length, except the running one.
 #include <algorithm>
 #include <cmath>
 
@@ -51,8 +51,8 @@ NaiveTensors RmsNorm(const NaiveCall& call) {
   }));
 }
 
-// What of x (samples, channels, ..) lies at the sample and in the group of channels of p; every
-// sample where `whole_batch`.
+// The elements of x (samples, channels, ..) at p's sample (at all samples if `whole_batch`) and in
+// p's group of channels.
 Row GroupOf(const NaiveTensor& x, const Place& p, int64_t channels_per_group, bool whole_batch) {
   Row group;
   ForEach(x.shape, [&](const Place& q) {

@@ -1,4 +1,4 @@
-// The table of all references, which stand in one file for each family (naive_*.cc).
+// The table of all references, which are in one file for each family (naive_*.cc).
 #include "tests/naive_ops.h"
 
 namespace nestor {

@@ -1,5 +1,5 @@
-// pad.nestor. Each mode says which element of an axis of `length` stands at `place`, from 0 at its
-// first; reflection walks there step by step.
+// pad.nestor. Each mode says which element of an axis of `length` is at `place`, counted from its
+// first element; reflection walks there step by step.
 #include <algorithm>
 
 #include "tests/naive_loops.h"

@@ -44,7 +44,7 @@ Row SumsFrom(const Row& row) {
   return result;
 }
 
-// sign * x at its largest, of equals the last; NaN wins.
+// The largest sign * x so far, the last of equal ones; NaN wins.
 NaiveOp RunningExtremum(double sign) {
   return [=](const NaiveCall& call) {
     NaiveTensor values = call["x"], places = call["x"];
@@ -106,7 +106,7 @@ NaiveTensors Lfilter(const NaiveCall& call) {
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// What the gate (or -1: there is one alone) of unit j is of a vector, with its bias.
+// The affine function of a vector, with bias, for the gate of unit j (-1: there is only one gate).
 double Affine(const NaiveTensor& w, const NaiveTensor& bias, int64_t gate, int64_t j,
               const Row& x) {
   const Place at = gate < 0 ? Place{j} : Place{gate, j};
@@ -220,7 +220,7 @@ NaiveTensors CtcLoss(const NaiveCall& call) {
            Scalar(-std::log(before.back() + (before.size() > 1 ? before[before.size() - 2] : 0)))}};
 }
 
-// Over all paths, in the order in which the op prefers equals.
+// Searches all paths, in the order in which the op prefers equal ones.
 NaiveTensors Viterbi(const NaiveCall& call) {
   const int64_t length = call["x"].shape[0], states = call["x"].shape[1];
   Row path(static_cast<size_t>(length), 0), best;
@@ -242,7 +242,7 @@ NaiveTensors Viterbi(const NaiveCall& call) {
   return {{"path", {{length}, best}}, {"score", Scalar(most)}};
 }
 
-// By the definition, from the ends of both.
+// By the definition, starting at the ends of both.
 double EditDistance(const Row& a, const Row& b) {
   if (a.empty() || b.empty()) return static_cast<double>(a.size() + b.size());
   const Row shorter_a(a.begin(), a.end() - 1), shorter_b(b.begin(), b.end() - 1);

@@ -17,7 +17,7 @@ double CubicWeight(double d) {
 
 double LinearWeight(double d) { return std::max(0.0, 1 - std::fabs(d)); }
 
-// Fractions that are whole or halves in exact arithmetic are so here too.
+// Fractions that are whole or halves in exact arithmetic are treated as such here, too.
 constexpr double kTiny = 1e-9;
 
 int64_t Nearest(const std::string& rounding, double at) {

@@ -1,5 +1,5 @@
-// One axis of ONNX Resize, in floating point: where an output element stands in the input, and what
-// is made of the elements around it.
+// One axis of ONNX Resize, in floating point: where an output element lies in the input, and how
+// the elements around it are combined.
 
 #ifndef NESTOR_TESTS_NAIVE_RESIZES_H_
 #define NESTOR_TESTS_NAIVE_RESIZES_H_

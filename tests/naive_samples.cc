@@ -9,7 +9,7 @@ namespace {
 
 using namespace naive;
 
-// The plane `at` = (sample, channel) of x between the four elements around a place.
+// Interpolates the plane `at` = (sample, channel) of x between the four elements around a place.
 double Bilinear(const NaiveTensor& x, const Place& at, double row, double column) {
   const double top = std::floor(row), left = std::floor(column);
   double total = 0;
@@ -22,7 +22,7 @@ double Bilinear(const NaiveTensor& x, const Place& at, double row, double column
   return total;
 }
 
-// From -1 .. 1 to the place among `length` elements.
+// Maps -1 .. 1 to the place among `length` elements.
 double Unnormalized(double coordinate, int64_t length, bool align_corners) {
   const double n = static_cast<double>(length);
   return align_corners ? (coordinate + 1) / 2 * (n - 1) : ((coordinate + 1) * n - 1) / 2;
@@ -48,14 +48,14 @@ NaiveOp GridSample(Sampling sampling) {
   };
 }
 
-// Outside by more than one element: 0; else the nearest place inside.
+// 0 for a place more than one element outside; else the value at the nearest place inside.
 double RoiSample(const NaiveTensor& x, const Place& at, double row, double column) {
   const double height = static_cast<double>(x.shape[2]), width = static_cast<double>(x.shape[3]);
   if (row < -1 || row > height || column < -1 || column > width) return 0;
   return Bilinear(x, at, std::clamp(row, 0.0, height - 1), std::clamp(column, 0.0, width - 1));
 }
 
-// A box's first place and the length of a part, of the side from `begin` to `end`.
+// The first place and the length of a part, for the side of a box from `begin` to `end`.
 struct Parts {
   double begin, step;
 };

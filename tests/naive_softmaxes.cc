@@ -28,7 +28,7 @@ NaiveTensors SoftmaxChannels(const NaiveCall& call) {
   }));
 }
 
-// What is masked is left out altogether.
+// Masked elements are left out altogether.
 NaiveTensors MaskedSoftmax(const NaiveCall& call) {
   const NaiveTensor &x = call["x"], &mask = call["mask"];
   return Y(Generate(x.shape, [&](const Place& p) {

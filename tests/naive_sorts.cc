@@ -12,7 +12,7 @@ using namespace naive;
 
 bool Less(double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
 
-// The places of the row's elements, upwards or downwards, equals in their order.
+// The places of the row's elements in ascending or descending order; equal ones keep their order.
 Row Order(const Row& row, bool down) {
   std::vector<int64_t> places(row.size());
   std::iota(places.begin(), places.end(), 0);
@@ -40,7 +40,7 @@ NaiveTensor Taken(const NaiveTensor& x, const NaiveTensor& indices) {
   });
 }
 
-// Elements begin .. end - 1 of the last axis of the indices, and what stands there.
+// Elements begin .. end - 1 of the last axis of the indices, and the values there.
 NaiveTensors Part(const NaiveCall& call, bool down, int64_t begin, int64_t end) {
   const NaiveTensor indices = MapRows(Indices(call["x"], down), [&](const Row& row) {
     return Row(row.begin() + begin, row.begin() + end);

@@ -62,8 +62,8 @@ NaiveTensors Fold(const NaiveCall& call) {
   return Y(y);
 }
 
-// The elements of a x in the order of a view: x as `view`, the axes of that permuted, then as
-// `shape`; which is how PyTorch and ONNX define these.
+// The elements of x in the order of a view: x reshaped to `view`, its axes permuted, then reshaped
+// to `shape`, as PyTorch and ONNX define these.
 NaiveTensors Permuted(const NaiveTensor& x, const Place& view, const std::vector<int>& axes,
                       const Place& shape) {
   const NaiveTensor viewed = {view, x.data};

@@ -1,5 +1,5 @@
-// Any bytes as notation: read, checked, made an op and printed; what is printed must mean the
-// same.
+// Any bytes as notation: read, checked, made an op and printed; the printed text must
+// mean the same.
 #include <cstddef>
 #include <cstdint>
 #include <string>

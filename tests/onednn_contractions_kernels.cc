@@ -1,5 +1,5 @@
-// Matrix products with what may follow them, convolutions, and their gradients: in the
-// layouts of the tensors as they are, and in those that oneDNN prefers.
+// Matrix products with operations that may follow them, convolutions, and their gradients: in the
+// layouts of the tensors, and in those that oneDNN prefers.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +15,7 @@ using dnnl::memory;
 
 // ---- Matrix products
 
-// In place of an axis that is missing: one element.
+// Replaces a missing axis by one of one element.
 TensorView WithRowAxis(TensorView view) {
   view.shape.insert(view.shape.begin(), 1);
   view.strides.insert(view.strides.begin(), std::max<int64_t>(1, view.shape.back()));
@@ -120,7 +120,7 @@ memory::desc WeightsDesc(const TensorView& w, int64_t groups) {
   return DescOf(grouped);
 }
 
-// What the three directions share. Empty tensors are not for oneDNN.
+// The common part of the three directions. oneDNN does not take empty tensors.
 struct Convolution {
   Convolution(const KernelCall& k, Way way, const TensorView& x, const TensorView& w,
               const TensorView& y)
@@ -131,7 +131,7 @@ struct Convolution {
     for (memory::desc* layout : {&x_desc, &w_desc, &y_desc}) *layout = AnyLayoutOf(*layout);
   }
 
-  // Also the hint from which the gradients are made.
+  // It is also the hint from which the gradients are made.
   dnnl::convolution_forward::primitive_desc Forward(dnnl::prop_kind kind) const {
     return {dnnl::convolution_forward::desc(kind, how, x_desc, w_desc, y_desc, stride, dilation,
                                             pad, pad),

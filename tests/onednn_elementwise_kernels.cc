@@ -16,7 +16,7 @@ struct Function {
   algorithm how;
   const char* expression;  // of x[i]
   const char *finding, *backward_finding;
-  // Where it is found to be wrong: right within so many ulps on an interval.
+  // For a function that is found to be wrong: it is right within `ulps` on an interval.
   double ulps = 0, low = 0, high = 0;
   float alpha = 0;
 };

@@ -1,4 +1,4 @@
-// What the kernels of oneDNN share: views as its memory, and its errors as Statuses.
+// The common part of the kernels of oneDNN: views as its memory, and its errors as Statuses.
 #ifndef NESTOR_TESTS_ONEDNN_KERNELS_H_
 #define NESTOR_TESTS_ONEDNN_KERNELS_H_
 
@@ -49,8 +49,7 @@ void Execute(const typename Primitive::primitive_desc& description,
   call.Deliver();
 }
 
-// What `body` does as a kernel: Unimplemented where oneDNN says that it is, or takes the
-// sizes for invalid.
+// `body` as a kernel: Unimplemented where oneDNN says so, or says that the sizes are invalid.
 template <class Body>
 Kernel FromOneDnn(Body body) {
   return [body](const KernelCall& call) {

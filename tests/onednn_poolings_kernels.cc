@@ -47,7 +47,7 @@ void AveragePoolGradient(const KernelCall& k) {
                     {InputOf(DNNL_ARG_DIFF_DST, g_y), ResultOf(DNNL_ARG_DIFF_SRC, g_x)});
 }
 
-// A forward run leaves in the workspace where each window's greatest is.
+// A forward run leaves in the workspace the place of each window's greatest element.
 void MaxPoolGradient(const KernelCall& k) {
   constexpr algorithm kHow = algorithm::pooling_max;
   const TensorView &x = k.view("x"), &g_x = k.view("g_x"), &g_y = k.view("g_y");
@@ -67,7 +67,7 @@ void MaxPoolGradient(const KernelCall& k) {
 std::vector<PeerKernel> OneDnnPoolings() {
   const Op max_gradient = GradientOf("max_pool2d", {"x"}, {"g_y", "x"});
   const Op average_gradient = GradientOf("avg_pool2d", {"x"}, {"g_y"});
-  // A window; one that does not lie in the padding alone.
+  // There is a window; no window lies in the padding alone.
   const auto window = CheckOptions().Where("H + 2*$pad >= $k", "W + 2*$pad >= $k");
   const auto inside =
       CheckOptions(window).Where("$pad < $k", "H > 0", "W > 0", "H + $pad >= $k", "W + $pad >= $k");

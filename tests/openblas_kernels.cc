@@ -1,5 +1,5 @@
-// BLAS knows a matrix as an address, whether it is transposed, and the distance between
-// its rows (or, transposed, columns): which is what a view whose one stride is 1 says.
+// BLAS describes a matrix by its address, whether it is transposed, and the distance between its
+// rows (or, transposed, columns), as does a view with one stride of 1.
 #include <cblas.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ struct Matrix {
   void* data = nullptr;
 };
 
-// Nothing where the view is no matrix of BLAS. Of an axis of one element the stride does
-// not matter.
+// nullopt where the view is no matrix of BLAS. The stride of an axis of one element
+// does not matter.
 absl::optional<Matrix> MatrixOf(const TensorView& view) {
   const int64_t rows = view.shape[0], columns = view.shape[1];
   const int64_t across = rows > 1 ? view.strides[0] : std::max<int64_t>(columns, 1);
@@ -43,8 +43,7 @@ void Gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int 
               static_cast<double*>(b.data), b.ld, beta, static_cast<double*>(c.data), c.ld);
 }
 
-// c = alpha a b + beta c. The order is that of c, in which operands of the other order are
-// transposed ones.
+// c = alpha a b + beta c. The order is that of c; operands of the other order count as transposed.
 template <class T>
 absl::Status Product(const TensorView& a, const TensorView& b, const TensorView& c, T alpha = 1,
                      T beta = 0) {
@@ -119,7 +118,7 @@ absl::Status EuclideanNorm(const KernelCall& k) {
 constexpr char kGemm[] =
     "op gemm(a: T[M, K], b: T[K, N], c: T[M, N]; $alpha: T, $beta: T) -> (y) {\n"
     "  y[i, j] = $alpha * sum[k](a[i, k] * b[k, j]) + $beta * c[i, j]\n}";
-// As BLAS has it: what a factor of 0 is for is not read.
+// As in BLAS, the operand of a factor of 0 is not read.
 constexpr char kBlasGemm[] =
     "op blas_gemm(a: T[M, K], b: T[K, N], c: T[M, N]; $alpha: T, $beta: T) -> (y) {\n"
     "  p[i, j] = where($alpha == 0.0, 0.0, $alpha * sum[k](a[i, k] * b[k, j]))\n"

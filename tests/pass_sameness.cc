@@ -1,5 +1,5 @@
-// A program runs before the first pass and behind each that changed it, so that the
-// first difference names its pass; a finding shows the program on both sides of it.
+// A program runs before the first pass and after each pass that changed it, so that the first
+// difference names its pass; a finding shows the program before and after the pass.
 #include "tests/pass_sameness.h"
 
 #include <string>
@@ -26,8 +26,8 @@ Finding CheckAgain(const Pass& pass, const Program& program, const std::string& 
   return absl::nullopt;
 }
 
-// A program before it is changed, and what it gives; `want` moves on to what a pass that
-// reorders rounding made of it.
+// A program before it is changed, and its results; after a pass that reorders rounding, `want` is
+// replaced by the new results.
 struct Subject {
   const Program& unfused;
   const RunInputs& inputs;
@@ -66,7 +66,7 @@ Finding CheckPass(const Pass& pass, Program& program, Subject& subject, Counts& 
   if (!parsed.ok()) return absl::StrCat(parsed.status().message(), both);
   if (loop::ToText(*parsed) != after)
     return absl::StrCat("prints as\n", loop::ToText(*parsed), both);
-  // What cannot run need not fail in the same way: a pass may remove the reason.
+  // A program that cannot run need not fail in the same way: a pass may remove the reason.
   if (!subject.want.ok()) return absl::nullopt;
   const Results got = Run(program, subject.inputs);
   if (IsLimit(got)) return absl::nullopt;

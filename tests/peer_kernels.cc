@@ -1,4 +1,5 @@
-// What the tables of the libraries share: views turned and copied, and gradients as ops.
+// The common part of the tables of the libraries: transposed and copied views, and
+// gradients as ops.
 #include "tests/peer_kernels.h"
 
 #include <utility>

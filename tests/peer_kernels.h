@@ -1,5 +1,5 @@
-// Kernels of libraries that many use, for Check to judge: each with its op, what it
-// demands, and what was found out about it.
+// Kernels of libraries that many use, for Check to judge: each with its op, its conditions, and the
+// findings about it.
 #ifndef NESTOR_TESTS_PEER_KERNELS_H_
 #define NESTOR_TESTS_PEER_KERNELS_H_
 
@@ -17,13 +17,13 @@ struct PeerKernel {
   CheckedOp op;
   Kernel kernel;
   CheckOptions options;
-  // What is wrong with it, as docs/peers.md tells; "" where nothing is.
+  // What is wrong with it, as described in docs/peers.md; "" where nothing is.
   std::string finding = "";
 };
 
 std::vector<PeerKernel> OpenBlasKernels();
 
-// Of the files onednn_*_kernels.cc; together they are OneDnnKernels.
+// The kernels of the files onednn_*_kernels.cc; together they are OneDnnKernels.
 std::vector<PeerKernel> OneDnnContractions();
 std::vector<PeerKernel> OneDnnRows();  // softmax, layer normalisation
 std::vector<PeerKernel> OneDnnPoolings();
@@ -32,11 +32,11 @@ std::vector<PeerKernel> OneDnnKernels();
 
 // The view of a matrix as its transpose.
 TensorView Transpose(TensorView view);
-// The elements of one view into another of its shape.
+// Copies the elements of one view into another of the same shape.
 void Copy(const TensorView& from, const TensorView& to);
 
-// The gradient program of a macro op or an op's text, of what `given` names, for arguments
-// of this type where they take any.
+// The gradient program of `op`, a macro op or an op's text, by `wrt`, taking the values that
+// `given` names, with `type` for arguments that take any type.
 Op GradientOf(const std::string& op, const std::vector<std::string>& wrt,
               const std::vector<std::string>& given, DType type = DType::kF32);
 

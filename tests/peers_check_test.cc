@@ -1,5 +1,5 @@
-// What Check says of kernels that many use: each is judged on drawn cases. Prints the table
-// of docs/peers.md. NESTOR_PEER=softmax judges only what has that in its name.
+// The reports of Check on kernels that many use: each is judged on drawn cases. Prints the table of
+// docs/peers.md. NESTOR_PEER=softmax judges only kernels with that in their names.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -15,14 +15,14 @@
 namespace nestor {
 namespace {
 
-// Long enough for the rarest finding; else short.
+// Options for a run long enough for the rarest finding; if there is none, short.
 CheckOptions OptionsFor(const PeerKernel& peer) {
   const bool searches = !peer.finding.empty();
   CheckOptions options = peer.options;
   return options.Isolated().Trials(searches ? 2000 : 400).For(absl::Seconds(searches ? 30 : 4));
 }
 
-// A finding may be that of an instruction set, so it need not come back on every machine.
+// A finding may depend on the instruction set, so it need not occur on every machine.
 void Judge(const PeerKernel& peer) {
   const char* const only = std::getenv("NESTOR_PEER");
   if (only != nullptr && !absl::StrContains(peer.name, only)) return;

@@ -1,6 +1,5 @@
-// Arithmetic is told apart from uops/arithmetic.h on purpose: integers compute in
-// 128 bits and wrap at the end, and roundings go through a long double that holds every
-// value of every type exactly.
+// Arithmetic differs from uops/arithmetic.h on purpose: integers compute in 128 bits and wrap at
+// the end, and roundings go through a long double that holds every value of every type exactly.
 #include "tests/plain_scalars.h"
 
 #include <algorithm>
@@ -145,7 +144,7 @@ Bits Cast(DType from, DType to, Bits bits) {
   return Wrap(to, static_cast<Int128>(x));
 }
 
-// Of a float type or an integer, bool among them; nullopt: not here.
+// Ops on a float type or an integer type, including bool; nullopt: not here.
 template <class Real>
 absl::optional<Real> FloatOp(ScalarOp op, Real a, Real b, Real c) {
   const Real nan = std::numeric_limits<Real>::quiet_NaN();
@@ -239,7 +238,7 @@ absl::optional<bool> Comparison(ScalarOp op, long double a, long double b) {
   }
 }
 
-// Those whose operands' bits are moved, or whose rows round more than once.
+// Ops that move their operands' bits, or whose rows round more than once.
 absl::optional<Bits> SpecialOp(ScalarOp op, DType type, DType target, const Bits* v) {
   switch (op) {
     case ScalarOp::kCopy: return v[0];

@@ -10,7 +10,7 @@ using Int128 = __int128;
 
 // Of an integer type or bool.
 Int128 ToInteger(DType type, Bits bits);
-// Of any type, exactly.
+// The value of any type, exactly.
 long double ToReal(DType type, Bits bits);
 // Rounded to nearest even.
 Bits EncodeFloat(DType type, long double x);

@@ -25,7 +25,7 @@ int64_t Setting(const char* name, int64_t otherwise) {
 
 namespace {
 
-// A broken invariant aborts: the last word says of which seed.
+// A broken invariant aborts: the last line says for which seed.
 char current_case[64];
 void PrintCurrentCase(int) {
   const ssize_t written = write(STDERR_FILENO, current_case, std::strlen(current_case));

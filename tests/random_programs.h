@@ -22,7 +22,7 @@ int64_t Setting(const char* name, int64_t otherwise);
 // Says which seed ran when the process was aborted.
 void SetCurrentCase(absl::string_view what, uint64_t seed);
 
-// What is wrong with the op, by the seed that draws its inputs.
+// Says what is wrong with the op on the inputs that the seed draws.
 using Property = std::function<Finding(const Op&, uint64_t, Counts&)>;
 
 // Draws `count` programs of up to base.nodes micro-ops and holds each against the

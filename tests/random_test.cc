@@ -1,8 +1,7 @@
-// Random programs: what lowering makes of them is verified, interpreted and
-// compared with an evaluation straight from the graph; both text forms parse back
-// to what they were printed from; the same for gradients. That evaluation sees only
-// canonical graphs, so two more tests hold against what was asked for: that the
-// graph's constructors and the index expressions' simplification keep the meaning.
+// Random programs: the lowered programs are verified, interpreted and compared with an evaluation
+// straight from the graph; both text forms parse back to the printed programs; the same for
+// gradients. That evaluation sees only canonical graphs, so two more tests check that the graph's
+// constructors and the simplification of index expressions keep the meaning of the request.
 //
 // A failure prints the smallest program of its seed that fails, in the notation,
 // with its inputs. NESTOR_RANDOM_SEED and NESTOR_RANDOM_COUNT in the environment
@@ -94,7 +93,7 @@ Finding CheckGradient(const Op& op, uint64_t seed, Counts& counts) {
   return absl::nullopt;
 }
 
-// The graph's canonical form means what was asked for.
+// The graph's canonical form has the meaning of the requested node.
 Finding CheckConstructors(uint64_t seed, const GeneratorOptions& options) {
   std::vector<ConstructorCall> calls;
   const Op op = RandomOp(seed, options, &calls);
@@ -103,7 +102,7 @@ Finding CheckConstructors(uint64_t seed, const GeneratorOptions& options) {
 
 // ---- Index expressions: the pool's simplified ones against trees as written
 
-// An expression as written, and what the pool made of it.
+// An expression as written, and the pool's form of it.
 struct Tree {
   IndexKind kind;
   int64_t value;
@@ -146,7 +145,7 @@ Tree RandomTree(Random& random, IndexPool& pool, int depth) {
   return tree;
 }
 
-// What was divided by zero: by an index or a gathered value; by a symbol or number.
+// The kinds of divisions by zero: by an index or a gathered value; by a symbol or number.
 struct Zeros {
   bool irregular = false, affine = false;
 };

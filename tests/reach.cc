@@ -1,9 +1,9 @@
-// What the random programs of `nestor check` reach: which micro-ops feed which, which passes
-// change something, and which operations, a row of the emitters each, the code is made of.
+// The coverage of the random programs of `nestor check`: which micro-ops feed which, which passes
+// change something, and which operations, each a row of the emitters, the code consists of.
 //
 //   ./bazelw run //tests:reach [-- PROGRAMS]
 //
-// Prints a table of counts, and what was never reached.
+// Prints a table of counts, and a list of what was never reached.
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
@@ -38,7 +38,7 @@ constexpr jit::Isa kSets[] = {jit::Isa::kAvx2, jit::Isa::kAvx512};
 
 using Counts = std::map<std::string, int64_t>;
 
-// "reduce of map": the operand's kind behind the user's.
+// "reduce of map": the operand's kind after the user's.
 void CountPairs(const Op& op, Counts& pairs) {
   const std::vector<bool> live = Reachable(op.graph, op.ResultNodes());
   for (int i = 0; i < op.graph.size(); ++i) {
@@ -50,7 +50,7 @@ void CountPairs(const Op& op, Counts& pairs) {
   }
 }
 
-// Those that no operand can be, or have none.
+// All pairs of a micro-op that has operands and a micro-op as its operand.
 Counts AllPairs() {
   Counts pairs;
   for (size_t user = 4; user < std::size(kMicroOps); ++user) {
@@ -83,7 +83,7 @@ void CountOperations(loop::Program program, jit::Isa isa, Counts& operations) {
   jit::Translate(program, options, &sink).status().IgnoreError();
 }
 
-// As a variant for a class of sizes is compiled (jit/size_classes.h).
+// Puts numbers for sizes, as for a variant for a class of sizes (jit/size_classes.h).
 loop::Program OfSmallSizes(loop::Program program, Random& random) {
   jit::SizeClass constants;
   for (const std::string& name : jit::SymbolsOf(program).computed_with)

@@ -66,7 +66,7 @@ std::vector<Step> Steps(const std::string& block) {
   return steps;
 }
 
-// Without what is measured: "in 0.805 s".
+// The text without measured times: "in 0.805 s".
 std::string WithoutTimes(std::string text) {
   RE2::GlobalReplace(&text, " in [0-9.e+-]+ s\\b", " in .. s");
   return text;
@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(Pages, Page,
                          testing::Values("README.md", "docs/check.md", "docs/macro_ops.md",
                                          "examples/check_a_kernel/README.md"));
 
-// What stands behind the mark is the command's output: where it is not, put it there.
+// The text after the mark is the command's output; where this fails, update the page.
 TEST(MacroOpsPage, HasTheTableOfToday) {
   const std::string page = ReadText("docs/macro_ops.md"), mark = "<!-- nestor ops --table -->\n";
   const size_t at = page.find(mark);

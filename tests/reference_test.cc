@@ -58,9 +58,8 @@ bool HasArg(const loop::Item& item) {
   return loop != nullptr && std::any_of(loop->body.begin(), loop->body.end(), HasArg);
 }
 
-// Lets the interpreter shuffle every loop but those of an argmax, whose ties are
-// decided by order. That is more than the loops' dependences allow, as for a sum in
-// any order.
+// Lets the interpreter shuffle every loop except those of an argmax, whose ties are decided by
+// order. That is more than the loops' dependences allow, as for a sum in any order.
 void MarkForShuffling(const loop::Program& program, loop::Scope& scope) {
   for (loop::Item& item : scope) {
     auto* loop = item.As<loop::Loop>();
@@ -107,7 +106,7 @@ std::string Violation(loop::Program program, const RunInputs& inputs, Counts& co
                        : shuffled.status().ToString();
 }
 
-// What is tested of an op drawn; nullopt for none.
+// The op to test for a drawn op; nullopt for none.
 using Derived = absl::optional<Op> (*)(const Op&);
 
 absl::optional<Op> Itself(const Op& op) { return op; }
@@ -273,7 +272,7 @@ TEST(Reference, HoldsTheBitsOfMacroOps) {
   }
 }
 
-// An evaluation in a wider type throughout, rounded at its end, is one that stays wider.
+// An evaluation in a wider type throughout, rounded only at its end, is an allowed one.
 TEST(Reference, HoldsWiderEvaluationsOfMacroOps) {
   constexpr std::pair<DType, DType> kTypes[] = {{DType::kF32, DType::kF64},
                                                 {DType::kBF16, DType::kF32},

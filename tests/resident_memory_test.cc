@@ -1,8 +1,8 @@
-// The memory that a run takes is the planned one: of a network of the shape of
-// ResNet-50, forward and gradient, compiled; of a chain, interpreted.
+// A run takes the planned memory: tested for a network of the shape of ResNet-50, forward and
+// gradient, compiled; and for a chain, interpreted.
 //
-// A child process, started before this one has any thread, measures itself: what the
-// kernel says is resident beside the most that was, over the run alone.
+// A child process, started before this one has any thread, measures itself: the resident memory
+// that the kernel reports, and its maximum during the run.
 #include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ int64_t StatusBytes(const std::string& name) {
   return -1;
 }
 
-// The most that is resident while `run` runs, beyond what was before.
+// The most memory that is resident while `run` runs, beyond that before.
 int64_t ResidentBytes(absl::FunctionRef<void()> run) {
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << "5" << std::flush;  // VmHWM begins anew
@@ -58,7 +58,7 @@ struct Measured {
   int64_t code = 0;
 };
 
-// What `measure` gives in a process of its own.
+// The result of `measure` in a process of its own.
 Measured InChild(absl::FunctionRef<Measured()> measure) {
   int ends[2];
   NESTOR_CHECK(pipe(ends) == 0, "no pipe");
@@ -112,11 +112,11 @@ struct Call {
   const std::vector<Tensor> inputs, outputs;
 };
 
-// `small`: sizes at which the program runs first, to compile what these layouts need.
+// `small`: sizes at which the program runs first, to compile the code for these layouts.
 Measured MeasureCompiled(const Op& op, const loop::Sizes& small, const loop::Sizes& sizes) {
   jit::CompileOptions options;
   options.executor = &jit::InlineExecutor();
-  // Else large arguments have code of their own.
+  // Otherwise large arguments have separate code.
   options.prefetching_bytes = options.streaming_bytes = 0;
   options.size_classes.variants = 0;  // and so may other sizes than `small`
   const auto executable = jit::Compile(Lower(op), options).value();
@@ -146,7 +146,7 @@ void ExpectAsPlanned(const std::string& name, const Measured& measured, double c
   EXPECT_LE(static_cast<double>(measured.resident),
             1.05 * static_cast<double>(measured.planned) + code)
       << name;
-  // Otherwise it is not the run that is measured.
+  // Otherwise the measurement is not that of the run.
   EXPECT_GE(static_cast<double>(measured.resident),
             0.95 * static_cast<double>(measured.lower_bound))
       << name;
@@ -168,8 +168,8 @@ TEST(ResidentMemory, OfResNetForward) {
   ExpectAsPlanned("forward", measured, static_cast<double>(measured.code));
 }
 
-// Of four images: fewer rows run without tiles, and then what would be packed for the tiles of
-// the last layer is planned, but not touched.
+// Four images are used: fewer rows run without tiles, and then the memory for operands packed for
+// tiles of the last layer is planned, but not touched.
 TEST(ResidentMemory, OfResNetGradient) {
   const Measured measured = InChild([] {
     return MeasureCompiled(ResNetGradient({3, 4, 6, 3}), SizesOfResNet(4, 64),
@@ -178,7 +178,7 @@ TEST(ResidentMemory, OfResNetGradient) {
   ExpectAsPlanned("gradient", measured, static_cast<double>(measured.code));
 }
 
-// Marks beside the elements, a byte for each, say what was written.
+// Marks, one byte for each element, say which elements were written.
 Measured MeasureInterpreted(const loop::Program& program, int64_t n) {
   const Tensor x = Tensor::Of(DType::kF32, {n}, std::vector<double>(static_cast<size_t>(n), 1.0));
   const auto sized = loop::SizedProgram::Create(program, {{"N", n}}).value();

@@ -1,9 +1,9 @@
 // Each transcendental row of the table within its stated error, on a million f32 arguments of all
 // exponents and signs (of two operands: structured pairs) and on a quarter as many structured ones
 // of f64, against the C library in a wider type, and MPFR where that cannot clear a result; and
-// both forms of its body give the same bits. //bench:scalar_accuracy takes every f32; what it found
-// is a table in docs/scalar_accuracy.md, of which this looks that it lists every row, within what
-// the row states.
+// both forms of its body give the same bits. //bench:scalar_accuracy takes every f32; its results
+// are a table in docs/scalar_accuracy.md, and this test checks that it lists every row, within the
+// row's stated error.
 #include <fstream>
 #include <map>
 #include <random>
@@ -91,7 +91,7 @@ TEST(ScalarAccuracy, WithinTheStatedError) {
   }
 }
 
-// By row: the worst errors that the table of the docs has, of f32 and f64.
+// By row: the worst errors in the table of the docs, for f32 and f64.
 std::map<std::string, std::pair<double, double>> Table() {
   std::map<std::string, std::pair<double, double>> table;
   std::ifstream file("docs/scalar_accuracy.md");

@@ -1,8 +1,8 @@
 // The table of scalar ops, row by row: values against references that share nothing with it, and
 // properties of the table itself.
 //
-// Every row is found by itself; one that has no reference here fails the test, so that a new row
-// gets one. A row's result is known in one of three ways:
+// Every row is found automatically; a row without a reference here fails the test, so that a new
+// row gets one. A row's result is known in one of three ways:
 //
 //   exactly       kReferences: the row's sentence in SEMANTICS 3, computed in __float128 and
 //                 __int128, which hold every value and round to every type once
@@ -10,7 +10,7 @@
 //   within a bound  kBounded: a composed row that cancels, against MPFR, by a bound of the
 //                 errors of its rows
 //
-// Values are drawn by kind of type: all there are (8 bits, and 16 bits of unary ops), else every
+// Values are drawn by kind of type: all values (8 bits, and 16 bits of unary ops), else every
 // special value, alone and in pairs, and random ones from a fixed seed.
 #include <mpfr.h>
 
@@ -96,7 +96,7 @@ Bits FloatBits(DType type, double x) {
          ((static_cast<Bits>(exponent - format.min_exponent) << mantissa_bits) + significand);
 }
 
-// The types without a sign are called so.
+// The types' names say which have a sign.
 bool HasSign(DType type) { return Name(type)[0] == 'i'; }
 
 // The number that bits of an integer type or bool are.
@@ -182,7 +182,7 @@ Int FloorDivide(Int a, Int b) {
 }
 Int FloorRemainder(Int a, Int b) { return b == 0 ? 0 : a - b * FloorDivide(a, b); }
 
-// Modulo 2^128: of two u64 it may be beyond an Int.
+// Modulo 2^128: the product of two u64 may be beyond an Int.
 Int Product(Int a, Int b) {
   return static_cast<Int>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b));
 }
@@ -296,13 +296,13 @@ const std::map<std::string, Reference>& References() {
   return references;
 }
 
-// Rows that take other types than they give; each has a test of its own below.
+// Rows whose operands and results have different types; each has a test of its own below.
 const std::set<std::string>& Conversions() {
   static const auto& names = *new std::set<std::string>{"cast", "bits", "from_bits"};
   return names;
 }
 
-// What a bound is made of: a type has the relative rounding error u = 2^-p and the least
+// The ingredients of a bound: a type has the relative rounding error u = 2^-p and the least
 // subnormal `tiny`; a transcendental's error is `ulp` ulps, so relative to its result 2 ulp u.
 struct Errors {
   double u, tiny, greatest;
@@ -467,7 +467,7 @@ std::vector<Bits> SpecialValues(DType type) {
 
 using Random = std::mt19937_64;
 
-// A random value: of any bits, or (of wide types) of moderate size.
+// A random value: any bits, or (for wide types) moderate size.
 Bits RandomValue(DType type, Random& random) {
   const uint64_t raw = random();
   if (!IsFloat(type))
@@ -500,7 +500,7 @@ std::vector<DType> OperandTypesOf(const ScalarOpRow& row, DType type) {
 }
 
 // Calls `visit` with operands of the types given: all there are where that is feasible, else the
-// special ones in every combination (of three: as far as `kCombinations` goes) and random ones.
+// special ones in every combination (of three operands: at most `kCombinations`) and random ones.
 void VisitOperandValues(const std::vector<DType>& types, int random_cases,
                         const std::function<void(const Bits*)>& visit) {
   constexpr int kCombinations = 1 << 17;
@@ -622,8 +622,8 @@ void CheckNarrowTranscendental(const ScalarOpRow& row, DType type) {
   });
 }
 
-// Operands of a transcendental where it is neither saturated nor trivial, which random
-// bits seldom are.
+// Operands of a transcendental where it is neither saturated nor trivial, as it mostly is
+// for random bits.
 void VisitInterestingOperands(int arity, DType type, int count,
                               const std::function<void(const Bits*)>& visit) {
   Random random(77);
@@ -994,9 +994,9 @@ TEST(ScalarOps, SpecialValuesOfTranscendentals) {
   }
 }
 
-// mod as a number, beside the rows that it is made of: a - b floor(a / b), which is fmod (exact in
-// double) brought to the divisor's sign by one rounded addition, as long as the quotient is a whole
-// number of the type.
+// mod as a number, apart from the rows that it is composed of: a - b floor(a / b), which is fmod
+// (exact in double) brought to the divisor's sign by one rounded addition, as long as the quotient
+// is a whole number of the type.
 TEST(ScalarOps, ModHasTheDivisorsSign) {
   for (DType type : {DType::kBF16, DType::kF16, DType::kF32, DType::kF64}) {
     const ScalarFunction function = FunctionOf(ScalarOp::kMod, type, type);
@@ -1064,7 +1064,7 @@ TEST(ScalarOps, Casts) {
   }
 }
 
-// A value of a wide type beside a tie of a 16-bit one is where rounding twice shows.
+// Rounding twice shows at a value of a wide type next to a tie of a 16-bit one.
 TEST(ScalarOps, CastsRoundOnce) {
   Random random(5);
   for (DType from : AllTypes()) {
@@ -1208,8 +1208,8 @@ void CheckInProgram(const RowCase& c, int literal, Bits literal_bits) {
   }
 }
 
-// What a program computes is the row itself, whatever simplification knows of it: on special values
-// in tensors, and with each operand in turn a literal.
+// A program computes the row itself, whatever simplification knows about it: on special values in
+// tensors, and with each operand in turn a literal.
 TEST(ScalarOps, InPrograms) {
   for (const ScalarOpRow& row : AllScalarOps()) {
     for (DType type : AllTypes()) {
@@ -1260,7 +1260,7 @@ TEST(ScalarOpTable, CommutingRowsCommute) {
 }
 
 // The derivative by operand number `operand`, an op over the operands, the result and its adjoint,
-// which are of type T but for what is bool, or of the type that a cast gives.
+// which are of type T, except bools and results of a cast.
 absl::StatusOr<Op> DerivativeOp(const ScalarOpRow& row, int operand, DType type) {
   const char* const result = row.result == ResultType::kBoolean  ? "bool"
                              : row.result == ResultType::kTarget ? "f64"
@@ -1353,7 +1353,7 @@ std::string PointText(const std::vector<double>& point) {
 }
 
 // kUnbounded exactly where the partial derivative is inf or NaN at some finite operands. Points
-// whose squares overflow are left out: that is not what the trait is about.
+// whose squares overflow are left out: the trait is not about these.
 TEST(ScalarOpTable, UnboundedDerivativesAreMarked) {
   for (const ScalarOpRow& row : AllScalarOps()) {
     std::string blows_up_at;

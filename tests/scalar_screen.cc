@@ -1,5 +1,5 @@
-// One line a row. Where the definition would cancel or overflow half-way, the row is written so
-// that it does not.
+// There is one line for each row. Where the definition would cancel or overflow half-way, the line
+// is written so that it does not.
 #include "tests/scalar_screen.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// What tells a right result of a transcendental scalar op quickly: the C library in a wider type,
-// which is off by a thousandth of an ulp of the narrower one at most. What it cannot clear, MPFR
-// judges (transcendental_reference.h).
+// Quickly recognizes a right result of a transcendental scalar op by the C library in a wider type,
+// which is off by at most a thousandth of an ulp of the narrower one. MPFR judges results that it
+// cannot clear (transcendental_reference.h).
 #ifndef NESTOR_TESTS_SCALAR_SCREEN_H_
 #define NESTOR_TESTS_SCALAR_SCREEN_H_
 
@@ -29,9 +29,9 @@ Screen ScreenOf(absl::string_view op);
 // the wrong sign.
 double ScreenedError(const Screen& screen, DType type, double a, double b, double result);
 
-// Arguments where a row is neither saturated nor trivial, which random bits seldom are: of every
-// size, near 0 and 1, whole, in the range of exponentials, and pairs of similar sizes.
-// Deterministic.
+// Arguments where a row is neither saturated nor trivial, as it mostly is for random
+// bits: of every size, near 0 and 1, whole, in the range of exponentials, and pairs of
+// similar sizes. Deterministic.
 class StructuredArguments {
  public:
   explicit StructuredArguments(DType type) : type_(type) {}

@@ -1,9 +1,8 @@
-// Schedules keep what pass_sameness.h asks of passes: they change no bit, but for those
-// that reorder rounding, which stay within the proven bounds. No CPU is needed for that,
-// as the interpreter runs what they make: so every instruction set is checked. On random
-// programs and their gradients, and on every macro op with its gradient, at small shapes
-// and at such as fill several vectors, strict and fast, with thresholds down to a few
-// elements.
+// Schedules keep the promises of passes in pass_sameness.h: they change no bit, except those that
+// reorder rounding, which stay within the proven bounds. The interpreter runs the scheduled
+// programs, so every instruction set is checked on any CPU: on random programs and their gradients,
+// and on every macro op with its gradient, at small shapes and at shapes that fill several vectors,
+// strict and fast, with thresholds down to a few elements.
 #include <iostream>
 #include <string>
 #include <vector>
@@ -105,7 +104,7 @@ TEST(ScheduleSameness, RandomGradients) {
   TestPrograms("gradients", 700, options, CheckGradient);
 }
 
-// Few seeds for each op, others for each: what is drawn from seeds is drawn in full over all ops.
+// Few seeds for each op, different ones for each, so that over all ops every choice is drawn.
 void TestMacroOps(const Property& property, uint64_t seeds) {
   Counts counts;
   uint64_t first = 1;

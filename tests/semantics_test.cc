@@ -197,7 +197,7 @@ absl::StatusOr<Op> Instantiate(const Case& c) {
   for (const auto& [name, tensor] : c.inputs) specs[name] = {tensor.type(), tensor.rank()};
   absl::StatusOr<Op> op = module->Instantiate(c.op, specs);
   if (!op.ok()) return op;
-  // Mistakes in the other ops are found too.
+  // Mistakes in the other ops are found, too.
   for (const std::string& name : module->OpNames()) {
     if (name == op->name) continue;
     const absl::Status status = module->Instantiate(name, {}).status();
@@ -206,7 +206,7 @@ absl::StatusOr<Op> Instantiate(const Case& c) {
   return op;
 }
 
-// What is printed parses back to the same op.
+// The printed text parses back to the same op.
 void ExpectRoundTrip(const Op& op) {
   const std::string text = PrintOp(op);
   const absl::StatusOr<Op> parsed = ParseOp(text);
@@ -241,7 +241,7 @@ void ExpectOutcome(const Case& c, const Op& op, const Results& results) {
   }
 }
 
-// As ExpectOutcome, but floats need only lie in the enclosures of the reference mode.
+// As ExpectOutcome, except that floats need only lie in the enclosures of the reference mode.
 void ExpectBounded(const Case& c, const Op& op, const RunInputs& inputs, const Results& results) {
   const auto bounds = InterpretReference(Lower(op), inputs);
   if (c.run_error || !bounds.ok()) return ExpectOutcome(c, op, results);

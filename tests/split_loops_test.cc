@@ -1,5 +1,5 @@
-// That SplitLoops keeps every bit: graphs at random, and loops at random with all
-// that it splits at.
+// SplitLoops keeps every bit: on random graphs, and on random loops with all conditions that
+// it splits at.
 //
 // A failure prints the program before and after, with its seed.
 // NESTOR_RANDOM_SEED and NESTOR_RANDOM_COUNT in the environment choose others.
@@ -44,8 +44,7 @@ bool ExpectSameBits(const loop::Program& before, const RunInputs& inputs,
   EXPECT_EQ(*changed, ToText(before) != ToText(after));
   EXPECT_TRUE(Verify(after).ok()) << Verify(after);
   const auto want = Interpret(before, inputs), got = Interpret(after, inputs);
-  // Near the ends of int64 the proof that nothing overflows may refuse what either
-  // of the two does not need.
+  // Near the ends of int64 the proof that nothing overflows may refuse one of the two programs.
   if (want.ok() != got.ok() && (IsFeared(want.status()) || IsFeared(got.status()))) return *changed;
   EXPECT_EQ(want.ok(), got.ok()) << want.status() << "\n" << got.status();
   for (size_t i = 0; want.ok() && got.ok() && i < want->size(); ++i) {
@@ -95,7 +94,7 @@ TEST(SplitWindows, AllSmallImages) {
   }
 }
 
-// Masked windows: how many of a window are its maximum.
+// Masked windows: the number of elements of a window that are its maximum.
 TEST(SplitWindows, MaskedWindows) {
   const auto op = Parse(
       "op f(x: f32[H, W], m: f32[H, W]) -> (y) { "

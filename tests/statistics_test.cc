@@ -101,8 +101,8 @@ TEST(MemoryPlans, OfEveryMacroOpKeepEveryValueUntilItIsRead) {
   }
 }
 
-// How many times fewer terms are summed than the loops suggest, as sums are dropped
-// by what must divide: the estimate takes all conditions to hold.
+// How many times fewer terms are summed than the loops suggest, as conditions of divisibility drop
+// terms: the estimate takes all conditions to hold.
 double ClosedBy(const loop::Program& program, const Sizes& sizes) {
   double factor = 1;
   for (const loop::Block& block : program.blocks) {
@@ -127,8 +127,8 @@ double ClosedBy(const loop::Program& program, const Sizes& sizes) {
   return factor;
 }
 
-// The program with all conditions of its accesses taken to hold, as the estimate takes them; what
-// lies outside a tensor is still not touched.
+// The program with all conditions of its accesses taken to hold, as the estimate takes them; places
+// outside of a tensor are still not touched.
 loop::Program WithOpenMasks(loop::Program program) {
   for (loop::Value& value : program.values) {
     if (auto* load = absl::get_if<loop::LoadValue>(&value.node)) load->access.conditions.clear();
@@ -142,9 +142,9 @@ loop::Program WithOpenMasks(loop::Program program) {
 
 double FactorBetween(double a, double b) { return a == b ? 1 : std::max(a / b, b / a); }
 
-// How far the estimate is off, over what may be asked of it: it takes conditions to hold, so it is
-// right where it is close to what the program walks, but for sums that are dropped, or to what it
-// would walk with open masks.
+// The factor by which the estimate is off, beyond the allowed one: it takes conditions to hold, so
+// it is right if it is close to the bytes that the program walks, except for dropped terms of sums,
+// or to the bytes that it would walk with open masks.
 absl::StatusOr<double> Excess(const Subject& subject, const SizedProgram& sized,
                               const SizedProgram& open, int64_t cache) {
   const double estimate = loop::EstimateBytesWalked(sized, cache).Total();
@@ -157,7 +157,7 @@ absl::StatusOr<double> Excess(const Subject& subject, const SizedProgram& sized,
   return all.ok() ? std::min(of_closed, FactorBetween(estimate, all->Total())) : of_closed;
 }
 
-// The samples are small, so that borders and single elements weigh more than in use.
+// The samples are small, so that borders and single elements weigh more than in real use.
 TEST(BytesWalked, OfEveryMacroOpAreCloseToTheirDefinition) {
   std::vector<double> factors;
   for (const Subject& subject : Subjects()) {

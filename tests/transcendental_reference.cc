@@ -1,5 +1,5 @@
 // The reference for the transcendental scalar ops. Each op is one row: a function that leaves its
-// value, to about 150 bits, in an MPFR number. A row is written from the op's definition, but so
+// value, to about 150 bits, in an MPFR number. A row follows the op's definition, but is written so
 // that nothing cancels: gelu over erfc, softplus over log1p, gelu_tanh as a quotient. MPFR's own
 // functions are correctly rounded and follow C99 at the special values; a value composed of a few
 // of them is off by some units in the 160th bit, far below what a format of 53 bits can tell.

@@ -151,7 +151,7 @@ class Evaluator {
     return absl::OkStatus();
   }
 
-  // Sets every element of y to what f gives for its index.
+  // Sets every element of y to f of its index.
   template <class F>
   static void ForEach(Dense& y, F f) {
     for (size_t n = 0; n < y.elements.size(); ++n)
@@ -203,7 +203,7 @@ class Evaluator {
     }
   }
 
-  // Over `axes`, in their order: each element gathers its row first.
+  // Reduces over `axes`, in their order: each element gathers its row first.
   void ReduceAxes(const Reduce& node, const std::vector<int>& axes, Dense& y) {
     const Dense& x = Of(node.x);
     Dims extents;
@@ -239,8 +239,8 @@ class Evaluator {
     for (Bits& element : y.elements) element = Cast(wide, y.type, element);
   }
 
-  // Nothing at first; then what the bodies were, as often as there are steps: a step is right
-  // once those before it are.
+  // A carry is empty at first, and then set to the bodies, as often as there are steps: a step is
+  // right once those before it are.
   void Fill(const Carry&, Dense&) {}
   void Fill(const Recurrence& node, Dense& y) {
     const Steps steps = StepsOf(graph_, node);
@@ -295,7 +295,7 @@ class Evaluator {
     return Cast(wide, type, sum);
   }
 
-  // The first NaN, else the first that no other surpasses.
+  // The index of the first NaN, else of the first value that no other one surpasses.
   static Bits Arg(ReduceOp op, DType type, absl::Span<const Bits> row) {
     for (size_t i = 0; i < row.size(); ++i) {
       if (std::isnan(ToReal(type, row[i]))) return i;

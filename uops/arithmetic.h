@@ -127,7 +127,7 @@ T Shr(T a, T n) {
   return static_cast<T>(a >> n);
 }
 
-// Of the bits that the type has.
+// Counts only the bits that the type has.
 template <class T>
 T PopCount(T a) {
   return static_cast<T>(std::popcount(static_cast<std::make_unsigned_t<T>>(a)));
@@ -137,7 +137,8 @@ T LeadingZeros(T a) {
   return static_cast<T>(std::countl_zero(static_cast<std::make_unsigned_t<T>>(a)));
 }
 
-// c + the product of the low halves + that of the high ones, each a signed number; the sums wrap.
+// c + the product of the low halves + the product of the high halves, each a signed number; the
+// sums wrap.
 template <class T>
 T DotHalves(T a, T b, T c) {
   constexpr int kHalf = 4 * sizeof(T);

@@ -1,5 +1,5 @@
-// The syntax tree of the notation: what the parser reads and the elaborator
-// turns into graphs. Plain data; every piece knows where in the text it stands.
+// The syntax tree of the notation: what the parser reads and the elaborator turns into graphs.
+// Plain data; every piece knows its position in the text.
 #ifndef NESTOR_UOPS_AST_H_
 #define NESTOR_UOPS_AST_H_
 
@@ -65,7 +65,7 @@ struct TypeName {
   std::string text;
 };
 
-struct Value {  // of a call's argument: NAME = value
+struct Value {  // an argument of a call: NAME = value
   Position position;
   std::string name;
   ExprPtr expr;
@@ -76,14 +76,14 @@ enum class StatementKind { kDefinition, kScatter, kCall, kFor };
 struct Statement {
   StatementKind kind;
   Position position;
-  // The names defined: one, or of a call one or more; of a block its index.
+  // The names defined: one; one or more for a call; the index for a block.
   std::vector<std::string> targets;
   std::vector<Position> target_positions;
   std::vector<Item> items;               // the left side's
   TypeName type;                         // of a scatter
   std::vector<Item> dims;                // of a scatter
   ReduceOp scatter_op = ReduceOp::kSum;  // sum, prod, max or min
-  ExprPtr expr;                          // of a block: what its index runs to
+  ExprPtr expr;                          // of a block: the end of its index
   std::vector<Bound> bounds;
   std::vector<Statement> block;
   std::string callee;

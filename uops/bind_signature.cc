@@ -1,5 +1,5 @@
 // Each step reads what the steps before it have bound: the length of a pack says how many
-// dimensions there are, and the types and shapes of arguments name all of these.
+// dimensions there are, and the types and shapes of arguments use all of these.
 #include "uops/bind_signature.h"
 
 #include <utility>

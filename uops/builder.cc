@@ -38,7 +38,7 @@ IndexHandle HandleOf(Graph& graph, IndexId id) {
   return handle;
 }
 
-// By the infix operator that `op` is on bool, and so on conditions.
+// Combines them with the infix operator that `op` has on bool, and so on conditions.
 IndexHandle Infix(ScalarOp op, const IndexHandle& a, const IndexHandle& b) {
   return Combine(*InfixOf(op, DType::kBool), a, b);
 }

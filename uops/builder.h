@@ -7,17 +7,15 @@
 //   b.Result("c", b.Define({i, j}, Sum({k}, a(i, k) * w(k, j))));
 //   NESTOR_ASSIGN_OR_RETURN(Op op, b.Build());
 //
-// Everything means what the notation means by it (SEMANTICS 1-2), and the same
-// code builds it (statement_builder.h): ranges follow from accesses, literals and
-// index values take the type of what they meet, and the same program gives the
-// same graph. Three differences: an index is its handle, so that names may repeat
-// and an Expr may be used many times; `a > b` of indices is `b < a`; and integer
-// arithmetic among indices happens before it meets a value, so that N / 2 is a
+// Everything means the same as in the notation (SEMANTICS 1-2), and is built by the same code
+// (statement_builder.h): ranges follow from accesses, literals and index values take the type of
+// the values that they meet, and the same program gives the same graph. Three differences: an index
+// is its handle, so that names may repeat and an Expr may be used many times; `a > b` of indices is
+// `b < a`; and integer arithmetic among indices happens before it meets a value, so that N / 2 is a
 // floor division everywhere.
 //
-// The first misuse is kept and returned by Build() as InvalidArgument; what is
-// done after it has no effect. Handles are small values that must not outlive
-// their builder. Not thread-safe.
+// The first misuse is kept and returned by Build() as InvalidArgument; calls after it have no
+// effect. Handles are small values that must not outlive their builder. Not thread-safe.
 #ifndef NESTOR_UOPS_BUILDER_H_
 #define NESTOR_UOPS_BUILDER_H_
 
@@ -47,7 +45,7 @@ struct Statement;
 template <class T>
 using EnableInteger = std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, int>;
 
-// An index, a dimension, an integer $param, an integer, or arithmetic on such.
+// An index, a dimension, an integer $param, an integer, or arithmetic on these.
 struct IndexExpr {
   IndexExpr() { handle.error = "an index handle that was never set"; }
   template <class T, EnableInteger<T> = 0>
@@ -57,7 +55,7 @@ struct IndexExpr {
   explicit IndexExpr(internal::IndexHandle h) : handle(std::move(h)) {}
   internal::IndexHandle handle;
 };
-// A comparison of index expressions, or such joined.
+// A comparison of index expressions, or several joined.
 struct Condition {
   internal::IndexHandle handle;
 };
@@ -88,16 +86,16 @@ class Expr {
 class Access : public Expr {
  public:
   using Expr::Expr;
-  // Instead of 0 or false outside the tensor; a literal or a $param.
+  // The value outside the tensor, instead of 0 or false: a literal or a $param.
   Access Or(const Expr& fill) const;
-  // The fill also where `condition` is false.
+  // Gives the fill also where `condition` is false.
   Access If(const Condition& condition) const;
 };
 
 // An integer tensor's element, an integer literal or an index value, as an index.
 IndexExpr AsIndex(const Expr& value);
 
-// What stands in an access: an index expression or an element of an integer tensor.
+// A subscript of an access: an index expression or an element of an integer tensor.
 struct Place {
   template <class T, EnableInteger<T> = 0>
   Place(T constant) : index(constant) {}
@@ -150,7 +148,7 @@ Condition operator||(const Condition& a, const Condition& b);
 Condition operator!(const Condition& a);
 Expr operator!(const Expr& a);
 
-// Any row of the scalar ops but a cast.
+// Any row of the scalar ops except a cast.
 Expr Apply(ScalarOp op, std::vector<Expr> operands);
 Expr Cast(DType type, const Expr& a);
 inline Expr Where(const Expr& c, const Expr& a, const Expr& b) {
@@ -163,8 +161,8 @@ inline Expr Rsqrt(const Expr& a) { return Apply(ScalarOp::kRsqrt, {a}); }
 inline Expr Square(const Expr& a) { return Apply(ScalarOp::kSquare, {a}); }
 inline Expr Tanh(const Expr& a) { return Apply(ScalarOp::kTanh, {a}); }
 
-// Reductions; `indices` live in `body`. In Max({k}, Expr(k)) the body must be
-// written as an Expr, or it is the greater of two indices.
+// Reductions; `indices` live in `body`. In Max({k}, Expr(k)) the body must be written as an Expr;
+// else it is the greater of two indices.
 Expr Reduce(ReduceOp op, std::vector<IndexExpr> indices, const Expr& body);
 using Indices = std::initializer_list<IndexExpr>;
 inline Expr Sum(Indices i, const Expr& body) { return Reduce(ReduceOp::kSum, i, body); }
@@ -200,7 +198,7 @@ class OpBuilder {
   void SetGradient(Op gradient);
 
   // ---- Statements.
-  // An index over what the accesses say, or over 0 .. extent-1.
+  // An index whose range follows from the accesses, or is 0 .. extent-1.
   IndexExpr NewIndex(absl::string_view name);
   IndexExpr NewIndex(absl::string_view name, const IndexExpr& extent);
   TensorRef Define(const std::vector<IndexExpr>& indices, const Expr& body);
@@ -217,12 +215,12 @@ class OpBuilder {
   //   TensorRef y = b.Define({t}, before(t - 1) + x(t));
   //   y = b.Settle({{before, y}}, {y})[0];
   //
-  // A tensor to be read at earlier steps of its axis number `axis`: there its index is that of
-  // the step, which stands alone on the left, less a constant of at least 1 or an IndexParam
-  // with such a limit; plus it if `backward`.
+  // A tensor to be read at earlier steps of its axis number `axis`: the subscript there is the
+  // index of the step, which is alone on the left, minus a constant of at least 1 or an IndexParam
+  // with such a limit; plus, if `backward`.
   TensorRef Carry(DType type, const std::vector<IndexExpr>& shape, int axis, bool backward = false);
   // What `tensors` are once each carry (first) is the tensor beside it (second), of its type and
-  // shape. What is made of carries is of use nowhere else.
+  // shape. Tensors that are made of carries have no use anywhere else.
   std::vector<TensorRef> Settle(const std::vector<std::pair<TensorRef, TensorRef>>& equations,
                                 const std::vector<TensorRef>& tensors);
 

@@ -373,8 +373,9 @@ TEST(Builder, AGradientOfItsOwnIsUsed) {
   EXPECT_TRUE(absl::StrContains(PrintOp(gradient->op), "42")) << PrintOp(gradient->op);
 }
 
-// Every row that says what its last operands are where they are left out, with each number of them:
-// in the notation and in C++ the same op, that of all operands; with one fewer still, an error.
+// Every row with defaults for its last operands is called with each number of operands: the
+// notation and C++ give the same op as with all operands; one operand fewer than allowed is
+// an error.
 TEST(Builder, TrailingConstantsMayBeLeftOut) {
   int shorter = 0;
   for (const ScalarOpRow& row : AllScalarOps()) {

@@ -1,6 +1,6 @@
-// Inlining by import: the callee's dimensions become the extents of what it is
-// given, its arguments the caller's nodes, and every node is rebuilt by the
-// caller's constructors, which simplify on the way.
+// Inlining by import: the callee's dimensions become the extents of the nodes that it is given, its
+// arguments become these nodes, and every node is rebuilt by the caller's constructors, which
+// simplify on the way.
 #include "uops/call.h"
 
 #include <algorithm>
@@ -149,7 +149,7 @@ class Inliner {
     return it == symbols_.end() ? absl::nullopt : absl::optional<IndexId>(it->second);
   }
 
-  // What the callee's argument dimensions and statements require to be equal.
+  // Adds the equalities that the callee's argument dimensions and statements require.
   void AddChecks() {
     for (size_t i = 0; i < args_.size(); ++i) {
       const Argument& arg = callee_.args[i];
@@ -280,7 +280,7 @@ class Inliner {
   std::vector<RangeCheck> checks_;
 };
 
-// Adds what `param` is to the whole's signature, once.
+// Adds `param` to the signature of the whole, once.
 absl::Status MergeParam(const ParamInfo& param, Op& whole) {
   const ParamInfo* known = whole.FindParam(param.name);
   if (known == nullptr) {

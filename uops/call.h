@@ -14,8 +14,8 @@
 
 namespace nestor {
 
-// An op whose graph has more micro-ops is refused, wherever they come from: the text, or
-// calls, which may double at every level. Each takes some hundred bytes.
+// An op whose graph has more micro-ops is refused, whether they come from the text or from calls,
+// which may double their number at every level. A micro-op takes some hundred bytes.
 constexpr int kMostMicroOps = 1 << 20;
 
 // What a callee's $params (names with "$") and otherwise unbound dimensions
@@ -25,17 +25,17 @@ struct CallBindings {
   absl::flat_hash_map<std::string, NodeId> values;    // bool and float $params: rank 0
 };
 
-// Inlines `callee` into `caller`: argument i is node args[i] of the caller's
-// graph. Returns the results' nodes and adds the callee's checks to the caller.
-// Errors (types, ranks, a missing $param or dimension, a $param out of its range)
-// name the callee and leave the caller unchanged but for unused nodes.
+// Inlines `callee` into `caller`: argument i is node args[i] of the caller's graph. Returns the
+// results' nodes and adds the callee's checks to the caller. Errors (types, ranks, a missing $param
+// or dimension, a $param out of its range) name the callee and leave the caller unchanged except
+// for unused nodes.
 absl::StatusOr<std::vector<NodeId>> CallOp(const Op& callee, absl::Span<const NodeId> args,
                                            const CallBindings& bindings, Op& caller);
 
-// One op that runs `ops` in order and is wired by names: an argument takes the
-// result of an earlier op of that name, or else is an argument of the whole; a
-// $param is one of the whole. `results` names what it returns; empty: the results
-// of all ops, where a name given twice is an error.
+// One op that runs `ops` in order, connected by names: an argument takes the result with that name
+// of an earlier op, or else is an argument of the whole op; a $param is one of the whole op.
+// `results` names what it returns; empty: the results of all ops, where it is an error if a name is
+// given twice.
 absl::StatusOr<Op> Combine(absl::string_view name, absl::Span<const Op> ops,
                            absl::Span<const std::string> results = {});
 

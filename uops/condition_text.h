@@ -8,10 +8,10 @@
 
 namespace nestor {
 
-// "K % 8 == 0 && $stride <= 2": comparisons of what the notation computes from dimensions,
-// integer $params and integers, joined by && || !. The expression is added to the pool of
-// `op`. InvalidArgument "1:COLUMN: ..." for what is not a condition or names what the op does
-// not have.
+// "K % 8 == 0 && $stride <= 2": comparisons of expressions that the notation allows on dimensions,
+// integer $params and integers, joined by && || !. The expression is added to the pool of `op`.
+// InvalidArgument "1:COLUMN: ..." for a text that is no condition or that uses a name that the op
+// does not have.
 absl::StatusOr<IndexId> ParseCondition(absl::string_view text, Op& op);
 
 }  // namespace nestor

@@ -1,5 +1,5 @@
-// The first include of each public header: says what is missing where the compiler is
-// told an older standard, before a flood of errors about what it does not know.
+// The first include of each public header: says what is missing where the compiler is told an older
+// standard, before a flood of errors about features that it does not know.
 #ifndef NESTOR_UOPS_CPP20_H_
 #define NESTOR_UOPS_CPP20_H_
 

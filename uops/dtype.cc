@@ -152,7 +152,7 @@ Scalar Scalar::Integer(DType type, int64_t v) {
   });
 }
 
-// From 2^63 on a number is no int64_t: half of it is, with a sticky bit for what is lost.
+// A number from 2^63 on is no int64_t, but half of it is, with a sticky bit for the lost bit.
 Scalar Scalar::Unsigned(DType type, uint64_t v) {
   if (type == DType::kF64) return Stored(type, static_cast<double>(v));
   if (v >> 63 == 0 || !IsFloat(type)) return Integer(type, static_cast<int64_t>(v));

@@ -67,7 +67,7 @@ constexpr bool IsFloat(DType t) { return FactsOf(t).kind == TypeKind::kFloat; }
 constexpr bool IsSigned(DType t) { return FactsOf(t).kind == TypeKind::kSigned; }
 constexpr bool IsUnsigned(DType t) { return FactsOf(t).kind == TypeKind::kUnsigned; }
 constexpr bool IsInteger(DType t) { return IsSigned(t) || IsUnsigned(t); }
-// Whether every value of the type is an i64: of the integers all but u64.
+// Whether every value of the type is an i64: true for all integers except u64.
 constexpr bool WidensToI64(DType t) { return IsInteger(t) && FactsOf(t).significand < 64; }
 
 // The type that sums and products of `type` accumulate in: f32 for the two
@@ -131,16 +131,16 @@ decltype(auto) VisitType(DType type, F&& f) {
   __builtin_unreachable();
 }
 
-// One value of one type; see the head of this file.
+// One value of one type; see the top of this file.
 struct Scalar {
   DType type = DType::kF32;
   Bits bits = 0;
 
-  // Each of these three stores `v` cast to `type` as the notation's TYPE(v) casts
-  // (SEMANTICS 3), whatever the two types are: a float is rounded once, to nearest even;
-  // to an integer, a float truncates and saturates, NaN gives 0, and an integer wraps;
-  // to bool it is whether v is not zero. So Of(kI64, 2.5) is 2, Of(kU8, 300) is 44, and
-  // Of(kBool, 3) is true. Text that must fit is read by ParseLiteral.
+  // Each of these three stores `v` cast to `type` as the notation's TYPE(v) casts (SEMANTICS 3),
+  // whatever the two types are: a float is rounded once, to nearest even; to an integer, a float
+  // truncates and saturates, NaN gives 0, and an integer wraps; a bool says whether v is not zero.
+  // So Of(kI64, 2.5) is 2, Of(kU8, 300) is 44, and Of(kBool, 3) is true. Text that must fit is read
+  // by ParseLiteral.
   template <class T>
   static Scalar Of(DType type, T v);
   static Scalar Float(DType type, double v);
@@ -151,9 +151,10 @@ struct Scalar {
   bool IsNaN() const;
   // The same value with the one NaN of its type.
   Scalar Canonical() const;
-  // The value as a double; exact but for large i64 and u64.
+  // The value as a double; exact except for large i64 and u64.
   double ToDouble() const;
-  // Whether the value, of an integer or bool type, is an int64_t: only a u64 from 2^63 on is none.
+  // Whether the value, of an integer or bool type, is an int64_t: all are, except a u64 of 2^63
+  // or more.
   bool FitsInt64() const { return !IsUnsigned(type) || static_cast<int64_t>(bits) >= 0; }
   // The value modulo 2^64; where it fits, the value. REQUIRES: an integer or bool type.
   int64_t ToInt() const { return static_cast<int64_t>(bits); }
@@ -187,7 +188,7 @@ Scalar Scalar::Of(DType type, T v) {
   }
 }
 
-// The least and greatest value of a type: for floats the infinities.
+// The least and greatest value of a type; the infinities for floats.
 Scalar Lowest(DType type);
 Scalar Highest(DType type);
 
@@ -200,7 +201,8 @@ std::string LiteralText(const Scalar& value);
 // optional minus) as `type`, rounding once; nullopt where it does not fit.
 absl::optional<Scalar> ParseLiteral(absl::string_view text, DType type);
 
-// The same for a `$param`. One of an integer type is an index value, and so an i64 (SEMANTICS 2).
+// The same for a `$param`. A $param of an integer type is an index value, and so an i64
+// (SEMANTICS 2).
 absl::optional<Scalar> ParseParamLiteral(absl::string_view text, DType type);
 
 }  // namespace nestor

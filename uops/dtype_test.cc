@@ -16,7 +16,7 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// What TYPE(v) is, in the order of AllTypes:
+// The values of TYPE(v), in the order of AllTypes:
 // bool u8 i8 u16 i16 u32 i32 u64 i64 bf16 f16 f32 f64.
 using Row = std::vector<std::string>;
 
@@ -85,7 +85,7 @@ TEST(Scalar, OfInt) {
                  "-1", "-1.0", "-1.0", "-1.0", "-1.0"});
   ExpectRow(300, {"true", "44", "44", "300", "300", "300", "300", "300", "300", "300.0", "300.0",
                   "300.0", "300.0"});
-  // To nearest even at once, where a double between would make a tie of it.
+  // Rounds to nearest even at once, where a double in between would make a tie of it.
   ExpectRow((int64_t{1} << 60) + (int64_t{1} << 52) + 1,
             {"true", "1", "1", "1", "1", "1", "1", "1157425104234217473", "1157425104234217473",
              "1.16e18", "inf", "1.1574251e18", "1.1574251042342175e18"});
@@ -103,7 +103,7 @@ TEST(Scalar, OfBool) {
   ExpectRow(false, {"false", "0", "0", "0", "0", "0", "0", "0", "0", "0.0", "0.0", "0.0", "0.0"});
 }
 
-// A float beyond the ends is the end, and one just before them what it is cut to.
+// A float past the ends of a type becomes the end; one just before them is truncated.
 TEST(Scalar, OfLargeDouble) {
   ExpectRow(0x1p63, {"true", "255", "127", "65535", "32767", "4294967295", "2147483647",
                      "9223372036854775808", "9223372036854775807", "9.22e18", "inf", "9.223372e18",

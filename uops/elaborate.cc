@@ -1,5 +1,5 @@
-// The signature binds types, packs and dimensions (bind_signature.h); then each statement's
-// names are resolved, and what they mean is built (statement_builder.h) or called (call.h).
+// The signature binds types, packs and dimensions (bind_signature.h); then each statement's names
+// are resolved, and the statement is built (statement_builder.h) or called (call.h).
 #include "uops/elaborate.h"
 
 #include <algorithm>
@@ -56,8 +56,9 @@ class Elaborator {
 
   // ---- Blocks
   //
-  // Types and ranges of the tensors first, of whichever statement says enough, then those of
-  // statements that are left. With these known a statement can read what is defined after it.
+  // Types and ranges of the tensors are inferred first, from whichever statements say enough, then
+  // from the statements that are left. Once these are known, a statement can read a tensor that is
+  // defined after it.
 
   absl::Status RunBlock(const ast::Statement& statement) {
     NESTOR_RETURN_IF_ERROR(OpenBlock(statement));
@@ -108,7 +109,7 @@ class Elaborator {
   absl::Status InferTensors(const std::vector<ast::Statement>& statements) {
     std::vector<const ast::Statement*> left;
     for (const ast::Statement& statement : statements) left.push_back(&statement);
-    // Where nothing else is left, what literals and indices say is taken.
+    // When there is nothing else left, the types of literals and indices are taken.
     for (bool is_last_chance = false; !left.empty();) {
       std::vector<const ast::Statement*> open;
       absl::Status first_error;
@@ -158,7 +159,7 @@ class Elaborator {
     NESTOR_ASSIGN_OR_RETURN(Prepared prepared, Prepare(statement));
     StepBlock& block = *environment_.block;
     StepBlock::Tensor& tensor = block.tensors.at(statement.targets[0]);
-    // What was inferred is what all accesses must agree with.
+    // All accesses must agree with the inferred extents.
     std::vector<internal::IndexVariable> variables = prepared.scope.variables();
     for (size_t i = 0; i < prepared.built.indices.size() && !prepared.built.scatter; ++i) {
       internal::IndexVariable& variable = variables[prepared.scope.left()[i]];
@@ -188,7 +189,7 @@ class Elaborator {
     for (const auto& [name, tensor] : environment_.block->tensors) {
       if (tensor.carry.valid()) equations.push_back({tensor.carry, tensor.body});
     }
-    // In an order of their own, whatever that of the map.
+    // Sorts them into a fixed order, whatever that of the map.
     std::sort(equations.begin(), equations.end(),
               [](const Equation& a, const Equation& b) { return a.carry < b.carry; });
     Settler settler(op().graph, std::move(equations));

@@ -1,5 +1,5 @@
-// From syntax to a graph: names, ranges, types, and the micro-ops that each
-// statement is. Used by Module alone.
+// From syntax to a graph: names, ranges, types, and the micro-ops of each statement. Used by
+// Module alone.
 #ifndef NESTOR_UOPS_ELABORATE_H_
 #define NESTOR_UOPS_ELABORATE_H_
 
@@ -11,8 +11,7 @@
 
 namespace nestor {
 
-// Makes the callee of a call for tensors as given; errors carry the position of
-// the call.
+// Makes the callee of a call for the tensors given; errors carry the position of the call.
 using MakeCallee = absl::FunctionRef<absl::StatusOr<Op>(
     absl::string_view name, const ast::Position& position, absl::Span<const ArgumentSpec> args)>;
 

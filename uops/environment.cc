@@ -1,4 +1,4 @@
-// Look-ups of names, and what is said of those that are not known.
+// Looks up names, and makes the messages for those that are not known.
 #include "uops/environment.h"
 
 #include <algorithm>

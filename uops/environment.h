@@ -14,14 +14,14 @@
 
 namespace nestor {
 
-// The `for` block that is being elaborated, and what is known of the tensors that it defines.
+// The `for` block that is being elaborated, and what is known about the tensors that it defines.
 struct StepBlock {
   struct Tensor {
-    int axis = -1;  // along which it is stepped; -1 until it is known
+    int axis = -1;  // the axis along which it is stepped; -1 until it is known
     absl::optional<DType> type;
     Shape shape;   // known with the type
     NodeId known;  // while types and ranges are inferred: a node of them
-    NodeId carry;  // what reads of earlier steps read
+    NodeId carry;  // the node that reads of earlier steps read
     NodeId body;   // once its statement is built
   };
   std::string index;
@@ -43,7 +43,7 @@ struct Environment {
   // Its tensors are among `tensors`, too: an invalid node is one whose shape is not known yet.
   absl::optional<StepBlock> block;
 
-  // The tensor `name`, or an error at `position`. Of a block's tensor: a node of its shape.
+  // The tensor `name`, or an error at `position`. For a block's tensor: a node of its shape.
   absl::StatusOr<NodeId> Tensor(const std::string& name, const ast::Position& position) const;
   // A type or type variable.
   absl::StatusOr<DType> Type(const ast::TypeName& name) const;

@@ -19,7 +19,7 @@ IndexId IdIn(IndexPool& pool, const IndexHandle& handle) {
   return handle.graph != nullptr ? handle.id : pool.Const(handle.constant);
 }
 
-// Of two constants, in a pool that is thrown away.
+// Combines two constants, in a pool that is thrown away.
 IndexHandle CombineConstants(IndexHandle a, const IndexHandle& b, Function function) {
   IndexPool pool;
   const IndexId result = function(pool, IdIn(pool, a), IdIn(pool, b));

@@ -1,6 +1,6 @@
-// What both front ends make of an expression: the C++ builder's Expr and IndexExpr hold
-// these, and the notation's syntax tree is turned into them once its names are resolved.
-// statement_builder.h makes micro-ops of them.
+// Expressions as both front ends make them: the C++ builder's Expr and IndexExpr hold these, and
+// the notation's syntax tree is turned into them once its names are resolved. statement_builder.h
+// turns them into micro-ops.
 #ifndef NESTOR_UOPS_EXPRESSION_H_
 #define NESTOR_UOPS_EXPRESSION_H_
 
@@ -57,7 +57,7 @@ ExprNodePtr MakeNode(ExprNode node);
 // InvalidArgument, with the place in the text where there is one.
 absl::Status ErrorIn(const TextPosition& position, absl::string_view message);
 
-// An index that was never made, for that reason.
+// An index that could not be made, with the reason.
 IndexHandle Misused(std::string error);
 
 // a `op` b; a handle with an error is passed on.
@@ -65,16 +65,16 @@ IndexHandle Combine(const InfixOperator& op, IndexHandle a, const IndexHandle& b
 IndexHandle Combine(const IndexFunction& function, IndexHandle a, const IndexHandle& b);
 IndexHandle Not(IndexHandle a);
 
-// The element that `access` reads as an index: of an integer tensor, without a fill. How many
-// indices it has is looked at where the statement is built.
+// The element that `access` reads, as an index: the tensor must have integers, and the access no
+// fill. The number of subscripts is checked where the statement is built.
 IndexHandle LoadOf(const ExprNodePtr& access);
 
-// Whether `access` reads a tensor of which nothing is known yet.
+// Whether `access` reads a tensor about which nothing is known yet.
 inline bool IsOpen(const ExprNode& access) {
   return access.graph != nullptr && !access.tensor.valid();
 }
 
-// Why `access` cannot be read in `graph`: its tensor is of no graph, or of another, or has
+// Why `access` cannot be read in `graph`: its tensor belongs to no graph or to another one, or has
 // another number of axes; "" where it can.
 std::string AccessMisuse(const ExprNode& access, const Graph& graph);
 

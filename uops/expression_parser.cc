@@ -28,7 +28,7 @@ ExprPtr NewExpr(ExprKind kind, Position position, absl::string_view text = "") {
   return expr;
 }
 
-// Of `name[..](`, which only reductions are.
+// The error for `name[..](`, which only reductions have.
 absl::Status UnknownReduction(const Expr& access) {
   std::vector<std::string> known;
   for (int op = 0; op <= static_cast<int>(ReduceOp::kAll); ++op) {
@@ -116,7 +116,7 @@ absl::Status ExpressionParser::OneItem(std::vector<ast::Item>& items) {
   return absl::OkStatus();
 }
 
-// By precedence climbing.
+// Parses by precedence climbing.
 absl::StatusOr<ExprPtr> ExpressionParser::Operators(int tightness) {
   NESTOR_ASSIGN_OR_RETURN(ExprPtr expr, Prefix());
   for (const InfixOperator* op = AtInfix(); op != nullptr && op->tightness >= tightness;
@@ -126,7 +126,7 @@ absl::StatusOr<ExprPtr> ExpressionParser::Operators(int tightness) {
   return expr;
 }
 
-// `first` and all that operators of that tightness join to it.
+// `first` and all operands that operators of that tightness join to it.
 absl::StatusOr<ExprPtr> ExpressionParser::Chain(ExprPtr first, int tightness) {
   ExprPtr chain = NewExpr(ExprKind::kChain, first->position);
   chain->args.push_back(std::move(first));
@@ -147,7 +147,7 @@ const InfixOperator* ExpressionParser::AtInfix() const {
   return Peek().kind == TokenKind::kSymbol ? FindInfix(Peek().text) : nullptr;
 }
 
-// One step deeper in brackets or prefix operators while it lives.
+// While it lives, parsing is one step deeper in brackets or prefix operators.
 class ExpressionParser::Nesting {
  public:
   explicit Nesting(ExpressionParser& parser) : parser_(parser) { ++parser_.nesting_; }

@@ -1,4 +1,4 @@
-// Reads tokens and expressions of the notation: what the parser of statements and ops stands on.
+// Reads tokens and expressions of the notation: the parser of statements and ops is built on it.
 #ifndef NESTOR_UOPS_EXPRESSION_PARSER_H_
 #define NESTOR_UOPS_EXPRESSION_PARSER_H_
 
@@ -32,7 +32,7 @@ class ExpressionParser {
   bool AtLiteral(size_t ahead = 0) const;
   bool Take(absl::string_view text);
   void SkipEnds();
-  // That there is something else than `what`.
+  // The error that there is something other than `what`.
   absl::Status Expected(absl::string_view what) const;
   absl::Status Need(absl::string_view text);
   absl::StatusOr<Token> Name(absl::string_view what);

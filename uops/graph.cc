@@ -1,10 +1,10 @@
 // Hash-consing and the canonical form of graph.h.
 //
-// The rules meet in three questions about an operand: which axes does its value
-// depend on (UsedAxes), what is it on those axes alone (Restrict), and can a
-// reindex of it ever leave its bounds (NeverOutOfBounds). Only reindex nodes need
-// an answer, since every constructor has already pushed repetition outwards: an
-// elementwise node or a reduction depends on all of its axes.
+// The rules all ask three questions about an operand: which axes does its value depend on
+// (UsedAxes), which node is it on those axes alone (Restrict), and can a reindex of it ever
+// leave its bounds (NeverOutOfBounds). Only reindex nodes need an answer, since every
+// constructor has already pushed repetition outwards: an elementwise node or a reduction depends
+// on all of its axes.
 #include "uops/graph.h"
 
 #include <algorithm>
@@ -188,7 +188,7 @@ NodeId Graph::AddReindex(NodeId x, Shape shape, IndexList place, NodeId fill,
     if (const Reindex* inner = As<Reindex>(x)) {
       return Compose(Reindex(*inner), std::move(shape), place);
     }
-    // What is never used is not part of the node.
+    // A fill that is never used is not part of the node.
     fill = AddConstant(Scalar::Zero(type(x)));
   }
   const DType result = type(x);
@@ -267,8 +267,8 @@ NodeId Graph::AddTaggedCopy(NodeId x, int64_t tag) {
   return Intern(Map{ScalarOp::kCopy, {x}, tag}, type(x), shape(x));
 }
 
-// A permuted elementwise op of accesses is that op of permuted accesses: a product
-// that is only summed is not written down in one order to be read in another.
+// A permuted elementwise op of accesses is that op of permuted accesses: a product that is only
+// summed is not stored in one order to be read in another.
 NodeId Graph::PermuteOperands(NodeId x) {
   const Reindex* found = As<Reindex>(x);
   if (found == nullptr || rank(found->x) != rank(x)) return x;
@@ -291,8 +291,8 @@ NodeId Graph::PermuteOperands(NodeId x) {
   return AddMap(op.op, args, result);
 }
 
-// Over no axes a reduction has one element to take: the first place, or the
-// element. A sum starts from +0, which turns -0 into +0.
+// A reduction over no axes has one element: its result is the first place, or the element. A sum
+// starts from +0, which turns -0 into +0.
 NodeId Graph::ReduceNothing(ReduceOp op, NodeId x) {
   const Shape shape = this->shape(x);
   if (IsArg(op)) return AddSplat(AddConstant(Scalar::I64(0)), shape);

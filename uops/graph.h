@@ -1,8 +1,8 @@
 // The micro-op graph: what a program computes, as immutable, hash-consed nodes.
 //
-// Nodes are typed by the shape of their operands and stand in topological order:
-// a node's operands have smaller ids. Two structurally equal nodes of a graph are
-// one node (constants compare by bits).
+// Nodes are typed by the shape of their operands and are in topological order: a node's
+// operands have smaller ids. Two structurally equal nodes of a graph are one node (constants
+// compare by bits).
 //
 // Constructors check types and shapes (a mismatch is a broken invariant: the
 // front ends check what the caller wrote) and keep a canonical form:
@@ -11,10 +11,10 @@
 //  - nothing is computed once per point of an axis that it does not depend on:
 //    elementwise ops and reductions run on the axes that their operands use, and
 //    the result is repeated;
-//  - a reduction runs over the trailing axes, a scatter's axes stand in the order
-//    in which its place mentions them.
-// Printing and parsing rely on this: what is written differently but means the
-// same point-by-point work is the same graph.
+//  - a reduction runs over the trailing axes, a scatter's axes are in the order in which its place
+//    mentions them.
+// Printing and parsing rely on this: programs that are written differently but do the same
+// point-by-point work have the same graph.
 //
 // A Graph is copyable (ids stay valid in the copy). Not thread-safe while
 // building; const use from many threads is fine.
@@ -58,7 +58,7 @@ absl::string_view Name(ReduceOp op);
 absl::string_view AccumulationSign(ReduceOp op);
 absl::optional<ReduceOp> ReduceOpByName(absl::string_view name);
 inline bool IsArg(ReduceOp op) { return op == ReduceOp::kArgmax || op == ReduceOp::kArgmin; }
-// What the reduction starts from; REQUIRES: !IsArg(op).
+// The value that the reduction starts from; REQUIRES: !IsArg(op).
 Scalar Identity(ReduceOp op, DType type);
 // nullopt where `op` does not take elements of `type`.
 absl::optional<DType> ReduceResultType(ReduceOp op, DType type);
@@ -134,9 +134,9 @@ struct Scatter {  // y starts at op's identity, then y[place(i..)] op= x[i..]
   }
 };
 
-// A recurrence (recurrence.h) is a system of equations: what a tensor is at one step of an
-// axis is computed from tensors at earlier steps. A Carry is such a tensor inside of the
-// equations, a Recurrence one that they define, seen from outside.
+// A recurrence (recurrence.h) is a system of equations: a tensor at one step of an axis is computed
+// from tensors at earlier steps. A Carry is a tensor at earlier steps inside the equations; a
+// Recurrence is a tensor that they define, seen from outside.
 struct Carry {
   int64_t number;  // tells the carries of a graph apart
   int axis;        // along which it is stepped
@@ -179,16 +179,17 @@ class Graph {
   // `fill` may be left invalid: zero or false.
   NodeId AddReindex(NodeId x, Shape shape, IndexList place, NodeId fill = NodeId(),
                     IndexList conditions = {});
-  // `target`: of a cast, the type; else ignored.
+  // `target`: the type of a cast, else ignored.
   NodeId AddMap(ScalarOp op, absl::Span<const NodeId> args, DType target = DType::kF32);
   // `axes` are distinct; the reduction runs over them in the order listed.
   NodeId AddReduce(ReduceOp op, NodeId x, absl::Span<const int> axes);
   NodeId AddScatter(ReduceOp op, NodeId x, Shape shape, IndexList place);
-  // A tensor of a recurrence to come, unlike any other node: see recurrence.h.
+  // A tensor of a recurrence that is yet to be made, different from any other node:
+  // see recurrence.h.
   NodeId AddCarry(DType type, Shape shape, int axis, bool backward);
   // REQUIRES: the equations are canonical (recurrence.h makes them so), x is one of their steps.
   NodeId AddRecurrence(NodeId x, absl::Span<const NodeId> carries, absl::Span<const NodeId> bodies);
-  // x as the result of an op with a gradient of its own, number `tag` > 0.
+  // x as the result of call number `tag` > 0 of an op with a gradient of its own.
   NodeId AddTaggedCopy(NodeId x, int64_t tag);
 
   // Shorthands.
@@ -220,9 +221,9 @@ class Graph {
 
  private:
   NodeId Intern(MicroOp op, DType type, Shape shape);
-  // The axes that x's value depends on, as far as its own node shows.
+  // The axes that x's value depends on, judged by its own node alone.
   std::vector<int> UsedAxes(NodeId x) const;
-  // x, which depends on `axes` only, on those axes alone.
+  // x, which depends on `axes` only, as a node that has only those axes.
   NodeId Restrict(NodeId x, absl::Span<const int> axes);
   bool NeverOutOfBounds(NodeId x, const Shape& shape, const IndexList& place) const;
   NodeId Compose(const Reindex& inner, Shape shape, const IndexList& place);
@@ -237,8 +238,7 @@ class Graph {
   int64_t carries_ = 0;
 };
 
-// Calls `visit` on each operand of a node, tensors that its index expressions
-// load from included.
+// Calls `visit` on each operand of a node, including tensors that its index expressions load from.
 void VisitOperands(const Graph& graph, NodeId id, absl::FunctionRef<void(NodeId)> visit);
 
 // Which nodes the given ones depend on, themselves included.
@@ -246,33 +246,33 @@ void VisitOperands(const Graph& graph, NodeId id, absl::FunctionRef<void(NodeId)
 std::vector<bool> Reachable(const Graph& graph, absl::Span<const NodeId> from,
                             absl::Span<const NodeId> cut = {});
 
-// How one node is made anew from images of what it is made of.
+// How one node is rebuilt from images of its parts.
 struct Rebuilding {
   absl::FunctionRef<NodeId(NodeId)> image;    // of an operand
   absl::FunctionRef<IndexId(IndexId)> index;  // of an index expression, loads included
   absl::FunctionRef<int64_t(int64_t)> tag;    // of a tagged copy
 };
-// The node of `to` that does with the images what `id` does in `from`, which may be the same
-// graph. REQUIRES: it is no Input, Param, Carry or Recurrence.
+// The node of `to` that does with the images what `id` does with its operands in `from`, which may
+// be the same graph. REQUIRES: it is no Input, Param, Carry or Recurrence.
 NodeId Rebuild(const Graph& from, NodeId id, Graph& to, const Rebuilding& rebuilding);
 
 // Rebuilds the nodes that `roots` of `from` depend on in `to` and returns the
 // images of the roots.
 struct ImportLeaves {
-  // The image of an Input or Param of `from`, and of what `cut` holds.
+  // The image of an Input or Param of `from`, and of the nodes in `cut`.
   absl::FunctionRef<NodeId(NodeId)> leaf;
   // The image of from's symbol with that number; nullopt: the same name.
   absl::FunctionRef<absl::optional<IndexId>(int64_t)> symbol;
   // The tag in `to` of a tagged copy.
   absl::FunctionRef<int64_t(int64_t)> tag;
-  // Nodes that are taken as they are given; their operands are not imported.
+  // Nodes whose images are given by `leaf`; their operands are not imported.
   absl::Span<const NodeId> cut = {};
 };
 std::vector<NodeId> ImportNodes(const Graph& from, absl::Span<const NodeId> roots, Graph& to,
                                 const ImportLeaves& leaves);
 
-// True where the roots are the same programs: structurally equal, inputs and
-// symbols compared by name. Works on graphs of any depth.
+// True where the roots are the same programs: structurally equal, with inputs and symbols compared
+// by name. Works on graphs of any depth.
 bool SameStructure(const Graph& a, absl::Span<const NodeId> roots_a, const Graph& b,
                    absl::Span<const NodeId> roots_b);
 

@@ -1,5 +1,5 @@
-// Nodes made anew in another graph, or in the same one, by the constructors, which simplify on
-// the way. Equal programs that are made in one graph meet in equal ids.
+// Nodes made anew in another graph, or in the same one, by the constructors, which simplify on the
+// way. Equal programs that are made in one graph have equal ids.
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -99,7 +99,7 @@ class Import {
         });
   }
 
-  // The equations are settled anew: what the images have become simpler by may leave them.
+  // The equations are settled anew: images may have been simplified so that they leave the system.
   NodeId Settled(const Recurrence& n) {
     std::unique_ptr<Settler>& settler = settlers_[n.carries[0]];
     if (settler == nullptr) {
@@ -147,7 +147,7 @@ std::vector<NodeId> ImportByName(const Graph& from, absl::Span<const NodeId> roo
 
 bool SameStructure(const Graph& a, absl::Span<const NodeId> roots_a, const Graph& b,
                    absl::Span<const NodeId> roots_b) {
-  // Built in one graph, equal programs meet in equal ids.
+  // Equal programs that are built in one graph have equal ids.
   Graph merged;
   return ImportByName(a, roots_a, merged) == ImportByName(b, roots_b, merged);
 }

@@ -1,10 +1,9 @@
 // Construction and canonical form of index expressions. Walks over them are in index_walks.cc.
 //
-// The canonical form of an affine expression is its expanded polynomial, terms
-// and atoms ordered by structure. Ordering by structure, not by id, makes the
-// form independent of the order in which a program was built, so that printing
-// and parsing meet in the same node. Expressions are small; the constructors go
-// through Polynomial each time rather than patch a sum in place.
+// The canonical form of an affine expression is its expanded polynomial, with terms and atoms
+// ordered by structure. Ordering by structure, not by id, makes the form independent of the order
+// in which a program was built, so that printing and parsing give the same node. Expressions are
+// small; the constructors go through Polynomial each time rather than patch a sum in place.
 #include "uops/cpp20.h"
 
 #include "uops/index_expr.h"
@@ -51,7 +50,7 @@ absl::optional<int64_t> CheckedApply(IndexKind kind, int64_t a, int64_t b) {
     case IndexKind::kMod:
       if (b == 0) return absl::nullopt;
       if (b == -1) return 0;
-      // Of b's sign; b * FloorDiv(a, b) might overflow.
+      // The remainder has b's sign; b * FloorDiv(a, b) might overflow.
       result = a % b;
       return result != 0 && (result < 0) != (b < 0) ? result + b : result;
     case IndexKind::kMin: return std::min(a, b);
@@ -75,7 +74,7 @@ absl::optional<int64_t> CheckedApply(IndexKind kind, int64_t a, int64_t b) {
 
 namespace {
 
-// The term that `id` is, where it is a product of numbers and atoms, none of them 0.
+// `id` as a term, where it is a product of numbers and atoms, none of them 0.
 absl::optional<Polynomial::Term> TermOf(const IndexPool& pool, IndexId id) {
   Polynomial::Term term{{}, 1};
   const auto add = [&](IndexId factor) {
@@ -99,7 +98,7 @@ absl::optional<Polynomial::Term> TermOf(const IndexPool& pool, IndexId id) {
 
 }  // namespace
 
-// Terms of canonical sums are products and follow each other: they are only strung together.
+// The terms of canonical sums are products in order: they only need to be collected.
 absl::optional<Polynomial> Polynomial::Of(const IndexPool& pool, IndexId id) {
   Polynomial result;
   if (auto term = TermOf(pool, id)) {
@@ -231,7 +230,7 @@ IndexId Polynomial::Build(IndexPool& pool) const {
 
 namespace {
 
-// Of few words, which are small numbers mostly.
+// A node has few words, which are mostly small numbers.
 size_t HashOf(const IndexNode& node) {
   constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
   uint64_t hash = static_cast<uint64_t>(node.value) * kOdd + static_cast<uint64_t>(node.kind);
@@ -298,8 +297,8 @@ IndexId IndexPool::Intern(IndexNode node) {
 
 IndexId IndexPool::Const(int64_t value) { return Intern({IndexKind::kConst, value, {}}); }
 
-// The table is no longer than the pool: one of few nodes may hold a loop index of a high
-// number, which is found as other nodes are.
+// The table is no longer than the pool: a pool of few nodes may hold a loop index with a high
+// number, which is found like other nodes.
 IndexId IndexPool::Var(int64_t index) {
   const size_t number = static_cast<size_t>(index);
   if (number > 2 * nodes_.size()) return Intern({IndexKind::kVar, index, {}});
@@ -347,8 +346,8 @@ IndexId IndexPool::Mul(IndexId a, IndexId b) { return Binary(IndexKind::kMul, a,
 IndexId IndexPool::Neg(IndexId a) { return Mul(Const(-1), a); }
 IndexId IndexPool::Sub(IndexId a, IndexId b) { return Add(a, Neg(b)); }
 
-// By a constant d: floor((d*q + r) / d) = q + floor(r / d), and the remainder is
-// that of r, for every sign of d. By a symbol nothing is done: it may be zero.
+// For a constant divisor d, floor((d*q + r) / d) = q + floor(r / d), and the remainder is that of
+// r, for every sign of d. Nothing is done for a symbol, which may be zero.
 IndexId IndexPool::DivOrMod(IndexKind kind, IndexId a, IndexId b) {
   const auto d = ConstValue(b);
   const bool small = facts_[a.value].terms <= kMaxTerms;

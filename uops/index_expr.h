@@ -3,14 +3,12 @@
 //
 // An IndexPool owns expressions, hash-consed, so that equal ids mean equal
 // expressions. Constructors simplify as they build:
-//  - what is *affine* (a polynomial in symbols whose every term holds at most one
-//    loop index, with floor divisions, remainders, min and max of such as
-//    further atoms) is kept in one canonical form, an ordered sum of products;
-//    this is sound because affine arithmetic is proven free of overflow before a
-//    program runs (SEMANTICS 1);
-//  - what is not (gathered values, products of two indices, a division by an
-//    index) is kept exactly as written, since there each step may overflow and
-//    thereby put an access out of bounds.
+//  - an *affine* expression (a polynomial in symbols whose every term holds at most one loop index,
+//    with floor divisions, remainders, min and max of such polynomials as further atoms) is kept in
+//    one canonical form, an ordered sum of products; this is sound because affine arithmetic is
+//    proven free of overflow before a program runs (SEMANTICS 1);
+//  - any other (gathered values, products of two indices, a division by an index) is kept exactly
+//    as written, since there each step may overflow and thereby put an access out of bounds.
 // Conditions are the nodes kLt..kNot; they have no canonical order.
 //
 // Not thread-safe while building; const use from many threads is fine.
@@ -97,7 +95,7 @@ class IndexPool {
   IndexId Condition(IndexKind kind, IndexId a, IndexId b);
   IndexId Not(IndexId a);
 
-  // The node of `kind` over rebuilt arguments: dispatches to the above.
+  // The node of `kind` over rebuilt arguments: dispatches to the constructors above.
   IndexId Make(IndexKind kind, int64_t value, absl::Span<const IndexId> args);
 
   const IndexNode& operator[](IndexId id) const { return nodes_[id.value]; }
@@ -107,13 +105,14 @@ class IndexPool {
 
   absl::optional<int64_t> ConstValue(IndexId id) const;
   bool IsConst(IndexId id, int64_t value) const { return ConstValue(id) == value; }
-  // The loop index, where `id` is one standing alone, else -1.
+  // The number of the loop index, if `id` is just a loop index, else -1.
   int64_t VarValue(IndexId id) const;
 
-  // True for what has the canonical form; see the head of this file.
+  // True for expressions in the canonical form; see the top of this file.
   bool IsAffine(IndexId id) const { return facts_[id.value].affine; }
   bool HasVar(IndexId id) const { return facts_[id.value].vars != 0; }
-  // No: the loop index is not in `id`. Others of the same last digits may answer for it.
+  // False: the loop index is not in `id`. True may be due to another index whose number has the
+  // same last digits.
   bool MayHoldVar(IndexId id, int64_t var) const {
     return (facts_[id.value].vars & VarBit(var)) != 0;
   }
@@ -138,7 +137,7 @@ class IndexPool {
   static constexpr int kMaxTerms = 128;
   int CombinedTerms(IndexKind kind, IndexId a, IndexId b) const;
   IndexId Intern(IndexNode node);
-  size_t SlotOf(const IndexNode& node) const;  // where it is, or is to be
+  size_t SlotOf(const IndexNode& node) const;  // where it is, or belongs
   void GrowSlots();
   IndexId Binary(IndexKind kind, IndexId a, IndexId b);
   IndexId ComputeBinary(IndexKind kind, IndexId a, IndexId b);
@@ -184,7 +183,7 @@ class Polynomial {
 
  private:
   friend class IndexPool;
-  // All terms come before those of the other, as those of a canonical sum's left side do.
+  // All its terms come before those of `other`, as those of a canonical sum's left operand do.
   bool IsBefore(const IndexPool& pool, const Polynomial& other) const;
   // True where a term holds two loop indices.
   bool MultipliesVars(const IndexPool& pool) const;
@@ -202,15 +201,15 @@ using IndexLeaf = absl::FunctionRef<absl::optional<IndexId>(const IndexNode& nod
                                                             absl::Span<const IndexId> args)>;
 IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to, IndexLeaf leaf);
 
-// The same, every leaf kept as it is.
+// The same, with every leaf kept as it is.
 IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to);
 
-// `id` with each leaf of `kind`, kVar or kSymbol, as `by` gives it for the leaf's number; nullopt:
-// as it is.
+// `id` with each leaf of `kind`, kVar or kSymbol, replaced by what `by` gives for the leaf's
+// number; nullopt keeps the leaf.
 IndexId ReplaceLeaves(IndexPool& pool, IndexId id, IndexKind kind,
                       absl::FunctionRef<absl::optional<IndexId>(int64_t)> by);
 
-// `id` with each load from that tensor which `tensor` gives for its own.
+// `id` with each load's tensor replaced by the one that `tensor` gives for it.
 IndexId ReplaceLoads(IndexPool& pool, IndexId id, absl::FunctionRef<int64_t(int64_t)> tensor);
 
 // Calls `visit` on every node of `id`, arguments first, shared ones once. It may add to
@@ -239,7 +238,7 @@ absl::optional<int64_t> EvaluateIndex(const IndexPool& pool, IndexId id, IndexLe
 struct IndexNames {
   absl::FunctionRef<std::string(int64_t)> var;
   absl::FunctionRef<std::string(int64_t)> tensor;
-  // Write floordiv(a, b), as value position asks, not a/b.
+  // Writes floordiv(a, b), as is needed in value position, not a/b.
   bool in_value = false;
 };
 // `tightness`: the precedence of the surrounding operator, so that parentheses
@@ -247,7 +246,7 @@ struct IndexNames {
 std::string IndexText(const IndexPool& pool, IndexId id, const IndexNames& names,
                       int tightness = 0);
 
-// Of an expression over symbols alone, such as an extent.
+// The text of an expression over symbols alone, such as an extent.
 std::string SymbolicText(const IndexPool& pool, IndexId id);
 
 }  // namespace nestor

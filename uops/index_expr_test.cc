@@ -1,6 +1,5 @@
-// Canonical form, text and checked evaluation of index expressions. That
-// simplification keeps values is tests/random_test.cc's business; here are the
-// forms themselves and the edges of int64.
+// Canonical form, text and checked evaluation of index expressions. tests/random_test.cc tests that
+// simplification keeps values; here are the forms themselves and the edges of int64.
 #include "uops/index_expr.h"
 
 #include <limits>
@@ -54,7 +53,7 @@ TEST(IndexExpr, CanonicalForms) {
       {"i/$p*$p", "i/$p*$p"},
       {"min(i, i) + max(2, 3)", "i + 3"},
       {"N - N + i", "i"},
-      // What is not affine stays as it is written.
+      // An expression that is not affine stays as it is written.
       {"(t[i] + 1)*2 - 2", "(t[i] + 1)*2 - 2"},
       {"t[j] + t[i]", "t[j] + t[i]"},
       {"i*j + j*i", "i*j + j*i"},
@@ -132,7 +131,7 @@ TEST(IndexExpr, LongSumsTakeLinearTime) {
   EXPECT_LT(pool.size(), 50000u);
 }
 
-// What is visited stays as it is while the pool grows.
+// A node that is being visited does not change while the pool grows.
 // A chain of mirrors has 2^60 paths to its variable.
 TEST(IndexExpr, SharedPartsAreNotVisitedForEachPath) {
   IndexPool pool;

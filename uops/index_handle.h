@@ -1,5 +1,5 @@
-// An index expression on its way into a statement. Part of builder.h; the rest of what
-// the front ends hand over is in expression.h.
+// An index expression on its way into a statement. Part of builder.h; the other things that the
+// front ends hand over are in expression.h.
 #ifndef NESTOR_UOPS_INDEX_HANDLE_H_
 #define NESTOR_UOPS_INDEX_HANDLE_H_
 
@@ -19,7 +19,7 @@ namespace nestor::internal {
 struct ExprNode;
 using ExprNodePtr = std::shared_ptr<const ExprNode>;
 
-// Where in a text something is written; what is made in C++ has no place.
+// Where in a text something is written; a thing that is made in C++ has no position.
 using TextPosition = absl::optional<ast::Position>;
 
 struct IndexHandle {
@@ -27,7 +27,7 @@ struct IndexHandle {
   IndexId id = {};
   int64_t constant = 0;
   std::string error = {};  // a misuse, until a builder sees it
-  // An index by itself, in no arithmetic: on an axis it takes the extent as its range.
+  // It is an index without arithmetic: on an axis it takes the extent as its range.
   bool alone = false;
   std::vector<ExprNodePtr> loads = {};  // the accesses in it, in the order of the text
   TextPosition position = {};

@@ -73,8 +73,8 @@ class TextWriter {
     return text;
   }
 
-  // a + b, written a - c where b is the negative of c. What is not affine reads
-  // back as it was written only where b is exactly -1 * c.
+  // a + b, written a - c where b is the negative of c. A sum that is not affine reads back as it
+  // was written only where b is exactly -1 * c.
   std::string Sum(const IndexNode& node) const {
     const std::string left = Write(node.args[0], kSumTightness);
     const IndexId right = node.args[1];

@@ -42,7 +42,7 @@ IndexId CopyMemo(const IndexPool& from, IndexId id, IndexPool& to, IndexLeaf lea
                        node.kind == IndexKind::kLoad;
   absl::optional<IndexId> mapped;
   if (is_leaf) mapped = leaf(node, args);
-  // Constructors give what they gave once more, so what did not change is not rebuilt.
+  // Constructors would return the same node again, so a node that did not change is not rebuilt.
   const bool same = &from == &to && absl::MakeConstSpan(args) == absl::MakeConstSpan(node.args);
   if (mapped) result = *mapped;
   else if (same) result = id;
@@ -129,8 +129,8 @@ bool VisitPaths(const IndexPool& pool, IndexId id, int& budget, const Visit& vis
                      [&](IndexId arg) { return VisitPaths(pool, arg, budget, visit); });
 }
 
-// Calls `visit` on each variable, at least once. Most expressions are small, and to remember
-// what was seen of them takes longer than to see it again; but paths may be without number.
+// Calls `visit` on each variable, at least once. Most expressions are small, and remembering which
+// nodes were seen takes longer than seeing them again; but the number of paths may be huge.
 template <class Visit>
 void VisitVars(const IndexPool& pool, IndexId id, const Visit& visit) {
   constexpr int kFewNodes = 64;

@@ -1,8 +1,8 @@
-// One walk over the statement in the order of its text. The indices in scope form a stack:
-// the statement's own, then the reductions' from outside in. Each time that an index comes
-// into scope it is bound anew, since an index made in C++ may be reduced over many times.
-// Subtrees may be shared; the walk remembers which of these it has seen, for each
-// reduction's body, since the stack is another one there.
+// One walk over the statement in the order of its text. The indices in scope form a stack: the
+// statement's own, then the reductions' from outside in. Each time that an index comes into scope
+// it is bound anew, since an index made in C++ may be reduced over many times. Subtrees may be
+// shared; the walk remembers which of these it has seen, separately for each reduction's body,
+// where the stack is a different one.
 #include "uops/infer_ranges.h"
 
 #include <algorithm>
@@ -66,7 +66,8 @@ class RangeWalk {
   // A new binding's number.
   size_t Bind(int64_t variable) {
     const IndexVariable& index = statement_.variables[variable];
-    // What is compared is an axis of the tensor that the statement defines.
+    // The extent that accesses are compared with is an axis of the tensor that the
+    // statement defines.
     bindings_.push_back(
         {variable, index.extent.value_or(IndexId()), &statement_.name, stack_.size()});
     return bindings_.size() - 1;
@@ -88,7 +89,8 @@ class RangeWalk {
     return absl::OkStatus();
   }
 
-  // The expression of `index`, all of whose indices are in scope, or of a scatter come to be.
+  // The expression of `index`. All of its indices must be in scope; a scatter adds those that
+  // are not.
   absl::StatusOr<IndexId> InScope(const IndexHandle& index) {
     NESTOR_ASSIGN_OR_RETURN(const IndexId id, ResolveIndex(graph_, index));
     absl::Status status;

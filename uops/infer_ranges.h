@@ -1,5 +1,5 @@
-// What each index of a statement runs over: the extent that is said of it, or that of the
-// first axis on which it stands alone.
+// The range of each index of a statement: the extent that is stated for it, or that of the first
+// axis which it alone subscripts.
 #ifndef NESTOR_UOPS_INFER_RANGES_H_
 #define NESTOR_UOPS_INFER_RANGES_H_
 
@@ -23,11 +23,11 @@ struct Ranges {
   absl::flat_hash_map<const ExprNode*, std::vector<RangedIndex>> reduced;  // of each reduction
 };
 
-// `partial`: reductions over indices without a range are no error; they have no extent then.
-// Adds to `op` an equality for each further axis on which an index stands alone, unless its
-// extent is said, and a warning for each index that is always out of bounds. Errors: an index
-// that is not in scope, is bound twice or has no range; an access with too many or too few
-// indices; handles of other builders.
+// `partial`: reductions over indices without a range are no error; they have no extent then. Adds
+// to `op` an equality for each further axis which an index alone subscripts, unless its extent is
+// stated, and a warning for each index that is always out of bounds. Errors: an index that is not
+// in scope, is bound twice or has no range; an access with too many or too few indices; handles of
+// other builders.
 absl::StatusOr<Ranges> InferRanges(const Statement& statement, Op& op, bool partial = false);
 
 }  // namespace nestor::internal

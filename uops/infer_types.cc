@@ -1,6 +1,6 @@
-// Types unify along the edges of the tree: the operands of arithmetic and comparisons, the
-// branches of a select, a reduction and its body. So what a node and those below it have in
-// common is found from below; whoever builds the nodes passes the type of the whole down.
+// Types unify along the edges of the tree: the operands of arithmetic and comparisons, the branches
+// of a select, a reduction and its body. So the type that a node and those below it share is found
+// from below; the code that builds the nodes passes the type of the whole down.
 #include "uops/infer_types.h"
 
 #include "absl/strings/str_cat.h"

@@ -1,6 +1,6 @@
-// The types of a statement's values: unification over the statement (SEMANTICS 2, "Types
-// of values"). Literals and index values take the type of what they meet; what meets
-// nothing is f32, i64 or bool.
+// The types of a statement's values: unification over the statement (SEMANTICS 2, "Types of
+// values"). Literals and index values take the type of the values that they meet; those that meet
+// none are f32, i64 or bool.
 #ifndef NESTOR_UOPS_INFER_TYPES_H_
 #define NESTOR_UOPS_INFER_TYPES_H_
 
@@ -11,7 +11,7 @@
 
 namespace nestor::internal {
 
-// What is known of the type of values that meet.
+// What is known about the type of values that meet.
 struct MetType {
   absl::optional<DType> type = {};
   bool float_literal = false;  // one is among them
@@ -25,7 +25,8 @@ struct NodeTypes {
 };
 using Types = absl::flat_hash_map<const ExprNode*, NodeTypes>;
 
-// Of `body` and all below it. `declared`: the type that the whole must have, of a scatter.
+// The types of `body` and all nodes below it. `declared`: the type that the whole must have, for
+// a scatter.
 absl::StatusOr<Types> InferTypes(const ExprNode& body, absl::optional<DType> declared,
                                  const Graph& graph);
 

@@ -43,7 +43,7 @@ std::vector<absl::string_view> Symbols() {
 // The signs that begin with one character are one alternative, as in `->?`: no
 // alternative begins as another does, so that RE2 reads a token in one pass.
 std::string SymbolPattern() {
-  // By first character; whether it stands alone, too.
+  // By first character: the second characters, and whether the first is also a symbol by itself.
   std::map<char, std::pair<std::string, bool>> tails;
   for (absl::string_view symbol : Symbols()) {
     auto& [second, alone] = tails[symbol[0]];
@@ -86,7 +86,7 @@ bool IsForeign(const Pattern& pattern, absl::string_view from) {
   return pattern.kind == TokenKind::kSymbol && !ForeignOperator(from).empty();
 }
 
-// Says what the text at `position` is that begins no token.
+// The error that describes the text at `position`, which begins no token.
 absl::Status Unexpected(const ast::Position& position, absl::string_view rest) {
   const absl::string_view foreign = ForeignOperator(rest);
   if (!foreign.empty())
@@ -140,7 +140,7 @@ absl::Status ErrorAt(const ast::Position& position, absl::string_view message) {
 }
 
 absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text) {
-  // Byte by byte: a comment may hold what is not UTF-8.
+  // This matches byte by byte: a comment may hold bytes that are not UTF-8.
   static const RE2* const kSkip = new RE2(R"(([ \t\r]+|#[^\n]*))", RE2::Latin1);
   absl::ConsumePrefix(&text, kByteOrderMark);
   re2::StringPiece rest(text.data(), text.size());

@@ -29,13 +29,13 @@ struct Token {
   ast::Position position;
 };
 
-// The tokens, the last of kind kEof. A byte-order mark before the text is no part of it,
-// and comments may hold any bytes. Elsewhere a character that starts no token, or a byte
-// that is not UTF-8, is an error.
+// The tokens, the last of kind kEof. A byte-order mark before the text is skipped, and comments
+// may hold any bytes. Elsewhere, a character that starts no token, or a byte that is not UTF-8, is
+// an error.
 absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text);
 
-// "LINE:COLUMN: message", InvalidArgument: the form of every error in a program's
-// text. What a user wrote is shown as valid UTF-8, and long words are clipped.
+// "LINE:COLUMN: message", InvalidArgument: the form of every error in a program's text. Text from
+// the user is shown as valid UTF-8, and long words are clipped.
 absl::Status ErrorAt(const ast::Position& position, absl::string_view message);
 
 }  // namespace nestor

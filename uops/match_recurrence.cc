@@ -17,7 +17,7 @@ class Matching {
            const Recurrence& other)
       : graph_(graph), pool_(graph.pool()), carries_(carries), bodies_(bodies), other_(other) {}
 
-  // What each node of the first system is in `other`, its first equation being number j there;
+  // The node of `other` for each node of the first system, whose first equation is number j there;
   // nullopt where they differ.
   absl::optional<absl::flat_hash_map<NodeId, NodeId>> From(size_t j) {
     Pair(bodies_[0], other_.bodies[j]);
@@ -31,7 +31,7 @@ class Matching {
   }
 
  private:
-  // Nodes outside of both systems are one node, or differ.
+  // Nodes outside of both systems must be the same node.
   void Pair(NodeId ours, NodeId theirs) {
     if (ours == theirs) return;
     const auto [image, is_new] = images_.try_emplace(ours, theirs);
@@ -98,7 +98,7 @@ class Matching {
   }
 
   void CompareIndices(IndexId a, IndexId b) {
-    if (a == b) return;  // what it loads is outside of both
+    if (a == b) return;  // the loaded tensor is outside of both
     const IndexNode &x = pool_[a], &y = pool_[b];
     same_ = same_ && x.kind == y.kind && x.args.size() == y.args.size();
     if (x.kind == IndexKind::kLoad)

@@ -1,4 +1,4 @@
-// Finds out whether two systems of equations (recurrence.h) are the same but for their carries.
+// Finds out whether two systems of equations (recurrence.h) are the same except for their carries.
 // Each system has its own carries, so hash-consing keeps two such systems apart. A Settler compares
 // them here, so that it can reuse a system that the graph already has.
 #ifndef NESTOR_UOPS_MATCH_RECURRENCE_H_

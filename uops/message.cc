@@ -1,5 +1,5 @@
-// Text that a user wrote goes into messages as it stands, so it is mended here on its
-// way out, in one place, instead of wherever a message is made.
+// Messages contain text from the user as it is, so it is repaired here when a message is returned,
+// in one place, instead of wherever a message is made.
 #include "uops/message.h"
 
 #include <algorithm>
@@ -55,8 +55,8 @@ constexpr Foreign kNames[] = {{"mean", kMeanHint}, {"avg", kMeanHint}, {"average
 
 }  // namespace
 
-// Table 3-7 of the Unicode standard: the second byte's range depends on the first, which
-// leaves out overlong forms, surrogates, and what lies beyond U+10FFFF.
+// Table 3-7 of the Unicode standard: the second byte's range depends on the first, which leaves out
+// overlong forms, surrogates, and code points past U+10FFFF.
 size_t Utf8Length(absl::string_view text) {
   const auto byte = [&](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;

@@ -1,4 +1,4 @@
-// What goes into a message: every sequence of bytes comes out as UTF-8, and short.
+// Text in messages: every sequence of bytes comes out as UTF-8, and short.
 #include "uops/message.h"
 
 #include <string>

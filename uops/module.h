@@ -23,8 +23,8 @@
 
 namespace nestor {
 
-// What is known of the tensors that an op will be given; by argument name. What
-// is not given leaves a type variable f32 and a pack one dimension.
+// What is known about the tensors that an op will be given, by argument name. By default a type
+// variable is f32 and a pack is one dimension.
 struct ArgumentSpec {
   absl::optional<DType> type;
   absl::optional<int> rank;
@@ -37,7 +37,7 @@ class Module {
   // `library`, which may be null and must outlive the module.
   static absl::StatusOr<Module> Parse(absl::string_view text, const Module* library = nullptr);
 
-  // Adds the ops of another text behind those that are here.
+  // Adds the ops of another text after those that are here.
   absl::Status Append(absl::string_view text);
 
   // The names of the ops, in the order of the text.
@@ -50,13 +50,13 @@ class Module {
   // read "LINE:COLUMN: ...".
   absl::StatusOr<Op> Instantiate(absl::string_view name, const ArgumentSpecs& specs) const;
 
-  // Instantiates every op with what is given for its arguments: finds the errors
-  // of a whole text.
+  // Instantiates every op for arguments of which nothing is known: finds the errors of a
+  // whole text.
   absl::Status Check() const;
 
  private:
-  // What one instantiation has made of callees so far, by name, types and ranks:
-  // an op that is called from many places, and again from there, is made once.
+  // The callees that one instantiation has made so far, by name, types and ranks: an op that is
+  // called from many places, and by ops that are called from many places, is made once.
   struct Calls {
     absl::flat_hash_map<std::string, Op> made;
     int depth = 0;
@@ -73,7 +73,7 @@ class Module {
   const Module* library_ = nullptr;
 };
 
-// One op from text that holds one (or the last of several), with nothing given:
+// The op in a text (the last one, if there are several), with nothing known about its arguments:
 // for programs that name their types.
 absl::StatusOr<Op> ParseOp(absl::string_view text);
 

@@ -2,9 +2,9 @@
 //
 //   if (NESTOR_MUTANT("fan_out_assigned")) sum = adjoint;
 //
-// False, and gone from the code, but in a build with --config=mutants: there it is true where
-// the environment variable NESTOR_MUTANT holds the name. Only in .cc files, and nowhere in the
-// oracle that results are held against.
+// It is false, and compiled away, except in a build with --config=mutants: there it is true if the
+// environment variable NESTOR_MUTANT holds the name. It is used in .cc files only, and nowhere in
+// the oracle that results are compared with.
 #ifndef NESTOR_UOPS_MUTANT_H_
 #define NESTOR_UOPS_MUTANT_H_
 

@@ -1,5 +1,5 @@
-// An op: a micro-op graph with a signature, what one `op` of the notation says
-// once its types and ranks are known. Dimensions and $params stay symbols.
+// An op: a micro-op graph with a signature, the meaning of one `op` of the notation once its types
+// and ranks are known. Dimensions and $params stay symbols.
 //
 // An Op is a value: copying it copies the graph. Const use from many threads is
 // fine.
@@ -19,7 +19,7 @@ namespace nestor {
 struct Argument {
   std::string name;
   DType type;
-  Shape shape;              // a symbol standing alone is bound by the tensor given
+  Shape shape;              // an extent that is just a symbol is bound by the tensor given
   bool shape_only = false;  // only its dimensions are read
   NodeId node;              // its Input
 };
@@ -56,12 +56,11 @@ struct Op {
   std::vector<Equality> equalities;
   std::vector<RangeCheck> range_checks;
 
-  // An op that the author gave as this one's gradient, or null. Its arguments
-  // are the g_<result>s and any of this op's arguments and results by name, its
-  // results g_<argument>.
+  // An op that the author gave as this one's gradient, or null. Its arguments are the g_<result>s
+  // and any of this op's arguments and results by name; its results are g_<argument>s.
   std::shared_ptr<const Op> gradient;
-  // Where such an op was called: the tagged copies number i + 1 of the graph are
-  // the results of custom_calls[i].
+  // A call of an op with such a gradient: the tagged copies number i + 1 of the graph are the
+  // results of custom_calls[i].
   struct CustomCall {
     std::shared_ptr<const Op> op;
     std::vector<NodeId> args;  // in this graph
@@ -76,19 +75,19 @@ struct Op {
   const Result* FindResult(absl::string_view name) const;
   std::vector<NodeId> ResultNodes() const;
 
-  // What is legal but hardly meant: an access that is out of bounds at all sizes. One line
-  // each, which begins as an error would: "LINE:COLUMN: " of an op from text.
+  // Legal code that is hardly intended: an access that is out of bounds at all sizes. Each is one
+  // line, which begins as an error would: with "LINE:COLUMN: " for an op from text.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  // Adds it where it is new.
+  // Adds it if it is new.
   void AddWarning(std::string warning);
 
  private:
   std::vector<std::string> warnings_;
 };
 
-// Why the index `place` is out of bounds on an axis of `extent` elements, whatever the
-// sizes are, as in "the index 3 is always out of bounds on axis 0 of x (3)"; "" where it
-// may not be. Knows constants, and what divides by zero.
+// Why the index `place` is out of bounds on an axis of `extent` elements, whatever the sizes are,
+// as in "the index 3 is always out of bounds on axis 0 of x (3)"; "" where it may be in bounds.
+// Recognises constants, and divisions by zero.
 std::string AlwaysOutOfBounds(IndexPool& pool, IndexId place, IndexId extent,
                               absl::string_view tensor, size_t axis);
 

@@ -1,6 +1,5 @@
-// Through a body, backwards: what reaches a step or the result reaches it from the
-// registers that the step computes from. Rows without a body are said by their types and
-// one trait.
+// A body is walked backwards: a register reaches a step or the result if one that is computed from
+// it does. Rows without a body are decided by their types and one trait.
 #include "uops/operand_use.h"
 
 #include <vector>

@@ -1,5 +1,5 @@
-// What a small change of an operand does to a scalar op's result: it passes on, or it
-// decides a jump.
+// How a small change of an operand affects a scalar op's result: it is passed on, or it decides
+// a jump.
 #ifndef NESTOR_UOPS_OPERAND_USE_H_
 #define NESTOR_UOPS_OPERAND_USE_H_
 
@@ -8,8 +8,8 @@
 
 namespace nestor {
 
-// An operand may do both: in mod(a, b) = a - b * floor(a / b), a is a term and decides
-// the floor. What is not a float does neither: it changes by a jump or not at all.
+// An operand may do both: in mod(a, b) = a - b * floor(a / b), a is a term and decides the floor.
+// An operand that is not a float does neither: it changes by a jump or not at all.
 struct OperandUse {
   // It reaches a discrete step of the row: floor, ceil, round, sign, a comparison, a
   // cast to an integer or bool.

@@ -1,4 +1,4 @@
-// Every row of the table, by what it does to operands that lie next to each other.
+// Every row of the table, by its results for operands that are close to each other.
 #include "uops/operand_use.h"
 
 #include <cmath>
@@ -42,7 +42,7 @@ TEST(OperandUse, Rows) {
       {ScalarOp::kCast, DType::kI64, DType::kF32, "neither"},
       {ScalarOp::kToBits, DType::kF32, DType::kI32, "steps"},
       {ScalarOp::kFromBits, DType::kI32, DType::kF32, "neither"},
-      // By their bodies.
+      // Rows that are decided by their bodies.
       {ScalarOp::kFloorDiv, DType::kF32, DType::kF32, "steps steps"},
       {ScalarOp::kFloorDiv, DType::kI64, DType::kI64, "neither neither"},
       {ScalarOp::kMod, DType::kF32, DType::kF32, "both both"},

@@ -1,7 +1,7 @@
-// The table of operators: how each is written, how tightly it binds, and what it
-// computes on values and on indices. The lexer, the parsers and the printers of the
-// notation and of loop programs read it, and so does the C++ builder: an operator that
-// is added here is one everywhere. Immutable and thread-safe.
+// The table of operators: how each is written, how tightly it binds, and what it computes on values
+// and on indices. The lexer, the parsers and the printers of the notation and of loop programs read
+// it, and so does the C++ builder: an operator that is added here is an operator everywhere.
+// Immutable and thread-safe.
 #ifndef NESTOR_UOPS_OPERATORS_H_
 #define NESTOR_UOPS_OPERATORS_H_
 
@@ -54,7 +54,7 @@ struct PrefixOperator {
 inline constexpr PrefixOperator kPrefixOperators[] = {{"-", ScalarOp::kNeg, false},
                                                       {"!", ScalarOp::kNot, true}};
 
-// What is written as a function of two indices: its name is that of `op`.
+// An operation that is written as a function of two indices: its name is that of `op`.
 struct IndexFunction {
   ScalarOp op;
   IndexKind index;
@@ -70,7 +70,7 @@ const PrefixOperator* FindPrefix(absl::string_view text);
 const IndexFunction* FindIndexFunction(absl::string_view name);
 const IndexFunction* FindIndexFunction(IndexKind kind);
 
-// The operator that writes `op` on operands of that type, or null: a function does.
+// The operator that writes `op` on operands of that type, or null if `op` is written as a function.
 const InfixOperator* InfixOf(ScalarOp op, DType operand);
 const PrefixOperator* PrefixOf(ScalarOp op, DType operand);
 // The operator that writes a node of that kind, its operands in order, or null.

@@ -89,8 +89,8 @@ absl::StatusOr<Op> OpOf(absl::string_view type, absl::string_view expr) {
                               "[N], x: f32[N, N]) -> (y) { y[i, j] = ", expr, " }"));
 }
 
-// As a value, as an index and as a condition each prints as it was written, and alike
-// operators stand for different programs.
+// As a value, as an index and as a condition, each operator prints as it was written, and similar
+// operators give different programs.
 TEST(Operators, PrintAsTheyAreRead) {
   for (const InfixOperator& op : kInfixOperators) {
     const absl::string_view type = op.logical ? "bool" : op.text == "/" ? "f32" : "i32";
@@ -113,7 +113,7 @@ TEST(Operators, PrintAsTheyAreRead) {
   }
 }
 
-// a OP b on indices is what the table's scalar op gives on i64.
+// a OP b on indices equals the result of the table's scalar op on i64.
 TEST(Operators, ComputeOnIndicesAsOnValues) {
   const int64_t numbers[] = {-7, -2, -1, 0, 1, 2, 3, 8};
   for (const InfixOperator& op : kInfixOperators) {

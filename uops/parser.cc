@@ -69,7 +69,7 @@ class Parser : ExpressionParser {
     return op;
   }
 
-  // Up to the "}" behind them.
+  // Reads statements up to the "}" after them.
   absl::StatusOr<std::vector<ast::Statement>> Statements() {
     std::vector<ast::Statement> statements;
     for (SkipEnds(); !At("}"); SkipEnds()) {
@@ -225,7 +225,7 @@ class Parser : ExpressionParser {
     return absl::OkStatus();
   }
 
-  // The number of tokens of the accumulation by `op` here; 0: there is none.
+  // The number of tokens of the accumulation by `op` here; 0 if there is none.
   size_t AccumulationLength(ReduceOp op) const {
     const absl::string_view sign = AccumulationSign(op);
     if (At(absl::StrCat(sign, "="))) return 1;

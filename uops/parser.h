@@ -1,5 +1,5 @@
-// Reads the notation of SEMANTICS 2 into a syntax tree. Grammar only: names,
-// types and ranges are the elaborator's business.
+// Reads the notation of SEMANTICS 2 into a syntax tree. It handles the grammar only: names, types
+// and ranges are left to the elaborator.
 //
 // Bad text gives an InvalidArgument Status "LINE:COLUMN: ..." that names the
 // offending piece and what was expected. Nesting (brackets and prefix operators)
@@ -18,7 +18,7 @@ inline constexpr int kMaxNesting = 200;
 
 absl::StatusOr<ast::File> ParseFile(absl::string_view text);
 
-// One expression, and nothing behind it.
+// One expression, with nothing after it.
 absl::StatusOr<ast::ExprPtr> ParseExpression(absl::string_view text);
 
 // True for the words that no name may be: "sum", "where", "f32", ...

@@ -1,10 +1,9 @@
-// A node that has a name (print_names.h) gets a statement of its own. All else is written inside
-// its user: elaboration computes an expression over just the indices that it mentions, which
-// is what the graph's canonical form says too, so the same graph comes back.
+// A node that has a name (print_names.h) gets a statement of its own. Other nodes are written
+// inside their users: elaboration computes an expression over just the indices that it mentions, as
+// the graph's canonical form does, so the same graph comes back.
 //
-// The statement's ranges come back as well: where the first place in which an
-// index stands alone does not have its extent, or a later one might not, the
-// statement says `where`.
+// The statement's ranges come back as well: where the first axis that an index alone subscripts
+// does not have its extent, or a later one might not, the statement says `where`.
 #include "uops/print.h"
 
 #include <algorithm>
@@ -52,7 +51,7 @@ class Printer {
  private:
   // ---- Recurrences: each system is a block, whose statements are its steps that have names.
 
-  // Nothing for a system that has been written.
+  // The text of a block; empty for a system that has been written.
   std::string BlockText(const Recurrence& recurrence) {
     if (!written_.insert(recurrence.carries[0]).second) return "";
     const std::vector<NodeId>& steps = names_.StepsOf(recurrence);
@@ -67,7 +66,8 @@ class Printer {
     return text + "  }\n";
   }
 
-  // The steps whose type nothing but steps would say get a cast: as few as let all types be found.
+  // Finds the steps that need a cast, as only other steps would give their type: as few as let all
+  // types be found.
   void FindUntyped(absl::Span<const NodeId> steps) {
     std::vector<NodeId> open;
     for (NodeId step : steps) {
@@ -152,7 +152,7 @@ class Printer {
     return text + ") {\n";
   }
 
-  // What several statements say is said once.
+  // An equality that several statements require is written once.
   std::string EqualitiesText() const {
     std::vector<std::string> lines;
     for (const Equality& e : op_.equalities) {
@@ -179,7 +179,7 @@ class Printer {
     return names;
   }
 
-  // The block says that of the step's index.
+  // The block gives the range of the step's index.
   void SetRanges(const Names& names, const Shape& extents) {
     for (size_t i = 0; i < names.size(); ++i) {
       if (names[i] != names_.step_index()) ranges_.emplace_back(names[i], extents[i]);
@@ -234,7 +234,7 @@ class Printer {
         else said &= KnownEqual(dimension, extent);
         first = false;
       }
-      // Of a tensor of the block it is not known when ranges are found, but compared later.
+      // The extent of a block's tensor is not known when ranges are found, but is compared later.
       for (const auto& [index, dimension] : late_) {
         if (index == name && dimension != extent) said = false;
       }
@@ -267,7 +267,7 @@ class Printer {
     return names_.IsStep(tensor) ? late_ : stands_;
   }
 
-  // Notes the places where an index stands alone, in the elaborator's order.
+  // Notes the axes that an index alone subscripts, in the elaborator's order.
   void RecordAccess(NodeId tensor, absl::Span<const IndexId> place, const Names& names) {
     const Shape& shape = graph_.shape(tensor);
     for (size_t axis = 0; axis < place.size(); ++axis) {
@@ -304,8 +304,8 @@ class Printer {
     return Left(names_.Of(id), names);
   }
 
-  // A node written out over its axes. `bare_literal`: a literal takes its type
-  // from what it stands beside.
+  // A node written out over its axes. `bare_literal`: a literal takes its type from the operand
+  // beside it.
   std::string NodeText(NodeId id, const Names& names, int tightness, bool bare_literal) {
     struct Visitor {
       Printer& self;
@@ -412,10 +412,10 @@ class Printer {
   const NodeNames names_;
   absl::flat_hash_set<NodeId> written_;  // systems, by their first carries
   absl::flat_hash_set<NodeId> untyped_;  // steps that are written with a cast
-  // Of the statement being written:
+  // State of the statement that is being written:
   size_t next_index_ = 0;
   std::vector<std::pair<std::string, IndexId>> ranges_;  // of its indices
-  // Where one stands alone, and the dimension there.
+  // Indices that are the whole subscript of an axis, and its dimension.
   std::vector<std::pair<std::string, IndexId>> stands_;
   std::vector<std::pair<std::string, IndexId>> late_;  // the same, of the block's own tensors
 };

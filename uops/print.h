@@ -12,8 +12,8 @@
 namespace nestor {
 
 struct PrintOptions {
-  // Says which sizes must be equal where the op runs, and its arguments do not say it by
-  // their names: a comment each, as in "# K == N", before the statements.
+  // Writes a comment, as in "# K == N", before the statements for each two sizes that must be equal
+  // when the op runs, unless their names in the arguments show it.
   bool equalities = false;
 };
 

@@ -1,6 +1,6 @@
-// Names are given in passes over the graph, of which each sees what the ones before it named: what
-// needs a name, then what is shared, then index values that would join their neighbours into one
-// index expression, then what is deep. The tensors are numbered at the end.
+// Names are given in passes over the graph, each of which sees which nodes the ones before it
+// named: nodes that need a name, then shared nodes, then index values that would join their
+// neighbours into one index expression, then deep nodes. The tensors are numbered at the end.
 #include "uops/print_names.h"
 
 #include <algorithm>

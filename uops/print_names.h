@@ -1,9 +1,8 @@
 // Which nodes of an op have a name in its text, and which one.
 //
-// A node is named where the notation needs a name (it is gathered from, scattered,
-// or accessed out of order or out of bounds), where it is used more than once, and
-// where an expression would grow too deep. A step of a recurrence, the carry that it is and what
-// it is from outside have one name.
+// A node is named where the notation needs a name (it is gathered from, scattered, or accessed out
+// of order or out of bounds), where it is used more than once, and where an expression would grow
+// too deep. A step of a recurrence, its carry and its Recurrence have one name.
 #ifndef NESTOR_UOPS_PRINT_NAMES_H_
 #define NESTOR_UOPS_PRINT_NAMES_H_
 
@@ -27,7 +26,7 @@ class NodeNames {
   const std::string& Of(NodeId id) const { return named_.at(id); }
   // The node whose name it bears.
   NodeId Named(NodeId id) const;
-  // Whether no index may be called that.
+  // Whether the name is taken, so that no index may have it.
   bool Taken(absl::string_view name) const;
 
   // Repeats its operand along more axes, in order: written as the operand.
@@ -37,14 +36,14 @@ class NodeNames {
 
   // ---- Recurrences
 
-  // The index of all steps.
+  // The name of the index that all steps use.
   const std::string& step_index() const { return step_index_; }
   const std::vector<NodeId>& StepsOf(const Recurrence& recurrence) const {
     return blocks_.at(recurrence.carries[0]);
   }
-  // The axis along which a node is stepped; -1: it is no step.
+  // The axis along which a node is stepped; -1 if it is no step.
   int StepAxisOf(NodeId id) const;
-  // Inside of its block: a view of it is not.
+  // Whether it is a step inside its block, and no view of one.
   bool IsStep(NodeId id) const {
     return step_axes_.contains(id) || graph_.As<Carry>(id) != nullptr;
   }

@@ -1,5 +1,5 @@
-// Hostile text: whatever byte stands where, and however long a word is, the answer is an
-// op or a short Status in UTF-8 that begins with the place.
+// Hostile text: whatever its bytes are, and however long a word is, the answer is an op or a short
+// Status in UTF-8 that begins with the place.
 #include <string>
 #include <vector>
 
@@ -107,7 +107,7 @@ TEST(ProgramText, OtherLanguagesAreUnderstood) {
       {"sum[j](x[j]) where i < N, j < min(N, k)", "a range may not hold an index, here 'k'"},
   };
   for (const Hint& hint : hints) {
-    // An index of an earlier statement is known, and another one's.
+    // An index of an earlier statement is known, but belongs to that statement.
     const std::string text =
         absl::StrCat("op f(x: f32[N]) -> (y) { y[i] = ", hint.expression, " }");
     const std::string with_z = absl::StrReplaceAll(

@@ -1,7 +1,6 @@
-// Settling works on sets of carries: `Needs(x)` are those that x depends on. The equations
-// that need each other, directly or not, are one component; components are settled in the
-// order in which they need each other, and in each the nodes in the order of their ids, so
-// that nothing recurses.
+// Settling works on sets of carries: `Needs(x)` are those that x depends on. Equations that need
+// each other, directly or not, are one component; components are settled in the order in which they
+// need each other, and in each the nodes in the order of their ids, so that nothing recurses.
 #include "uops/recurrence.h"
 
 #include <algorithm>
@@ -48,7 +47,7 @@ class StepAxis {
   void operator()(const Scatter& n) {
     if (Stepped(n.x)) MeetAxis(Whole(n.x));
     Loads(n.place);
-    // Its own axis is the one where the step's index stands alone.
+    // Its own axis is the one whose subscript is just the step's index.
     const auto is_step = [&](IndexId e) { return pool_.VarValue(e) == axis_; };
     if (absl::c_count_if(n.place, is_step) != 1) broken_ = true;
     axis_ = static_cast<int>(absl::c_find_if(n.place, is_step) - n.place.begin());
@@ -258,7 +257,7 @@ class Settler::Impl {
     bool is_settled = false;
   };
 
-  // ---- What needs what
+  // ---- Which equations need which
 
   bool IsNew(NodeId x) const { return x.value >= size_; }
 
@@ -283,7 +282,7 @@ class Settler::Impl {
     }
   }
 
-  // Equation k needs the carries that its body needs, and what those need.
+  // Equation k needs the carries that its body needs, and those that they need in turn.
   std::vector<Set> Closure() {
     const size_t n = equations_.size();
     std::vector<Set> reach(n, Set(n, false));
@@ -296,7 +295,7 @@ class Settler::Impl {
     return reach;
   }
 
-  // A component comes after those that it needs: with themselves they need fewer equations.
+  // A component comes after those that it needs: those need fewer equations, counting themselves.
   void FindComponents() {
     const std::vector<Set> reach = Closure();
     const int n = static_cast<int>(equations_.size());
@@ -347,7 +346,8 @@ class Settler::Impl {
                graph_.AddRecurrence(component.steps.at(step), component.carries, component.bodies);
   }
 
-  // Settles what `roots` depend on, as far as it is no step of a component to come.
+  // Settles the nodes that `roots` depend on, except those that depend on a component that is not
+  // settled yet.
   void Sweep(absl::Span<const NodeId> roots) {
     const std::vector<bool> live = Reachable(graph_, roots);
     for (int i = 0; i < size_; ++i) {
@@ -408,7 +408,7 @@ class Settler::Impl {
     }
   }
 
-  // Two carries of one body are one carry. Whether there were such.
+  // Merges carries that have the same body. Returns whether there were any.
   bool MergeCarries(Component& component, absl::Span<const NodeId> carries,
                     absl::Span<const NodeId> bodies) {
     absl::flat_hash_map<NodeId, NodeId> first;  // carry, by the image of its body
@@ -422,7 +422,7 @@ class Settler::Impl {
     return merged;
   }
 
-  // Takes the system of the graph that is the same, where there is one.
+  // Reuses the same system of the graph, if there is one.
   void MeetKnown(Component& component) {
     for (NodeId id : graph_.recurrences()) {
       const Recurrence& other = *graph_.As<Recurrence>(id);
@@ -434,7 +434,8 @@ class Settler::Impl {
     }
   }
 
-  // Whether the component is `other` with the first equation there as number j; takes it then.
+  // Whether the component equals `other`, with its first equation as number j there; if so,
+  // reuses that.
   bool MeetAt(Component& component, const Recurrence& other, size_t j) {
     const auto images = MatchRecurrence(graph_, component.carries, component.bodies, other, j);
     if (!images) return false;
@@ -453,7 +454,7 @@ class Settler::Impl {
   const int size_;                           // of the graph, before anything was settled
   absl::flat_hash_map<NodeId, int> number_;  // of the equation, by carry
   std::vector<Set> needs_;                   // by node
-  std::vector<NodeId> settled_;              // by node, as far as asked
+  std::vector<NodeId> settled_;              // by node; invalid until asked for
   std::vector<Component> components_;
   absl::flat_hash_map<NodeId, int> step_of_;
 };

@@ -1,22 +1,22 @@
 // Recurrences: tensors whose elements at one step of an axis are computed from elements at
 // earlier steps of it (SEMANTICS 1).
 //
-// A recurrence is a system of equations. Inside of it a *carry* stands for each tensor that is
-// read at an earlier step; the equation says which node that tensor is:
+// A recurrence is a system of equations. Inside it, a *carry* represents each tensor that is read
+// at an earlier step; the equation says which node that tensor is:
 //
 //   carry y: f32[N]           y = carry[i - 1] + x[i]
 //
-// Nodes that depend on a carry mean something inside of the equations alone; from outside such
-// a node is a Recurrence of it. A Settler makes these, in a canonical form:
-//  - what a step need not compute is no part of it: an equation of one system depends on every
-//    carry of it, directly or not (the strongly connected components of the equations), and all
-//    other nodes that mention a carry are computed from whole tensors, outside;
-//  - two systems that are the same but for the names of their carries are one system.
+// Nodes that depend on a carry have a meaning inside the equations only; outside, such a node is
+// represented by a Recurrence of it. A Settler makes these, in a canonical form:
+//  - computations that a step need not do are not part of the system: an equation of one system
+//    depends on every carry of it, directly or not (the strongly connected components of the
+//    equations), and all other nodes that mention a carry are computed from whole tensors, outside;
+//  - two systems that are the same except for the names of their carries are one system.
 //
-// The *steps* of a system are the nodes that depend on a carry and that an equation depends
-// on. Each has one axis along which it is stepped; a carry is read there at a constant (or a
-// $param) less than the index of that axis, or more if it runs backward, every other step at
-// the index itself.
+// The *steps* of a system are the nodes that depend on a carry and that an equation depends on.
+// Each has one axis along which it is stepped; a carry is read there at the index of that axis
+// minus a constant (or a $param), or plus it if the system runs backward; every other step is read
+// at the index itself.
 #ifndef NESTOR_UOPS_RECURRENCE_H_
 #define NESTOR_UOPS_RECURRENCE_H_
 
@@ -46,16 +46,16 @@ struct Steps {
 // REQUIRES: the system is that of a Recurrence of `graph`.
 Steps StepsOf(const Graph& graph, const Recurrence& recurrence);
 
-// Why these are no equations, or `tensors` not what they define: a carry that is none, or that
-// has two equations or none, another type or shape, a step that does not follow the rule; ""
-// where they are. `is_lag`: of how many steps back a carry is read, whether that is at least 1.
+// Why these are no equations, or do not define `tensors`: a node that is no carry, a carry with two
+// equations or none, another type or shape, a step that does not follow the rule; "" where they
+// are. `is_lag`: says whether a number of steps by which a carry is read back is at least 1.
 std::string EquationsMisuse(Graph& graph, absl::Span<const Equation> equations,
                             absl::Span<const NodeId> tensors,
                             absl::FunctionRef<bool(IndexId)> is_lag);
 
-// How far before the index of axis `axis` a place on a stepped axis is: place = index - lag
-// where it runs forward, index + lag backward. nullopt where it is no constant and nothing of
-// $params and dimensions, or is a constant below 1.
+// How far before the index of axis `axis` a place on a stepped axis is: place = index - lag where
+// it runs forward, index + lag backward. nullopt where the lag is neither a constant nor an
+// expression of $params and dimensions, or is a constant below 1.
 absl::optional<IndexId> LagOf(IndexPool& pool, IndexId place, int axis, bool backward);
 
 class Settler {
@@ -65,7 +65,7 @@ class Settler {
   Settler(Graph& graph, std::vector<Equation> equations);
   ~Settler();
 
-  // What x is from outside of the equations.
+  // The node for x outside the equations.
   NodeId Settle(NodeId x);
 
  private:

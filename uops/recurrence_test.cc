@@ -1,5 +1,5 @@
-// Recurrences in the graph: what belongs to a system and what does not, systems that are the
-// same, the two front ends, and printing.
+// Recurrences in the graph: which nodes belong to a system, systems that are the same, the two
+// front ends, and printing.
 #include "uops/recurrence.h"
 
 #include <string>
@@ -35,7 +35,7 @@ size_t CountSystems(const Op& op) {
   return first_carries.size();
 }
 
-// Texts that print as they are written: what stands in a block is what needs to.
+// Texts that print as they are written: a block holds only the statements that must be in it.
 TEST(Recurrence, PrintsAsWritten) {
   for (
       const char* body : {
@@ -52,7 +52,7 @@ TEST(Recurrence, PrintsAsWritten) {
   }
 }
 
-// What is written in a block and needs no earlier step is outside of the system.
+// A statement in a block that needs no earlier step is outside of the system.
 TEST(Recurrence, HoldsWhatAnEarlierStepLeadsTo) {
   const Op inside = Parsed(R"(op f(x: f32[N, M], w: f32[M, H]) -> (y, o) {
     for t < N {
@@ -100,7 +100,7 @@ TEST(Recurrence, IsOneIfWrittenTwice) {
   EXPECT_EQ(CountSystems(other), 2u);
 }
 
-// What they are the same but for is found without building anything: the number of systems in an
+// The differences between systems are found without building anything: the number of systems in an
 // op is bounded by its micro-ops alone.
 TEST(Recurrence, MayBeOneOfMany) {
   std::string text = "op f(x: f32[N]) -> (y) {\n  y0[i] = x[i]\n";
@@ -177,7 +177,7 @@ TEST(Recurrence, OfTheBuilderIsThatOfTheNotation) {
   EXPECT_TRUE(SameOp(*built, parsed)) << PrintOp(*built);
 }
 
-// Each misuse, with a part of what is said of it.
+// Each misuse, with a part of its message.
 TEST(Recurrence, MisusesOfTheBuilder) {
   const struct {
     const char* message;

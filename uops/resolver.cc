@@ -1,5 +1,5 @@
-// A maximal expression of indices, dimensions, integer $params and integers is one index
-// value; of integers alone, it is one literal. All else is a node of its own.
+// A maximal expression of indices, dimensions, integer $params and integers is one index value; if
+// it holds only integers, it is one literal. Every other expression is a node of its own.
 #include "uops/resolver.h"
 
 #include "absl/strings/str_cat.h"
@@ -42,7 +42,7 @@ const StatementScope& NoStatement() {
 
 Resolver::Resolver(Environment& environment) : Resolver(environment, NoStatement()) {}
 
-// ---- What is an index expression
+// ---- Which expressions are index expressions
 
 // True for an expression of indices, dimensions, integer $params and integers.
 bool Resolver::IsIndexValue(const Expr& expr) const {
@@ -368,13 +368,13 @@ Resolver::Node Resolver::Access(const Expr& expr) const {
   return MakeNode(std::move(node));
 }
 
-// The node that an access of one of the block's tensors reads: what this step has defined of
-// it, or a carry.
+// The node that an access of one of the block's tensors reads: the one that this step has defined,
+// or a carry.
 absl::StatusOr<NodeId> Resolver::StepOf(const Expr& access, const ExprNode& node) const {
   StepBlock& block = *environment_.block;
   StepBlock::Tensor& tensor = block.tensors.at(access.text);
   if (block.inferring) return tensor.known;
-  // An error yet to be said.
+  // The error is reported later.
   if (tensor.axis >= static_cast<int>(node.indices.size())) return tensor.known;
   IndexPool& pool = environment_.op.graph.pool();
   NESTOR_ASSIGN_OR_RETURN(const IndexId place,

@@ -1,4 +1,4 @@
-// The notation's expressions as those that statements are built of: names become indices,
+// Turns the notation's expressions into those that statements are built from: names become indices,
 // dimensions and tensors, packs are spread, and each piece keeps its place in the text.
 #ifndef NESTOR_UOPS_RESOLVER_H_
 #define NESTOR_UOPS_RESOLVER_H_
@@ -18,7 +18,7 @@ class Resolver {
   // Both must outlive it; index expressions are added to the environment's op.
   Resolver(Environment& environment, const StatementScope& scope)
       : environment_(environment), scope_(scope) {}
-  // Outside of statements, where no index is in scope.
+  // For use outside of statements, where no index is in scope.
   explicit Resolver(Environment& environment);
 
   absl::StatusOr<internal::ExprNodePtr> Value(const ast::Expr& expr) const;
@@ -26,7 +26,7 @@ class Resolver {
   absl::StatusOr<IndexId> Condition(const ast::Expr& expr) const;
   absl::StatusOr<std::vector<internal::IndexHandle>> Place(
       const std::vector<ast::Item>& items) const;
-  // The extents that a list of dimensions stands for.
+  // The extents that a list of dimensions denotes.
   absl::StatusOr<Shape> Extents(const std::vector<ast::Item>& dims) const;
   // Indices of the scope.
   std::vector<internal::IndexHandle> Handles(const std::vector<int>& instances) const;

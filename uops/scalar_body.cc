@@ -107,8 +107,7 @@ ScalarFunction FunctionOf(ScalarOp op, DType operand, DType target, BodyForm for
     const auto it = compiled->find({op, operand, form});
     if (it != compiled->end()) return {nullptr, it->second.get()};
   }
-  // Compiled outside the lock, since a body may use other bodies; whoever comes
-  // first stays.
+  // This is compiled outside the lock, since a body may use other bodies; the first result is kept.
   auto body =
       std::make_unique<ScalarBody>(narrow ? Narrow(op, operand) : CompileRow(op, operand, form));
   absl::MutexLock lock(&mutex);

@@ -1,5 +1,5 @@
-// Scalar ops as something to run: a primitive's reference, or a body compiled
-// into a straight line of steps. One value at a time; the oracle's arithmetic.
+// Scalar ops in executable form: a primitive's reference, or a body compiled into a straight line
+// of steps. One value at a time; the oracle's arithmetic.
 #ifndef NESTOR_UOPS_SCALAR_BODY_H_
 #define NESTOR_UOPS_SCALAR_BODY_H_
 
@@ -27,7 +27,7 @@ struct ScalarBody {
   struct Step {
     ScalarFunction function;
     int args[3];
-    // What `function` is: FunctionOf(op, operand, target).
+    // `function` is FunctionOf(op, operand, target).
     ScalarOp op;
     DType operand, target;
   };
@@ -38,8 +38,8 @@ struct ScalarBody {
   int result;  // a register
 };
 
-// `operand` is the operands' type (of a select: the branches'), `target` the
-// result's. REQUIRES: the row takes `operand`. Bodies are compiled at first use and
+// `operand` is the type of the operands (for a select: of the branches), `target` that of
+// the result. REQUIRES: the row takes `operand`. Bodies are compiled at first use and
 // kept; thread-safe.
 ScalarFunction FunctionOf(ScalarOp op, DType operand, DType target,
                           BodyForm form = BodyForm::kFactors);

@@ -19,7 +19,7 @@ namespace {
 using enum OperandTypes;
 using enum ResultType;
 
-// How many operands a row has, and what the last ones are where a call leaves them out.
+// How many operands a row has, and the defaults of the last ones where a call omits them.
 struct Arity {
   constexpr Arity(int operands) : count(operands) {}
   template <class... Literals>
@@ -124,7 +124,7 @@ Bits RunPrimitive(const Bits* v) {
   }
 }
 
-// What has more bits than an f32 holds is a 16-bit float by one rounding, not two.
+// A value with more bits than an f32 holds is rounded to a 16-bit float once, not twice.
 template <class From, class To>
 constexpr bool kRoundsTwice = std::numeric_limits<From>::digits >
                                   std::numeric_limits<float>::digits &&

@@ -1,6 +1,5 @@
-// The scalar ops: what a unary, binary or select micro-op computes on each
-// element. The rows stand in scalar_ops.inc; this header gives access to them.
-// Immutable and thread-safe.
+// The scalar ops: what a unary, binary or select micro-op computes on each element. The rows are in
+// scalar_ops.inc; this header gives access to them. Immutable and thread-safe.
 #ifndef NESTOR_UOPS_SCALAR_OP_H_
 #define NESTOR_UOPS_SCALAR_OP_H_
 
@@ -27,8 +26,8 @@ enum class ScalarOp : uint8_t {
 #undef TRANSCENDENTAL
 };
 
-// The operand types that a row takes. All operands have one type, but for the
-// condition of `where`, which is bool.
+// The operand types that a row takes. All operands have one type, except for the condition of
+// `where`, which is bool.
 enum class OperandTypes : uint8_t { kAny, kNumber, kFloat, kInteger, kBoolOrInteger, kI32 };
 
 // How the result's type follows from the operands'.
@@ -52,8 +51,8 @@ struct ScalarOpRow {
   ResultType result;
   uint8_t traits;
   const char* derivatives[3];  // notation over a, b, c, y, g; "" for none
-  // By operand: the literal that stands for it where a call leaves it and those behind it
-  // out; null where it must be given.
+  // By operand: the literal that replaces it where a call omits it and those after it; null where
+  // it must be given.
   std::array<const char*, 3> defaults;
   const char* body;           // notation over a, b, c giving y; null for a primitive
   bool body_for_floats_only;  // integers have a reference
@@ -65,8 +64,8 @@ const ScalarOpRow& Row(ScalarOp op);
 absl::Span<const ScalarOpRow> AllScalarOps();
 absl::optional<ScalarOp> ScalarOpByName(absl::string_view name);
 
-// Fills up `operands`, those of a call, with what the row says of those left out: of each,
-// make(literal). Without effect where more are missing.
+// Appends make(literal) to `operands`, those of a call, for each omitted operand that has a default
+// in the row. Has no effect where others are missing, too.
 template <class Operands, class Make>
 void FillOperands(const ScalarOpRow& row, Operands& operands, Make&& make);
 // "2 operands", "1 or 2 operands": for messages.
@@ -76,9 +75,8 @@ bool Accepts(OperandTypes operands, DType type);
 // "a float", "a number", ...: for messages.
 absl::string_view Describe(OperandTypes operands);
 
-// The result type for operands of type `operand` (of a select: the branches');
-// `target` is the type that a cast names. nullopt where the row does not take
-// `operand`.
+// The result type for operands of type `operand` (for a select: the type of the branches); `target`
+// is the type that a cast names. nullopt where the row does not take `operand`.
 absl::optional<DType> ResultTypeOf(ScalarOp op, DType operand, DType target);
 
 // A primitive's reference on values in the Bits representation of dtype.h.
@@ -91,8 +89,8 @@ PrimitiveFunction Primitive(ScalarOp op, DType operand, DType target);
 // ldexp, where that is one instruction. The bits are the same.
 enum class BodyForm : uint8_t { kFactors, kLdexp };
 
-// Whether a body defines `op` on `type`: it is a primitive there else. And whether its forms
-// differ. REQUIRES: the row takes `type`.
+// Whether a body defines `op` on `type`; else it is a primitive there. The second function says
+// whether the forms of the body differ. REQUIRES: the row takes `type`.
 bool HasBody(ScalarOp op, DType type);
 bool HasForms(ScalarOp op, DType type);
 

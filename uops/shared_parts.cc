@@ -20,7 +20,7 @@ const ScalarBody* BodyOf(const Graph& graph, NodeId id) {
   return FunctionOf(map->op, graph.type(map->args.back()), graph.type(id)).body;
 }
 
-// What the body computes of the arguments: its registers.
+// The nodes that the body computes from the arguments: its registers.
 std::vector<NodeId> WriteOut(const ScalarBody& body, const NodeList& args, Graph& graph) {
   std::vector<NodeId> registers(args.begin(), args.end());
   const Shape shape = graph.shape(args.back());
@@ -52,7 +52,7 @@ class Writer {
   }
 
  private:
-  // By node; empty: none shares a part.
+  // By node, whether it shares a part; empty if none does.
   std::vector<bool> FindSharers() {
     std::vector<bool> shares(static_cast<size_t>(size_), false);
     bool any = false;

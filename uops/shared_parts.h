@@ -1,5 +1,5 @@
-// Scalar ops whose costly parts other values of a program compute as well are written out, so
-// that these parts are computed once.
+// Writes out scalar ops whose costly parts are also computed by other values of a program, so that
+// these parts are computed once.
 #ifndef NESTOR_UOPS_SHARED_PARTS_H_
 #define NESTOR_UOPS_SHARED_PARTS_H_
 
@@ -12,9 +12,9 @@ namespace nestor {
 //     ->
 //   e = erf(x * 0.7071067811865476)    g = 0.5 * x * (1.0 + e)    h = 0.5 * (1.0 + e) + ..
 //
-// as where a gradient meets what it recomputes of the forward op. A part is costly where it is
-// transcendental. Every result keeps its bits, since a composed scalar op is what its body
-// computes. nullopt where nothing is shared so; an op with recurrences is left alone.
+// as happens where a gradient recomputes values of the forward op. A part is costly if it is
+// transcendental. Every result keeps its bits, since a composed scalar op is defined by what its
+// body computes. nullopt where nothing is shared in this way; an op with recurrences is left alone.
 absl::optional<Op> WriteOutSharedParts(const Op& op);
 
 }  // namespace nestor

@@ -10,7 +10,7 @@
 namespace nestor {
 namespace {
 
-// What is written out; empty: nothing.
+// The op with its shared parts written out; empty if nothing is.
 std::string WrittenOut(const std::string& text) {
   const absl::optional<Op> op =
       WriteOutSharedParts(Module::Parse(text).value().Instantiate("", {}).value());
@@ -26,7 +26,7 @@ void ExpectSame(const std::string& text, const std::string& written_out) {
 }
 
 TEST(SharedParts, AreWrittenOut) {
-  // Whichever comes first, in each of several ops, and in what other ops compute of.
+  // In any order, in each of several ops, and in operands of other ops.
   ExpectSame(
       "op f(x: f32[N]) -> (y, z) { y[i] = gelu(x[i])\n z[i] = erf(x[i] * 0.7071067811865476) }",
       "op f(x: f32[N]) -> (y, z) { z[i] = erf(x[i] * 0.7071067811865476)\n y[i] = 0.5 * x[i] * (1.0 + z[i]) }");

@@ -1,4 +1,4 @@
-// A hash that is the same in every process and on every machine, for what is kept in files.
+// A hash that is the same in every process and on every machine, for data that is kept in files.
 #ifndef NESTOR_UOPS_STABLE_HASH_H_
 #define NESTOR_UOPS_STABLE_HASH_H_
 

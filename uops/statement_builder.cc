@@ -1,11 +1,11 @@
-// Each expression becomes a node over just the indices that it mentions; where two meet,
-// both are repeated over the indices of either. So a reduction inside an elementwise
-// expression is computed once for each point that it depends on, and what an expression
-// costs does not depend on how it is spread over statements.
+// Each expression becomes a node over just the indices that it mentions; where two are combined,
+// both are repeated over the indices of either. So a reduction inside an elementwise expression is
+// computed once for each point that it depends on, and the cost of an expression does not depend on
+// how it is spread over statements.
 //
-// A value's axes are in the order of the stack of indices in scope: the statement's own,
-// then the reductions' from outside in. What is built of a node that others share is
-// remembered, for each reduction's body, since the stack is another one there.
+// A value's axes are in the order of the stack of indices in scope: the statement's own, then the
+// reductions' from outside in. The result for a node that others share is remembered, separately
+// for each reduction's body, where the stack is a different one.
 #include "uops/statement_builder.h"
 
 #include <algorithm>
@@ -123,7 +123,7 @@ class NodeBuilder {
 
   // ---- Values
 
-  // REQUIRES: what `node` is inferred to be unifies with `type`.
+  // REQUIRES: the inferred type of `node` unifies with `type`.
   absl::StatusOr<Value> Build(const ExprNodePtr& node, DType type) {
     if (node.use_count() > 1) return BuildShared(node, type);
     NESTOR_ASSIGN_OR_RETURN(Value value, BuildNew(*node, type));
@@ -321,7 +321,7 @@ absl::StatusOr<Signature> InferSignature(const Statement& statement, Op& op) {
   NESTOR_RETURN_IF_ERROR(CheckDepth(statement.body));
   const auto known = static_cast<int64_t>(op.equalities.size());
   const absl::StatusOr<Ranges> ranges = InferRanges(statement, op, /*partial=*/true);
-  // They arise when it is built.
+  // The equalities are added when the statement is built.
   op.equalities.erase(op.equalities.begin() + known, op.equalities.end());
   NESTOR_RETURN_IF_ERROR(ranges.status());
   NESTOR_ASSIGN_OR_RETURN(const Types types, InferTypes(*statement.body, absl::nullopt, op.graph));

@@ -130,7 +130,7 @@ absl::Status StatementScope::WalkName(const Expr& expr) {
   item.expr->kind = ExprKind::kName;
   item.expr->text = expr.text;
   NESTOR_ASSIGN_OR_RETURN(const int created, Bind(item));
-  // It belongs to the statement, not to a reduction that it may stand in.
+  // It belongs to the statement, not to a reduction that may contain it.
   visible_.pop_back();
   visible_.insert(visible_.begin(), created);
   left_bindings_.push_back(created);
@@ -283,7 +283,7 @@ absl::Status StatementScope::ApplyBound(const ast::Bound& bound, Binding& bindin
   return absl::OkStatus();
 }
 
-// No index, of whatever statement, stands in `limit`.
+// Checks that `limit` holds no index of any statement.
 absl::Status StatementScope::CheckBound(const Expr& limit) const {
   const bool is_tensor = environment_->tensors.contains(limit.text);
   if (limit.kind == ExprKind::kName && !is_tensor &&

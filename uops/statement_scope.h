@@ -1,5 +1,5 @@
-// The indices of one statement of the notation: which names there are, where each is
-// meant, and how long packs are.
+// The indices of one statement of the notation: which names there are, what each use of a name
+// means, and how long packs are.
 //
 // Every index (each element of a pack, too) is an *instance*, numbered from outside in and
 // from left to right; it is the variable of that number of the statement that is built.
@@ -19,8 +19,8 @@ namespace nestor {
 
 class StatementScope {
  public:
-  // Binds the names of `statement` and notes its indices in the environment.
-  // `scatter_shape`: the result's extents, of a scatter.
+  // Binds the names of `statement` and notes its indices in the environment. `scatter_shape`: for a
+  // scatter, the extents of the result.
   static absl::StatusOr<StatementScope> Analyze(const ast::Statement& statement,
                                                 Environment& environment,
                                                 const Shape& scatter_shape);
@@ -28,19 +28,19 @@ class StatementScope {
   // A scope without indices: for dimensions and values of calls.
   StatementScope() = default;
 
-  // The instances, with what `where` says of them.
+  // The instances, with what `where` says about them.
   const std::vector<internal::IndexVariable>& variables() const { return variables_; }
-  // Those of the left side's indices, of a definition, in order; of a scatter, all its own.
+  // The instances of the indices on the left of a definition, in order; for a scatter, all its own.
   const std::vector<int>& left() const { return left_; }
-  // That of the block's index. REQUIRES: it is on the left.
+  // The instance of the block's index. REQUIRES: it is on the left.
   int step() const { return step_; }
-  // Those that a reduction introduces, in order.
+  // The instances that a reduction introduces, in order.
   const std::vector<int>& reduced(const ast::Expr& reduction) const {
     return reduced_.at(&reduction);
   }
-  // That which a name means, or -1: it is no index.
+  // The instance that a name means, or -1 if it is no index.
   int InstanceOf(const ast::Expr& name) const;
-  // Those of a pack of indices, or null: it is none.
+  // The instances of a pack of indices, or null if it is none.
   const std::vector<int>* InstancesOf(const ast::Item& pack) const;
 
  private:
@@ -51,7 +51,7 @@ class StatementScope {
     int length;  // of a pack: -1 until known
     std::vector<int> instances;
   };
-  struct Access {  // a list of items, each against an axis or, of a pack, several
+  struct Access {  // a list of items, each against an axis or, for a pack, several
     const std::vector<ast::Item>* items;
     size_t rank;
   };

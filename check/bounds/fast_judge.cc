@@ -1,5 +1,5 @@
-// The executable has code for compact inputs; each other layout would be compiled when it is
-// first met, which takes longer than a copy. For the same reason no size has code of its own.
+// The executable has code for compact inputs; any other layout would be compiled when it first
+// occurs, which takes longer than a copy. For the same reason no size has code of its own.
 //
 // An element is compared with its bounds as an integer that orders as the f64 does, -0 below
 // +0: the bits of an f64, with those below the sign flipped where it is negative.
@@ -47,7 +47,7 @@ FastVerdict::OfResult Compare(const TensorView& got, absl::Span<const double> lo
   return verdict;
 }
 
-// In the op's order; those that are not compact are copied into `copies`.
+// The inputs in the op's order; those that are not compact are copied into `copies`.
 absl::StatusOr<std::vector<TensorView>> CompactInputs(const Op& op, const RunInputs& inputs,
                                                       std::vector<Tensor>& copies) {
   std::vector<TensorView> compact;

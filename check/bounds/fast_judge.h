@@ -1,6 +1,6 @@
 // A judge of results that is fast because it is compiled: it computes inner bounds of an op
-// (inner_bounds.h) in machine code. It never accepts an element that the oracle rejects. What
-// it does not accept, InterpretReference decides.
+// (inner_bounds.h) in machine code. It never accepts an element that the oracle rejects.
+// InterpretReference decides the elements that it does not accept.
 //
 //   NESTOR_ASSIGN_OR_RETURN(FastJudge judge, FastJudge::Create(op));
 //   NESTOR_ASSIGN_OR_RETURN(const FastVerdict verdict, judge.Judge(inputs, {y}));
@@ -32,7 +32,7 @@ struct FastVerdict {
   bool AllAccepted() const;
 };
 
-// Whether `got` is a number that inner bounds hold.
+// Whether `got` is a number inside the inner bounds.
 bool HoldsInner(double low, double high, double got);
 
 // Serves all sizes. Keeps memory from call to call, so one thread at a time may use it;

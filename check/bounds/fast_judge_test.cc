@@ -1,6 +1,6 @@
 // The fast judge's law, against the oracle: each bound of each element, where it is known,
-// lies in the oracle's enclosure. On every scalar op with sets of every kind for operands, and
-// on every accumulation at the ends of exactness and range. Then what a verdict says.
+// lies in the oracle's enclosure. Tested on every scalar op with sets of every kind for operands,
+// and on every accumulation at the limits of exactness and range. Then the contents of a verdict.
 // //tests:fast_judge_random_test and //tests:fast_judge_test hold programs against the law.
 #include "check/bounds/fast_judge.h"
 
@@ -134,7 +134,7 @@ uint32_t Inverse(uint32_t x) {
 }
 
 // Products a * b in [1, 2) that lie 2^-47 beyond a tie of f32, on the side of its odd
-// neighbor, and c that takes it back to 2^-60 beyond. f64 rounds a * b + c to the tie, and
+// neighbor, and c that moves it back to 2^-60 beyond the tie. f64 rounds a * b + c to the tie, and
 // from there f32 rounds to the even neighbor.
 TEST(FastJudge, BoundsBesideTies) {
   std::vector<float> a, b, c;
@@ -212,7 +212,7 @@ Tensor LongRows(DType type, Random& random) {
   return Tensor::Of(type, {200, kTerms}, values);
 }
 
-// Many terms: of one grid, so that some sums are exact, and of none.
+// Many terms: on one grid, so that some sums are exact, and on none.
 Tensor ManyTerms(DType type, Random& random) {
   std::vector<double> values(4 * 3000);
   for (size_t i = 0; i < values.size(); ++i) {
@@ -229,7 +229,7 @@ void TestAccumulations(DType type, const Tensor& x, BoundCounts& counts) {
       "y[i] = sum[k](exp(z[k]) * x[i, k])", "y[i] = prod[k](x[i, k] * z[k])",
       "y[i]: T[N] += x[i, k]", "y[i]: T[N] *= x[i, k]", "y[i]: T[N] max= x[i, k] * z[k]",
       "y[i] = max[k](x[i, k])", "y[i] = argmax[k](x[i, k] * z[k])", "y[i] = argmin[k](x[i, k])",
-      // What is not known for a log of 0 stays so.
+      // Where a log of 0 has no known bound, neither has the result.
       "y[i] = argmax[k](log(abs(x[i, k])))", "y[i]: i32[N] += i32(log(abs(x[i, k])))",
       "y[i] = sum[k](where(x[i, k] > 0.0, 1, i32(log(abs(x[i, k])))))",
       "y[i] = any[k](x[i, k] < z[k] * 3.0)", "y[i] = sum[k](i32(x[i, k] > exp(z[k])))"};
@@ -289,7 +289,7 @@ TEST(FastJudge, ReadsResultsOfAnyLayout) {
   EXPECT_EQ(judge.Judge(inputs, {turned})->results[0].open, std::vector<int64_t>({5}));
 }
 
-// What is loaded by an index made of floats is known where the index is.
+// A value that is loaded at an index computed from floats is known where the index is.
 TEST(FastJudge, FollowsIndicesMadeOfFloats) {
   FastJudge judge = JudgeOf(
       "op f(x: f32[N], t: f32[M]) -> (y, b) { k[i] = i64(x[i]); y[i] = t[k[i] | 7]; b[i] = k[i] + k[k[i]] }");

@@ -1,4 +1,4 @@
-// The law is inclusion: what the judge knows of an element must be in the oracle's enclosure of it.
+// The law is inclusion: the judge's bounds of an element must lie in the oracle's enclosure of it.
 #include "check/bounds/fast_judge_testing.h"
 
 #include <cmath>

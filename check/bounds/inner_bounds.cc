@@ -1,6 +1,5 @@
-// The sets are built in a copy of the op's graph, node by node in its order. So shapes, places
-// and whatever integers compute stay the nodes that they are; lowering takes what the
-// new results need.
+// The sets are built in a copy of the op's graph, node by node in its order. So shapes, places and
+// integer computations stay the same nodes; lowering takes those that the new results need.
 #include "check/bounds/inner_bounds.h"
 
 #include <cmath>
@@ -20,7 +19,7 @@
 namespace nestor {
 namespace {
 
-// Marks what of `decides` follows within one step of each recurrence.
+// Adds to `decides` the nodes that follow from those in it within one step of each recurrence.
 void MarkDeciding(const Graph& graph, std::vector<bool>& decides) {
   for (int i = graph.size() - 1; i >= 0; --i) {
     const NodeId id{i};
@@ -118,7 +117,7 @@ class InnerBoundsWalk {
     return absl::visit(Visitor{*this, id, node}, node.op);
   }
 
-  // The ends at earlier steps are carries of their own.
+  // The ends at earlier steps are separate carries.
   InnerSet Carried(const Carry& carry, const Node& node) {
     if (!IsFloat(node.type)) Refuse("a recurrence of integers or bools");
     const auto end = [&] {
@@ -129,7 +128,8 @@ class InnerBoundsWalk {
     return FloatSet{low, end(), /*rounded=*/true};
   }
 
-  // A scan's enclosure, of every order, holds those of one step after the other.
+  // The enclosure of a scan, which holds for every order, holds the results of taking one step
+  // after the other.
   InnerSet Settled(const Recurrence& recurrence) {
     std::vector<Equation> equations;
     for (size_t k = 0; k < recurrence.carries.size(); ++k) {
@@ -174,7 +174,7 @@ class InnerBoundsWalk {
     return absl::get<IntegerSet>(sets_[static_cast<size_t>(node)]);
   }
 
-  // Of the members of what it loads.
+  // The expression on the members of the integers that it loads.
   IndexId Mapped(IndexId e) {
     return ReplaceLoads(graph_.pool(), e, [&](int64_t node) { return Looked(node).value.value; });
   }
@@ -185,8 +185,8 @@ class InnerBoundsWalk {
     return mapped;
   }
 
-  // Where everything that the index loads is known, over the axes of `shape`; not
-  // valid: everywhere.
+  // A bool over the axes of `shape`: whether everything that the index loads is known; not valid:
+  // it is known everywhere.
   NodeId KnownIndex(IndexId e, const Shape& shape) {
     std::vector<IndexNode> loads;
     VisitIndex(graph_.pool(), e, [&](IndexId, const IndexNode& node) {
@@ -252,10 +252,10 @@ class InnerBoundsWalk {
     return FloatSet{move(x.low, wide), move(x.high, wide), x.rounded};
   }
 
-  // True where the fill is not taken; `x` has the operand's shape.
+  // True where the operand is read and not the fill; `x` has the operand's shape.
   NodeId Inside(NodeId x, Move move) { return move(f64_.Truth(true, x), Truth(false)); }
 
-  // A fill is a constant or a $param of the operand's type, so a $param that is cast is chosen.
+  // A fill is a constant or a $param of the operand's type, so a cast $param is chosen by a select.
   InnerSet FilledWithParam(const FloatSet& x, NodeId fill, Move move) {
     const NodeId inside = Inside(x.low, move);
     const NodeId wide =
@@ -324,7 +324,7 @@ class InnerBoundsWalk {
                       x.known.valid() ? AllKnown(x.known, accumulate) : NodeId()};
   }
 
-  // Whatever is accumulated into an element is; bools are not scattered.
+  // Whether all terms of an element are known; bools are not scattered.
   NodeId AllKnown(NodeId known, Accumulate accumulate) {
     const NodeId all = accumulate(ReduceOp::kMin, graph_.AddCast(known, DType::kF64));
     return f64_.Apply(ScalarOp::kGt, all, 0);

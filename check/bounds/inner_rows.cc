@@ -1,9 +1,9 @@
 // Each rule computes the row on some members of the operands' sets, mostly on their ends: a
-// monotone row takes its least value at the low ends, a product at two of four corners. What
-// lies between two results need not be a result, but an enclosure's finite part is an interval.
-// So the hull of results is an inner set.
+// monotone row takes its least value at the low ends, a product at two of four corners. A value
+// between two results need not be a result, but an enclosure's finite part is an interval. So the
+// hull of results is an inner set.
 //
-// f64 holds what a row of narrower floats gives before it is rounded:
+// f64 holds the results of a row of narrower floats before they are rounded:
 //  - A product of two values of f32 has 48 bits, so it is exact.
 //  - A sum or square root of values is rounded to f64 and then to its type, and that gives
 //    what one rounding gives, since 53 >= 2 * 24 + 2 (Figueroa, When is double rounding
@@ -102,7 +102,7 @@ InnerSet OnIntegers(Doubles& f64, ScalarOp op, DType target, Args args) {
 
 // ---- Floats
 
-// Inwards, then to the type.
+// Moves the ends inwards, then rounds them to the type.
 FloatSet Inner(Doubles& f64, DType type, NodeId low, NodeId high) {
   if (type == DType::kF64) return PointSet(low);
   return RoundedSet(f64, type, {f64.Up(low, 2), f64.Down(high, 2)});
@@ -113,7 +113,7 @@ FloatSet Negated(Doubles& f64, const FloatSet& x) {
   return {low, x.IsPoint() ? low : f64.Neg(x.low), x.rounded};
 }
 
-// The row at both ends; it rounds nothing.
+// Applies the row at both ends; it rounds nothing.
 FloatSet AtEnds(Doubles& f64, ScalarOp op, const FloatSet& x) {
   return {f64.Apply(op, x.low), f64.Apply(op, x.high), true};
 }
@@ -123,8 +123,8 @@ FloatSet Magnitude(Doubles& f64, const FloatSet& x) {
   return {f64.Max(f64.Max(x.low, f64.Neg(x.high)), 0), f64.Max(f64.Neg(x.low), x.high), true};
 }
 
-// Whether f64 rounded the sum of a and b. An error is a multiple of the last place of either,
-// so it shows in what is left of the sum without the other.
+// Whether the sum of a and b in f64 is exact. An error is a multiple of the last place of either,
+// so it shows in the sum less the other one.
 NodeId IsExactSum(Doubles& f64, NodeId a, NodeId b, NodeId sum) {
   return f64.And(f64.Apply(ScalarOp::kEq, f64.Sub(sum, a), b),
                  f64.Apply(ScalarOp::kEq, f64.Sub(sum, b), a));
@@ -164,7 +164,7 @@ FloatSet Square(Doubles& f64, const FloatSet& x) {
   return x.IsPoint() ? FloatSet{low, low} : FloatSet{f64.Min(low, high), f64.Max(low, high)};
 }
 
-// The exact products, and what they round to.
+// The exact products, and the values that they round to.
 FloatSet Product(Doubles& f64, DType type, const FloatSet& a, const FloatSet& b) {
   const auto multiply = [&](NodeId x, NodeId y) { return f64.Mul(x, y); };
   const bool same = a.low == b.low && a.high == b.high;
@@ -189,7 +189,8 @@ FloatSet MultiplyAdd(Doubles& f64, DType type, Floats args) {
   return Inner(f64, type, at(args[2].low).low, at(args[2].high).high);
 }
 
-// Of narrower floats, f64 gives the exact products, or what rounds to 0 or infinity as they do.
+// For narrower floats f64 gives the exact products, or values that round to 0 or infinity
+// as these do.
 FloatSet Scaled(Doubles& f64, DType type, const FloatSet& a, const FloatSet& b) {
   const auto scale = [&](NodeId x, NodeId y) { return f64.Apply(ScalarOp::kLdexp, x, y); };
   const FloatSet exact = AtCorners(f64, a, b, scale);
@@ -209,7 +210,7 @@ TruthSet Equal(Doubles& f64, const FloatSet& a, const FloatSet& b) {
   return Both(f64, LessOrEqual(f64, a, b), LessOrEqual(f64, b, a));
 }
 
-// A known end is a number, and both ends are finite or neither.
+// A known end is a number, and both ends are finite or neither is.
 TruthSet IsInfinite(Doubles& f64, const FloatSet& x) {
   const NodeId magnitude = f64.Abs(x.low);
   return {f64.Apply(ScalarOp::kEq, magnitude, std::numeric_limits<double>::infinity()),
@@ -220,7 +221,7 @@ InnerSet FloatCast(Doubles& f64, DType operand, DType target, const FloatSet& x)
   if (target == DType::kBool) return Opposite(Equal(f64, x, PointSet(f64.Number(0, x.low))));
   if (!IsFloat(target)) return IntegerSet{f64.graph().AddCast(x.low, target), f64.IsNumber(x.low)};
   if (target == DType::kF64) return PointSet(x.low);
-  // From f64 into 16 bits in one rounding.
+  // From f64 to 16 bits there is one rounding.
   if (operand == DType::kF64)
     return PointSet(f64.graph().AddCast(f64.graph().AddCast(x.low, target), DType::kF64));
   return RoundedSet(f64, target, {x.low, x.high});
@@ -328,7 +329,7 @@ InnerSet OnFloats(Doubles& f64, ScalarOp op, DType operand, DType target, Args a
 
 // ---- Choice
 
-// One of the two where at most one may be.
+// The end of the operand that may be chosen, where at most one may be.
 NodeId ChosenEnd(Doubles& f64, const TruthSet& c, NodeId a, NodeId b) {
   return f64.Where(c.may_be_true, a, IsDecided(f64, c) ? b : f64.OnlyWhere(c.may_be_false, b));
 }

@@ -1,8 +1,8 @@
-// Inner sets: what a node of the micro-op graph may give, from within.
+// Inner sets: subsets of the values that a node of the micro-op graph may give.
 //
 // The oracle (interp/reference.h) gives each element of each node an enclosure: a set of
 // all allowed values. An inner set is a subset of it, as nodes of the graph that compute
-// its ends. What holds of each kind, element by element:
+// its ends. For each kind, element by element:
 //  - a float's ends are f64. Either both are finite, low <= high, and each number in
 //    between lies in the enclosure; or both are the same infinity, which the enclosure
 //    holds; or both are NaN, and nothing is known. Ends order -0 below +0, as there.
@@ -80,8 +80,8 @@ class Doubles {
   // The value of `type`, a float type, that x rounds to, as f64. Into 16 bits by way of
   // f32, as their rows compute.
   NodeId Nearest(DType type, NodeId x);
-  // Beyond x by far more than two roundings of f64, by far less than one of f32: infinities
-  // and zeros stay. REQUIRES: ulps is 1 to 64.
+  // Beyond x by far more than two roundings of f64 and far less than one of f32; infinities and
+  // zeros are left as they are. REQUIRES: ulps is 1 to 64.
   NodeId Up(NodeId x, int ulps);
   NodeId Down(NodeId x, int ulps);
 
@@ -89,14 +89,14 @@ class Doubles {
   Graph& graph_;
 };
 
-// What has one value at each element, an f64 or a bool.
+// The set of a node that has one value at each element, an f64 or a bool.
 FloatSet PointSet(NodeId x);
 TruthSet DecidedSet(Doubles& f64, NodeId x);
-// Whether the set is that of a bool that is known everywhere.
+// Whether the bool is known everywhere.
 bool IsDecided(Doubles& f64, const TruthSet& x);
 
-// The set of what the members round to. Nothing is known of an element where no value of the
-// type is left. An f64's set is a point already.
+// The set of the values that the members round to. Nothing is known of an element where no value of
+// the type is left. An f64's set is a point already.
 FloatSet RoundedSet(Doubles& f64, DType type, const FloatSet& x);
 
 }  // namespace nestor

@@ -11,15 +11,15 @@
 // Where there is no evidence, the sum in f64 is the set: where the oracle's sum is exact, f64's
 // is, too; where it is not, the oracle allows for roundings 2^29 times as large as f64's.
 //
-// One sum counts the terms in whole numbers and the evidence in units of 2^-27: whatever is
-// lost of these beyond 2^26 terms makes the set smaller.
+// One sum counts the terms in whole numbers and the evidence in units of 2^-27: losing some
+// evidence beyond 2^26 terms makes the set smaller.
 //
-// A product is that of the low ends, one member of each set, likewise.
+// A product is that of the low ends, one member of each set, with the same reasoning.
 //
 // Overflow needs no care: a low end that rounds to infinity is at most the sum of the positive
-// terms, or the product of the factors above 1, so the oracle's set holds infinity, too. Nor
-// does a product that loses bits below f64's normal numbers: below f32's the oracle allows for
-// as much, times the factors above 1.
+// terms, or the product of the factors above 1, so the oracle's set holds infinity, too. Neither
+// does a product that loses bits below f64's normal numbers: below f32's normal numbers the oracle
+// allows for as much, times the factors above 1.
 #include "check/bounds/inner_sums.h"
 
 #include <cmath>
@@ -30,7 +30,7 @@ namespace {
 
 constexpr double kUnitRoundoff = 0x1p-24;
 constexpr int kPrecision = 24;
-// What is left of a bound after all roundings of f64 in it and in the sum that it is for.
+// The part of a bound that remains after all roundings of f64 in it and in its sum.
 constexpr double kShare = 1 - 0x1p-20;
 
 // ---- Sums, in f32
@@ -110,7 +110,7 @@ FloatSet ProductOf(Doubles& f64, const FloatSet& x, Accumulate accumulate) {
 
 FloatSet InnerAccumulation(Doubles& f64, ReduceOp op, DType type, const FloatSet& x,
                            Accumulate accumulate) {
-  // An f64's set is what its accumulation gives.
+  // An f64's set is the result of its accumulation.
   if (type == DType::kF64) return PointSet(accumulate(op, x.low));
   const bool sum = op == ReduceOp::kSum;
   // Products of 16 bits are added unrounded, too: f32 holds them.

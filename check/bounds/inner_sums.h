@@ -8,12 +8,12 @@
 
 namespace nestor {
 
-// Accumulates a node: a reduction over some axes, or a scatter to some places. A term stands
-// in one element's terms, wherever it is accumulated.
+// Accumulates a node: a reduction over some axes, or a scatter to some places. Each term is
+// accumulated into only one element.
 using Accumulate = absl::FunctionRef<NodeId(ReduceOp op, NodeId x)>;
 
-// The set of what accumulating members of `x` gives, in any order: a subset of what the oracle
-// gives (interp/reference_sum.h). `type` is x's type, a float type; op is sum, prod, max or min.
+// The set of values that accumulating members of `x` in any order gives: a subset of the oracle's
+// set (interp/reference_sum.h). `type` is x's type, a float type; op is sum, prod, max or min.
 FloatSet InnerAccumulation(Doubles& f64, ReduceOp op, DType type, const FloatSet& x,
                            Accumulate accumulate);
 

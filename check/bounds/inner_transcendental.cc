@@ -1,11 +1,11 @@
 // The oracle's enclosure holds all values of the type within the row's ulps of the exact
-// image. An f64 row gives the exact image at the operand's ends to 2 units of 2^-52. Of one
-// ulp u of the type, round(y - u/2) is a value within u of y: the nearest of the type lies at
-// most u/2 from what is rounded. Of k ulps, k - 1 are taken, so that a rounding where the ulp
-// doubles, at a power of two, stays within k, too.
+// image. An f64 row gives the exact image at the operand's ends with an error of 2 units of 2^-52.
+// Of one ulp u of the type, round(y - u/2) is a value within u of y: the nearest value of the type
+// lies at most u/2 from the rounded number. For k ulps only k - 1 are taken, so that rounding at a
+// power of two, where the ulp doubles, stays within k, too.
 //
-// Which side of a power of two y lies on is not known to the last bit. The lesser ulp is
-// taken.
+// It is not known to the last bit on which side of a power of two y lies, so the lesser
+// ulp is taken.
 #include <cmath>
 
 #include "check/bounds/inner_rows.h"
@@ -13,7 +13,7 @@
 namespace nestor {
 namespace {
 
-// The errors of an f64 row are 2 ulps, of an exact value a little below or above.
+// The error of an f64 row is 2 ulps of an exact value that lies a little below or above.
 constexpr int kSlack = 8;
 
 // At most the ulp of f32 at y: the power of two in y's exponent, by its bits.
@@ -27,7 +27,8 @@ NodeId UlpAtMost(Doubles& f64, NodeId y) {
   return f64.Max(f64.Mul(power, 0x1p-23), 0x1p-149);
 }
 
-// Of an exact value near y: y itself where it is 0, and else beyond it, on its own side of zero.
+// An end for an exact value near y: y itself where it is 0, else a value beyond y with
+// the same sign.
 NodeId Widened(Doubles& f64, NodeId y, int ulps, bool downwards) {
   const double step = ulps <= 1 ? 0.5 * ulps : ulps - 1;
   const NodeId error = f64.Mul(UlpAtMost(f64, y), step);

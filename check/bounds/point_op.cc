@@ -1,6 +1,7 @@
-// From the results down, each node is rebuilt over the groups' indices in place of its own axes: a
-// place stands for its index along each axis. A gather of what is computed becomes the
-// computation at the gathered place; where that may lie outside, a choice keeps the fill.
+// From the results down, each node is rebuilt over the groups' indices in place of its own axes:
+// an index along each axis becomes the one that the lists hold for the point. A gather of a
+// computed value becomes the computation at the gathered place; where that may lie outside, a
+// select keeps the fill.
 #include "check/bounds/point_op.h"
 
 #include <utility>
@@ -17,11 +18,11 @@ namespace {
 
 class PointMaker {
  public:
-  // Adds to the graph of `op`, which holds the nodes that are asked for.
+  // Adds nodes to the graph of `op`, which holds the nodes that At is called with.
   explicit PointMaker(Op& op) : op_(op), graph_(op.graph) {}
 
   // The index of each point along an axis of `lists`, groups and their own axes. Its values are in
-  // range, so arithmetic on them does what it does on the index that they stand for.
+  // range, so arithmetic on them gives the same as on the index that they replace.
   IndexId AddPointIndex(absl::string_view name, const Shape& lists, int axis) {
     const NodeId input =
         graph_.AddInput(name, DType::kI64, {lists[0], lists[static_cast<size_t>(axis)]});
@@ -32,7 +33,8 @@ class PointMaker {
 
   const absl::Status& status() const { return status_; }
 
-  // What `node` is at `place`, which has an index for each axis of it, over the axes of `shape`.
+  // The value of `node` at `place`, which has an index for each of its axes, over the
+  // axes of `shape`.
   NodeId At(NodeId node, const Shape& shape, const IndexList& place) {
     const Key key{node, shape, place};
     const auto known = made_.find(key);
@@ -66,7 +68,7 @@ class PointMaker {
   NodeId Make(const Index& index, NodeId, const Node&, const Shape& shape, const IndexList& place) {
     return ValueOf(SubstituteVars(pool(), index.expr, place), shape);
   }
-  // As a whole.
+  // A scatter is computed as a whole.
   NodeId Make(const Scatter&, NodeId id, const Node&, const Shape& shape, const IndexList& place) {
     return graph_.AddReindex(id, shape, place);
   }
@@ -108,8 +110,8 @@ class PointMaker {
     return vars;
   }
 
-  // What `node` is at a place that depends on the axes `used` alone: computed over these, and
-  // the same along the others.
+  // The value of `node` at a place that depends on the axes `used` alone: computed over these, and
+  // broadcast along the others.
   NodeId Spread(NodeId node, const std::vector<int64_t>& used, const Shape& shape,
                 const IndexList& place) {
     Shape kept;
@@ -135,7 +137,7 @@ class PointMaker {
     return graph_.AddMap(ScalarOp::kSelect, {inside, value, graph_.AddSplat(reindex.fill, shape)});
   }
 
-  // Not computed at single places.
+  // Whether the node is not computed at single places.
   bool IsWhole(NodeId x) const {
     return graph_.As<Input>(x) != nullptr || graph_.As<Scatter>(x) != nullptr ||
            graph_.As<Recurrence>(x) != nullptr;
@@ -167,7 +169,7 @@ class PointMaker {
     return inside;
   }
 
-  // A place that is gathered from outside of its tensor is no place.
+  // A place that is loaded from outside of its tensor is no place.
   template <class Add>
   void AddLoadsInside(IndexId e, const Add& add) {
     std::vector<IndexNode> loads;
@@ -236,7 +238,7 @@ class PointMaker {
     return graph_.AddMap(OpOf(node.kind), {operand(node.args[0]), operand(node.args[1])});
   }
 
-  // An index that is no i64 is out of bounds; a value that it is cast to is not.
+  // An index that does not fit i64 is out of bounds; after a cast to i64 it might not be.
   void RefuseBeyondI64(const IndexNode& load) {
     if (WidensToI64(graph_.type(NodeId{static_cast<int32_t>(load.value)}))) return;
     status_ = absl::UnimplementedError("an index is gathered from u64, in what is gathered");

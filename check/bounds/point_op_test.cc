@@ -1,5 +1,5 @@
 // Every element of every macro op, its gradient and of random programs, computed as a point
-// or in a group, has the bits and the enclosure that it has in the whole.
+// or in a group, has the same bits and enclosure as in the whole result.
 #include "check/bounds/point_op.h"
 
 #include <numeric>

@@ -1,6 +1,6 @@
 // A dimension is separable where each access goes along its axes by one loop index, which nothing
-// else uses: then what is computed at each of its indices is the same expression of the slices
-// there. Entry points: SeparableDimensions, SliceInputs.
+// else uses: then the values at each of its indices are the same expression of the slices there.
+// Entry points: SeparableDimensions, SliceInputs.
 #include "check/bounds/slices.h"
 
 #include <cstring>
@@ -105,7 +105,7 @@ Tensor Sliced(const TensorView& view, const std::vector<const std::vector<int64_
   }
   Tensor slice = Tensor::Create(view.type, shape).value();
   if (slice.num_elements() == 0) return slice;
-  // As much of the last axis as lies together at once.
+  // Contiguous elements of the last axis are copied at once.
   const int64_t size = ByteSize(view.type);
   const bool is_row = !shape.empty() && axes.back() == nullptr && view.strides.back() == 1;
   const int64_t length = is_row ? shape.back() : 1;

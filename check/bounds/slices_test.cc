@@ -1,5 +1,5 @@
-// What an op gives on slices of its arguments is the slices of what it gives on the whole, with the
-// same bits and enclosures: of every macro op, its gradient and random programs.
+// The results of an op on slices of its arguments are the slices of its whole results, with the
+// same bits and enclosures: for every macro op, its gradient and random programs.
 #include "check/bounds/slices.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::UnorderedElementsAre;
 
-// Of each dimension the last index, and the first behind it.
+// The last index of each dimension, followed by the first one.
 Slices Some(const std::vector<std::string>& names, const Binding& binding) {
   Slices slices;
   for (const std::string& name : names) {
@@ -32,7 +32,7 @@ Slices Some(const std::vector<std::string>& names, const Binding& binding) {
   return slices;
 }
 
-// The row-major number in the whole of the p-th element of a slice.
+// The row-major number, in the whole tensor, of the p-th element of a slice.
 int64_t NumberInWhole(int64_t p, const Dims& whole,
                       const std::vector<const std::vector<int64_t>*>& axes) {
   Dims shape = whole;

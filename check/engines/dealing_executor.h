@@ -1,4 +1,4 @@
-// An executor under which what is wrong with parallel loops shows every time.
+// An executor under which faults of parallel loops show every time.
 #ifndef NESTOR_CHECK_ENGINES_DEALING_EXECUTOR_H_
 #define NESTOR_CHECK_ENGINES_DEALING_EXECUTOR_H_
 
@@ -22,7 +22,7 @@ class DealingExecutor : public jit::Executor {
     worker_ = 0;
   }
 
-  // Of the task that runs now; 0 between them, as the caller's thread is worker 0.
+  // The worker of the task that runs now; 0 between tasks, as the caller's thread is worker 0.
   int worker() const { return worker_; }
 
  private:

@@ -1,6 +1,6 @@
-// A program runs behind a prefix of the passes: what the interpreter makes of that prefix is
-// the oracle of its machine code, and the unfused program's results are those of every strict
-// prefix. So any two engines can be held against each other, whatever was drawn for them.
+// A program runs after a prefix of the passes: the interpreter's results after that prefix are the
+// oracle of its machine code, and the unfused program's results are those of every strict prefix.
+// So any two engines can be compared, whatever was drawn for them.
 #include "check/engines/engines.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ jit::Executor& ExecutorOf(const Engine& engine) {
   return engine.dealt ? Dealer() : TwoThreads();
 }
 
-// Fusion, then the schedule, without what the mode leaves out.
+// Fusion, then the schedule, without the passes that the mode leaves out.
 std::vector<fusion::Pass> PassesOf(const jit::CompileOptions& options) {
   std::vector<fusion::Pass> passes = fusion::Pipeline::Default().passes();
   const fusion::Pipeline schedule = jit::SchedulePipeline(options, *options.isa);
@@ -196,7 +196,7 @@ Engine DrawEngine(Random& random, jit::Mode mode, Engine::Backend backend) {
 
 namespace {
 
-// Those that changed the program are told.
+// Notes whether passes that reorder rounding changed the program.
 absl::Status RunPasses(const Engine& engine, loop::Program& program, bool& keeps_bits) {
   fusion::Pipeline pipeline(PassesOf(engine.options));
   pipeline.Truncate(NumPasses(engine));
@@ -246,7 +246,7 @@ absl::Status BuiltEngine::Compile(const loop::Program& unfused) {
 absl::StatusOr<BuiltEngine> BuiltEngine::Build(const loop::Program& unfused, const Engine& engine) {
   BuiltEngine built(engine, unfused);
   if (engine.backend == Engine::Backend::kExecutable) {
-    // It runs the passes itself, and others for each class of sizes.
+    // An executable runs the passes itself, and others for each class of sizes.
     built.keeps_bits_ = engine.options.mode == jit::Mode::kStrict;
   } else {
     NESTOR_RETURN_IF_ERROR(RunPasses(engine, built.program_, built.keeps_bits_));
@@ -295,7 +295,7 @@ absl::Status CheckSame(const Results& first, const Results& again) {
 
 }  // namespace
 
-// Of kernels that runs added: each is decoded once.
+// Checks the kernels that runs added: each is decoded once.
 absl::Status BuiltEngine::CheckAllInstructions() const {
   for (std::shared_ptr<const jit::Kernel> kernel : executable_->kernels()) {
     if (std::find(decoded_.begin(), decoded_.end(), kernel) != decoded_.end()) continue;
@@ -319,13 +319,13 @@ absl::Status BuiltEngine::CheckAbi(const RunInputs& inputs) const {
   const jit::Kernel::Caller caller = check;
   JitRunOptions run;
   run.caller = &caller;
-  // Results mean nothing: the harness calls four times, and a function need not give the
-  // same twice.
+  // The results mean nothing: the harness calls a function four times, and it need not give
+  // the same twice.
   RunJit(*executable_, inputs, run).status().IgnoreError();
   return status;
 }
 
-// Under the dealer each function tells which worker's memory it is given.
+// Under the dealing executor, notes which worker's memory each function is given.
 Results BuiltEngine::RunOnce(const RunInputs& inputs, const JitRunOptions& options) const {
   if (engine_.threads == 1 || !engine_.dealt) return RunJit(*executable_, inputs, options);
   const char* memory_of[2] = {nullptr, nullptr};

@@ -1,5 +1,5 @@
-// The engines that run a program: the interpreter and machine code, behind any number of
-// passes, in each mode, for each instruction set, on one thread or two.
+// The engines that run a program: the interpreter and machine code, after any number of passes, in
+// each mode, for each instruction set, on one thread or two.
 #ifndef NESTOR_CHECK_ENGINES_ENGINES_H_
 #define NESTOR_CHECK_ENGINES_ENGINES_H_
 
@@ -28,7 +28,7 @@ namespace nestor {
 
 struct Engine {
   enum class Backend {
-    kInterpreter,  // of what the first `passes` make
+    kInterpreter,  // runs the program after the first `passes`
     kCode,         // machine code of that
     kExecutable,   // what jit::Compile gives: all passes, with code of its own for small sizes
   };
@@ -36,19 +36,19 @@ struct Engine {
   int passes = 0;  // of fusion, then of the schedule; 0: the unfused program
   int threads = 1;
   bool dealt = false;  // two threads in turn, on one: see DealingExecutor
-  // But for the executor. Its set is that of the schedule for an interpreter, too.
+  // Its executor is not used. Its instruction set is also that of the schedule for an interpreter.
   jit::CompileOptions options;
 
-  // Of an interpreter: the order of loops without dependences (InterpreterOptions).
+  // For an interpreter: the order of loops without dependences (InterpreterOptions).
   absl::optional<uint64_t> shuffle_seed;
-  // Of machine code: see JitRunOptions.
+  // For machine code: see JitRunOptions.
   GuardedMemory::Side side = GuardedMemory::Side::kEnd;
   Arrangement outputs = Arrangement::kCompact;
   bool in_place = false;
   bool poison_dead = false;
   bool checks_abi = false;  // also calls each function as jit/runtime/abi_harness.h does
-  bool from_cache = false;  // of an executable: from a cache that holds it for all sets
-  int calls = 1;            // with one workspace, all of which must give the same
+  bool from_cache = false;  // an executable is loaded from a cache that holds it for all sets
+  int calls = 1;            // with one workspace; all must give the same results
 };
 
 // "code, avx512 strict, 2 threads, after pass 12 (merge_2), in place": what reproduces it.
@@ -57,29 +57,30 @@ std::string Describe(const Engine& engine);
 // The instruction sets that run here.
 absl::Span<const jit::Isa> AvailableSets();
 
-// Thresholds from a few elements up to those that are used, so that small sizes reach
-// tiles, packed panels, blocks, strips, classes of sizes, streaming stores and threads.
+// Draws thresholds between a few elements and the defaults, so that small sizes reach tiles, packed
+// panels, blocks, strips, classes of sizes, streaming stores and threads.
 jit::CompileOptions DrawCompileOptions(Random& random);
-// For a set that runs here; where there is none, an interpreter.
+// An engine for an instruction set that runs here; where there is none, an interpreter.
 Engine DrawEngine(Random& random, jit::Mode mode, Engine::Backend backend);
 
 // An engine with the program that it runs.
 class BuiltEngine {
  public:
-  // `unfused` is lowered. Whatever a pass leaves must verify and compile: else Internal.
+  // `unfused` is lowered. Internal where the program does not verify or compile after some pass.
   static absl::StatusOr<BuiltEngine> Build(const loop::Program& unfused, const Engine& engine);
 
   const Engine& engine() const { return engine_; }
-  // No pass that reorders rounding changed anything: the bits of the unfused program.
+  // Whether the results have the bits of the unfused program: no pass that reorders
+  // rounding changed anything.
   bool keeps_bits() const { return keeps_bits_; }
-  // Whether its loops are for these sizes, which the unfused program runs at: index arithmetic
-  // that passes made may overflow at extreme ones, where an executable runs other code.
+  // Whether its loops can run at these sizes, at which the unfused program runs: index arithmetic
+  // that passes made may overflow at extreme sizes, where an executable runs other code.
   bool Fits(const RunInputs& inputs) const;
 
-  // With a workspace that may have run other sizes before. Internal where calls with the same
-  // inputs differ, or code breaks the rules of the machine.
+  // `workspace` may have been used at other sizes before. Internal where calls with the same inputs
+  // differ, or where code breaks the ABI, has foreign instructions or shares private memory.
   Results Run(const RunInputs& inputs, jit::Workspace& workspace) const;
-  // What the interpreter, in the order of the program, makes of the program that Run runs.
+  // The results of the program that Run runs, interpreted in the order of the program.
   Results Interpreted(const RunInputs& inputs) const;
   // The text of that program.
   std::string ProgramText(const RunInputs& inputs) const;
@@ -95,7 +96,7 @@ class BuiltEngine {
   RunningProgram ProgramAt(const RunInputs& inputs) const;
 
   Engine engine_;
-  loop::Program program_;  // behind the passes
+  loop::Program program_;  // after the passes
   std::shared_ptr<const jit::Executable> executable_;
   mutable std::vector<std::shared_ptr<const jit::Kernel>> decoded_;  // nothing in them is foreign
   bool keeps_bits_ = true;

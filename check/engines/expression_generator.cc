@@ -37,8 +37,8 @@ std::string ExpressionGenerator::Access(const Axes& axes, bool fresh) {
                       Condition(value.axes), "]");
 }
 
-// The indices, but for one now and then that is the first or last of its axis: what does not
-// move with a loop, and exists only where that has an iteration.
+// The indices; now and then one is replaced by the first or last of its axis, which does not move
+// with a loop and exists only where the loop has an iteration.
 std::vector<std::string> ExpressionGenerator::Place(const Axes& axes) {
   std::vector<std::string> place = Indices(axes);
   const auto fixed = static_cast<size_t>(random_.Below(static_cast<int64_t>(axes.size())));
@@ -47,7 +47,7 @@ std::vector<std::string> ExpressionGenerator::Place(const Axes& axes) {
   return place;
 }
 
-// A triangle, a band or a border now and then.
+// Now and then a condition for a triangle, a band or a border.
 std::string ExpressionGenerator::Condition(const Axes& axes) {
   if (axes.empty() || axes.back() == kPack || !random_.Chance(12)) return "";
   const char* const index = kAxes[axes.back()].index;

@@ -1,5 +1,5 @@
-// Draws the scalar expressions of nest programs (nest_programs.h). They read what statements have
-// defined, and arguments that are declared as expressions need them.
+// Draws the scalar expressions of nest programs (nest_programs.h). They read values that statements
+// have defined, and arguments that are declared as expressions need them.
 #ifndef NESTOR_CHECK_ENGINES_EXPRESSION_GENERATOR_H_
 #define NESTOR_CHECK_ENGINES_EXPRESSION_GENERATOR_H_
 
@@ -28,13 +28,13 @@ class ExpressionGenerator {
   void AddValue(const std::string& name, const Axes& axes) { values_.push_back({name, axes}); }
 
   // An access to a value over just these axes, in any order, or to a new argument, which may have a
-  // leading pack. With `fresh` it is a new argument.
+  // leading pack. With `fresh` always to a new argument.
   std::string Access(const Axes& axes, bool fresh = false);
   // An expression over at most these axes.
   std::string Expression(const Axes& axes, int depth);
 
-  // Whether an access has mentioned the pack since the statement began: then what it defines has
-  // that axis, too.
+  // Whether an access has mentioned the pack since the statement began: then the value that the
+  // statement defines has that axis, too.
   bool mentions_pack() const { return mentions_pack_; }
   void BeginStatement() { mentions_pack_ = false; }
 

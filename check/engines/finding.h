@@ -1,4 +1,4 @@
-// What a check says, and the comparison of results that it begins with.
+// The finding of a check, and the comparison of results that it begins with.
 #ifndef NESTOR_CHECK_ENGINES_FINDING_H_
 #define NESTOR_CHECK_ENGINES_FINDING_H_
 
@@ -28,11 +28,11 @@ struct Counts {
 
 std::string InputsText(const RunInputs& inputs);
 
-// What differs in bits, all NaNs being equal; both failing is no difference.
+// The first difference in bits, all NaNs being equal; if both fail, there is no difference.
 Finding Compare(const Results& want, const Results& got, absl::string_view what, Counts& counts);
 
-// Whether a program was refused because of what some size might make overflow: the proof is by
-// intervals, the evaluation looks at each point. Such a refusal is no difference.
+// Whether a program was refused because something might overflow at some size: the proof is by
+// intervals, while the evaluation looks at each point. Such a refusal is no difference.
 bool IsFeared(const absl::Status& status);
 
 // Interprets with a limit of steps.
@@ -41,7 +41,7 @@ Results Run(const loop::Program& program, const RunInputs& inputs);
 // The first result that leaves its proven bounds (interp/reference.h).
 Finding CompareWithBounds(const std::vector<ReferenceTensor>& bounds, const Results& got);
 
-// A limit of the engine, which says nothing of the program.
+// Whether a limit of the engine was exceeded, which says nothing about the program.
 bool IsLimit(const Results& results);
 
 }  // namespace nestor

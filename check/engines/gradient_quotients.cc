@@ -1,12 +1,12 @@
-// A gradient against difference quotients of the op that it is of, along one direction:
+// Compares a gradient with difference quotients of its op, along one direction:
 //
 //   sum over x of g_x * d_x  =  d/dh sum over y of g_y * y(x + h*d)   at h = 0
 //
-// The direction is a function of the value alone, so that elements which tie go on to tie, and
-// what they share evenly is what the quotient sees. Where the op is smooth, the quotients ahead
-// and behind, each extrapolated from two steps, agree. At a kink, min(abs(a - b), ..) of equal
-// distances say, they differ, and nothing is said. They may agree by chance, so a finding is one
-// only if it stays at every one of a few draws of values.
+// The direction is a function of the value alone, so that equal elements stay equal, and the
+// quotient sees the gradient that they share evenly. Where the op is smooth, the forward and
+// backward quotients, each extrapolated from two steps, agree. At a kink, for example min(abs(a -
+// b), ..) of equal distances, they differ, and nothing is said. They may agree by chance, so a
+// difference is a finding only if it occurs at every one of a few draws of values.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -27,8 +27,8 @@ namespace {
 
 constexpr int kDraws = 3;
 constexpr double kStep = 0x1p-14;
-constexpr double kSettled = 1e-5;  // of the quotients ahead and behind, relative to the terms
-// Of those of a step and a quarter of it: a jump is four times as steep over that.
+constexpr double kSettled = 1e-5;  // of forward and backward quotients, relative to the terms
+// Of the quotients of a step and a quarter of it: a jump is four times as steep over the quarter.
 constexpr double kSmooth = 0.1;
 constexpr double kDifferent = 1e-3;  // of quotient and gradient
 
@@ -53,8 +53,8 @@ bool IsAllF64(const Op& op) {
 
 using Params = absl::flat_hash_map<std::string, Scalar>;
 
-// Whether a number that stands in the text, or a $param, may be what the node holds at a place, and
-// is less than a step.
+// Whether the node may hold, at some place, a number of the text or a $param that is less
+// than a step.
 bool HoldsLessThanAStep(const Graph& graph, NodeId id, const Params& params) {
   const auto is_less = [](const Scalar& value) { return std::abs(value.ToDouble()) < kStep; };
   const auto holds = [&](NodeId read) { return HoldsLessThanAStep(graph, read, params); };
@@ -66,8 +66,9 @@ bool HoldsLessThanAStep(const Graph& graph, NodeId id, const Params& params) {
          (holds(map->args[1]) || holds(map->args[2]));
 }
 
-// Where quotients tell nothing of the gradient that the law gives: a remainder by less than a
-// step jumps between their places, and what went through integers has none, from_bits(bits(x)).
+// Where quotients say nothing about the gradient that is defined: a remainder by less than a step
+// jumps between the points of a quotient, and a value that went through integers, as in
+// from_bits(bits(x)), has no gradient.
 bool IsOutOfReach(const Graph& graph, const Map& map, const Params& params) {
   if (map.op == ScalarOp::kFromBits) return true;
   if (map.op != ScalarOp::kMod && map.op != ScalarOp::kFmod) return false;
@@ -82,7 +83,7 @@ bool IsOutOfReach(const Op& op, const Params& params) {
   return false;
 }
 
-// The same op in f64, where its text says so; nullopt where it is not the same then.
+// The same op with f64 in its text; nullopt where it would not be the same.
 absl::optional<Op> InF64(const Op& op) {
   if (IsAllF64(op)) return op;
   const std::string text =
@@ -110,7 +111,7 @@ class Differentiated {
     }
   }
 
-  // Where it is certainly wrong; nullopt where it is right, or nothing can be said.
+  // Says where the gradient is certainly wrong; nullopt where it is right, or nothing can be said.
   Finding Check(bool& settled) {
     settled = false;
     const Results at = At(0);
@@ -182,12 +183,12 @@ class Differentiated {
     return TensorView();
   }
 
-  // Beside a large term a step changes nothing, and yet half a unit does: x*x + 1e15.
+  // Next to a large term a step changes nothing, and yet half a unit does: x*x + 1e15.
   bool IsRoundedAway(const std::vector<Tensor>& here) {
     return Quotient(here, 0.5).value_or(0) != 0;
   }
 
-  // One-sided, without the term of its error that is linear in the step.
+  // A one-sided quotient, without the term of its error that is linear in the step.
   struct Slope {
     double value;
     double change;  // of the quotient, where the step is a quarter
@@ -235,7 +236,8 @@ class Differentiated {
   std::vector<Tensor> adjoints_;
 };
 
-// Names that the gradient may have changed, so that nothing is taken for something else.
+// Whether the op has no names that the gradient may have changed, so that no tensor is
+// mistaken for another.
 bool HasPlainNames(const Op& op) {
   for (const Result& result : op.results) {
     if (op.FindArgument(result.name) != nullptr ||

@@ -1,6 +1,6 @@
-// All that a kernel may read or write lies in pages of its own, between pages that
-// fault, at the exact number of bytes that its view covers; what lies between the
-// elements of an output keeps its poison, or the run says so.
+// Every buffer that a kernel may read or write lies in pages of its own, between pages that fault,
+// with the exact number of bytes that its view covers; the bytes between the elements of an output
+// keep their poison, or the run says so.
 #include "check/engines/guarded_run.h"
 
 #include <cstring>
@@ -50,7 +50,7 @@ absl::Status PlaceInputs(const loop::Program& program, const RunInputs& given,
   return absl::OkStatus();
 }
 
-// The input whose memory output `number` takes, of those that no other output took.
+// The input whose memory output `number` reuses, among those that no other output reuses.
 int InputInPlace(const jit::Executable& executable, int number, const TensorView& view,
                  const PlacedCall& call) {
   for (const auto& [output, input] : executable.aliases()) {
@@ -118,7 +118,7 @@ bool IsCompactCall(const jit::Executable& executable, const RunInputs& inputs,
     return jit::LayoutOf(view) == jit::CompactLayout(view.shape.size());
   };
   const loop::Program& program = executable.program();
-  // Of what nobody reads an element lies as code likes best.
+  // An argument whose elements are not read counts as compact.
   const auto is_compact_input = [&](loop::TensorId id) {
     return program[id].shape_only || is_compact(inputs.tensors.at(program[id].name));
   };
@@ -157,7 +157,7 @@ RunningProgram::RunningProgram(const jit::Executable& executable, const RunInput
   PutNumbers(*binding);
 }
 
-// A merged axis binds no dimension: as numbers, all sizes are known.
+// A merged axis binds no dimension, so all sizes are replaced by numbers.
 void RunningProgram::PutNumbers(const Binding& binding) {
   loop::PutConstants(program_, [&](const std::string& name) { return binding.Find(name); });
   inputs_.dims.clear();

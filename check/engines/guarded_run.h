@@ -23,7 +23,7 @@ struct JitRunOptions {
   GuardedMemory::Side side = GuardedMemory::Side::kEnd;
   // REQUIRES: no broadcast.
   Arrangement outputs = Arrangement::kCompact;
-  // Each output takes the memory of an input wherever the executable allows it.
+  // Each output reuses the memory of an input wherever the executable allows it.
   bool in_place = false;
   jit::Workspace* workspace = nullptr;
   // See Executable::Hooks.
@@ -31,26 +31,26 @@ struct JitRunOptions {
   bool poison_dead = false;
 };
 
-// The results on copies of the inputs, laid out as they are, in guarded memory. Internal
-// where memory beside an output's elements is written, or an input.
+// The results on copies of the inputs, laid out as they are, in guarded memory. Internal where an
+// input, or memory outside of an output's elements, is written.
 Results RunJit(const jit::Executable& executable, const RunInputs& inputs,
                const JitRunOptions& options = {});
 
-// Whether inputs, and outputs that are arranged so, are compact: then axes may be merged in what
-// runs (jit/variants.h). False where the inputs are refused.
+// Whether the inputs, and outputs in that arrangement, are compact: then axes may be merged in the
+// program that runs (jit/variants.h). False where the inputs are refused.
 bool IsCompactCall(const jit::Executable& executable, const RunInputs& inputs, Arrangement outputs);
 
-// What runs with these inputs, for compact arguments or others; the general program where they
-// are refused.
+// The program that runs with these inputs, for compact arguments or others; the general program
+// where they are refused.
 class RunningProgram {
  public:
   RunningProgram(const jit::Executable& executable, const RunInputs& inputs, bool compact);
 
-  // Under the executable's own signature, so that it takes the same inputs, though numbers stand
-  // for some sizes in it; with merged axes for one call, with numbers for all sizes.
+  // It has the executable's own signature, so that it takes the same inputs, though some sizes in
+  // it are numbers. With merged axes it is for one call, and all sizes are numbers.
   const loop::Program& program() const { return program_; }
-  // What `interpret` makes of it, with the inputs in the shapes that it takes; results have those
-  // of the executable's.
+  // The results that `interpret` gives for it, with the inputs in the shapes that it takes; the
+  // results have the executable's shapes.
   Results Interpreted(
       absl::FunctionRef<Results(const loop::Program&, const RunInputs&)> interpret) const;
 

@@ -40,7 +40,7 @@ IndexId IndexGenerator::Var(const Shape& over) {
   return pool_.Var(random_.Below(static_cast<int64_t>(over.size())));
 }
 
-// With options_.extremes, a number near the ends of int64 in so many of 100 cases.
+// With options_.extremes, a number near the ends of int64 in `percent` of 100 cases.
 absl::optional<IndexId> IndexGenerator::Extreme(int percent) {
   if (!options_.extremes || !random_.Chance(percent)) return absl::nullopt;
   return pool_.Const(random_.Extreme());
@@ -50,7 +50,7 @@ IndexId IndexGenerator::Coefficient() {
   if (const auto extreme = Extreme(5)) return *extreme;
   const int kind = static_cast<int>(random_.Below(100));
   if (kind < 12 && !integer_params_.empty()) return random_.Pick(integer_params_);
-  // One that overflows from index 2 on.
+  // A coefficient that overflows from index 2 on.
   if (kind == 12 && random_.Chance(40) && !options_.smooth) return pool_.Const(int64_t{3} << 61);
   return pool_.Const(random_.Pick({1, 1, 1, 1, -1, 2, 2, 3, -2}));
 }
@@ -105,8 +105,7 @@ IndexId IndexGenerator::Affine(const Shape& over) {
   }
 }
 
-// Loads and products of indices: what may overflow anywhere. `depth`: how far
-// gathers may nest.
+// Loads and products of indices, which may overflow anywhere. `depth`: how deep gathers may nest.
 IndexId IndexGenerator::Irregular(const Shape& over, int depth) {
   if (random_.Chance(70)) {
     const IndexId load = Gather(over, depth);
@@ -154,7 +153,7 @@ IndexId IndexGenerator::Gather(const Shape& over, int depth) {
   return pool_.Load(tensor.value, place);
 }
 
-// An index into an axis of that extent: mostly what stays inside.
+// An index into an axis of that extent, mostly inside of it.
 IndexId IndexGenerator::Place(IndexId extent, const Shape& over, int depth) {
   std::vector<int64_t> fitting;
   for (size_t v = 0; v < over.size(); ++v) {

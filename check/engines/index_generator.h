@@ -1,5 +1,5 @@
-// The index expressions of random programs: extents, subscripts and conditions, mostly
-// such as programs have, and some that overflow, divide by zero or gather from anywhere.
+// The index expressions of random programs: extents, subscripts and conditions, mostly as programs
+// have them, and some that overflow, divide by zero or gather from anywhere.
 #ifndef NESTOR_CHECK_ENGINES_INDEX_GENERATOR_H_
 #define NESTOR_CHECK_ENGINES_INDEX_GENERATOR_H_
 
@@ -14,7 +14,8 @@ namespace nestor {
 
 class IndexGenerator {
  public:
-  // The arguments outlive this. Gathers are from those of `values` that hold integers.
+  // The arguments outlive this. Gathers read their indices from those of `values`
+  // that hold integers.
   IndexGenerator(const GeneratorOptions& options, Random& random, Graph& graph,
                  const std::vector<NodeId>& values)
       : options_(options), random_(random), graph_(graph), pool_(graph.pool()), values_(values) {}
@@ -32,9 +33,9 @@ class IndexGenerator {
   IndexId Linear(const Shape& over);
   // An affine expression of any kind.
   IndexId Affine(const Shape& over);
-  // Subscripts for axes of those extents: mostly such as stay inside.
+  // Subscripts for axes of those extents, mostly inside of them.
   IndexList PlaceIn(const Shape& extents, const Shape& over);
-  // Of comparisons that nest so deep at most.
+  // A condition of comparisons that nest at most `depth` deep.
   IndexId Condition(const Shape& over, int depth = 2);
 
  private:

@@ -1,4 +1,4 @@
-// Extents lie near multiples of what vectors and tiles hold, where code changes from one path to
+// Extents lie near multiples of the sizes of vectors and tiles, where code changes from one path to
 // another; one in three is small, so that the interpreter keeps up.
 #include "check/engines/large_inputs.h"
 
@@ -94,7 +94,7 @@ absl::optional<RandomInputsResult> DrawOnce(const Op& op, const RunInputs& small
                                   32, 33, 34, 63, 64, 65, 66, 127, 129};
   const int64_t common = kExtents[random() % std::size(kExtents)];
   const bool equal = random() % 2 == 0;
-  // Some are small, as many large ones would take the interpreter long.
+  // Some extents are small, as many large ones would take the interpreter too long.
   const auto draw = [&] {
     if (random() % 3 == 0) return static_cast<int64_t>(1 + random() % 3);
     return std::min(max_extent, equal ? common : kExtents[random() % std::size(kExtents)]);

@@ -20,13 +20,13 @@ constexpr int kPack = 4;
 
 using Axes = std::vector<int>;  // of kAxes
 
-// In the order of `a`, and then of `b`.
+// The axes of both, first those of `a`, then the others of `b`.
 Axes Union(Axes a, const Axes& b);
-// Each axis in so many of a hundred draws.
+// A subset that holds each axis in `percent` of a hundred draws.
 Axes Subset(Random& random, const Axes& axes, int percent);
 
 std::vector<std::string> Indices(const Axes& axes);
-// With commas between them.
+// The dimensions of the axes, with commas between them.
 std::string Dimensions(const Axes& axes);
 
 }  // namespace nestor

@@ -22,7 +22,7 @@ class Writer {
     const int statements = random_.Pick({1, 1, 1, 2, 2, 3, 4});
     for (int i = 0; i < statements; ++i) AddStatement();
     ChooseResults();
-    // A dimension is one of some argument.
+    // Every dimension must be one of some argument.
     if (expressions_.arguments().empty()) expressions_.Access({0}, /*fresh=*/true);
     return absl::StrCat("op drawn(", absl::StrJoin(expressions_.arguments(), ", "),
                         params_.empty() ? "" : absl::StrCat("; ", absl::StrJoin(params_, ", ")),
@@ -42,8 +42,8 @@ class Writer {
 
   // ---- Statements
 
-  // Returns the name of what a statement over `axes` defines. Without a pack, expressions may read
-  // it from here on.
+  // Adds a statement over `axes` and returns the name of the value that it defines. Without a pack,
+  // expressions may read it from here on.
   std::string Define(const Axes& axes, const std::string& expression) {
     const bool has_pack = expressions_.mentions_pack();
     const std::string name = DefineUnread(axes, expression);
@@ -51,8 +51,8 @@ class Writer {
     return name;
   }
 
-  // The same of what no expression reads, being of another type. A pack that the statement mentions
-  // comes in front.
+  // The same for a value that no expression reads, as it has another type. A pack that the
+  // statement mentions becomes the first axis.
   std::string DefineUnread(const Axes& axes, const std::string& expression) {
     const std::string name = absl::StrCat("t", statements_.size());
     Axes left = axes;
@@ -65,7 +65,7 @@ class Writer {
     return name;
   }
 
-  // Ranges that accesses would say as well, or none would.
+  // Ranges, some of which would follow from accesses as well.
   std::string Ranges(const Axes& axes) {
     if (axes.empty() || !random_.Chance(30)) return "";
     std::vector<std::string> ranges;
@@ -129,7 +129,8 @@ class Writer {
                          std::string("prod")});
   }
 
-  // c[i, j] = sum[k](a[i, k] * b[k, j]) and its like, with what may come before and after.
+  // c[i, j] = sum[k](a[i, k] * b[k, j]) and the like, with statements that may come
+  // before and after.
   void AddProduct() {
     const Axes all = Drawn(4);
     const Axes rows = {all[0]}, columns = {all[1]};
@@ -180,7 +181,7 @@ class Writer {
     names_.push_back(name);
   }
 
-  // A reduction of each row, and what is made of the row with it.
+  // A reduction of each row, and a function of the row and its reduction.
   void AddRows() {
     const Axes axes = Drawn(random_.Pick({2, 2, 3}));
     const Axes rows(axes.begin(), axes.end() - 1);
@@ -195,7 +196,7 @@ class Writer {
            absl::StrCat(expressions_.Access(axes), random_.Chance(50) ? " - " : " * ", total));
   }
 
-  // What a sum, a product or the like has come to at each step, and what is made of that.
+  // A running sum, product or the like, and a function of it.
   void AddScan() {
     const Axes axes = Drawn(random_.Pick({1, 1, 2}));
     const std::string a = expressions_.Access(axes), b = expressions_.Access(axes);
@@ -285,7 +286,7 @@ class Writer {
     names_.push_back(name);
   }
 
-  // The range of the index that a `where` leaves open.
+  // The range of the rest of the index that a `where` leaves open.
   static std::string OtherRange(const std::string& range) {
     std::string more;
     if (range.find("i <") == std::string::npos) more += ", i < M";

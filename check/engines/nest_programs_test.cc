@@ -1,4 +1,4 @@
-// What DrawNestProgram writes is an op, mostly, and refused for the reasons that the header names.
+// The text of DrawNestProgram is mostly an op, and otherwise refused for the reasons in the header.
 #include "check/engines/nest_programs.h"
 
 #include <string>

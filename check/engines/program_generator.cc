@@ -1,6 +1,6 @@
-// The signature first, then node by node, each from operands drawn among those
-// that are there: an operand that does not fit is made to, by a cast and a random
-// reindex, which is how most of the odd accesses come about.
+// The signature is drawn first, then node by node, each with operands drawn among the existing
+// nodes: an operand that does not fit is made to fit by a cast and a random reindex, from which
+// most of the odd accesses come.
 //
 // Every draw is a statement of its own: the order in which C++ evaluates operands
 // and arguments is not fixed, and the programs must not depend on the compiler.
@@ -87,7 +87,7 @@ class Generator {
       const bool shape_only = random_.Chance(6);
       AddArgument(kArguments[i], type, RandomShape(), shape_only);
     }
-    // A dimension is one of some argument.
+    // Every dimension must be one of some argument.
     for (IndexId dim : indices_.dimensions()) {
       if (Mentioned(dim)) continue;
       const bool shape_only = random_.Chance(50);
@@ -130,7 +130,7 @@ class Generator {
 
   // ---- Shapes
 
-  // Often one that is there already.
+  // Often the shape of an existing value.
   Shape RandomShape() {
     if (!values_.empty() && random_.Chance(40)) {
       Shape shape = graph_.shape(random_.Pick(values_));
@@ -262,7 +262,7 @@ class Generator {
     return builder_.AddMap(op, args);
   }
 
-  // The bool that a select goes by.
+  // The condition of a select.
   NodeId RandomCondition(const Shape& shape) {
     if (!options_.floats_only && random_.Chance(50)) return Operand(DType::kBool, shape);
     const DType type = scalars_.FloatType();
@@ -341,7 +341,7 @@ class Generator {
     builder_.Resume();
   }
 
-  // Of the carry's type and shape; what it is made of goes to `steps`.
+  // A node of the carry's type and shape; the nodes that it is made from are added to `steps`.
   NodeId StepBody(const Stepped& stepped, const std::vector<Stepped>& system, bool backward,
                   std::vector<NodeId>& steps) {
     const DType type = graph_.type(stepped.carry);
@@ -360,7 +360,7 @@ class Generator {
     return value;
   }
 
-  // An op of one type, on both or on one.
+  // A scalar op of one type, on both operands or on one.
   NodeId StepMap(NodeId a, NodeId b) {
     const DType type = graph_.type(a);
     for (;;) {
@@ -373,7 +373,7 @@ class Generator {
     }
   }
 
-  // What a carry was at an earlier step, over `over`, whose first axes are the carry's.
+  // The value of a carry at an earlier step, over `over`, whose first axes are the carry's.
   NodeId EarlierStep(const Stepped& stepped, bool backward, const Shape& over) {
     const Shape extents = graph_.shape(stepped.carry);
     IndexList place = indices_.PlaceIn(extents, over);
@@ -407,18 +407,18 @@ class Generator {
     return builder_.AddReduce(op, terms, {static_cast<int>(over.size()) - 1});
   }
 
-  // Names that others might think their own.
+  // Names that other code might use itself.
   static constexpr const char* kDims[] = {"N", "M", "k"};
   static constexpr const char* kArguments[] = {"x", "i", "t0", "acc"};
   static constexpr const char* kResults[] = {"y", "j", "t1"};
 
   GeneratorOptions options_;
   Random random_;
-  Random recurrences_;  // of its own, so that programs without one are what they were
+  Random recurrences_;  // separate, so that programs without recurrences do not depend on it
   Op op_;
   Graph& graph_;
   IndexPool& pool_;
-  std::vector<NodeId> values_;  // what a step may use
+  std::vector<NodeId> values_;  // that a step may use
   IndexGenerator indices_;
   ScalarGenerator scalars_;
   RecordingBuilder builder_;

@@ -1,6 +1,5 @@
 // Random programs: small ops of every micro-op, scalar op and type, and inputs to
-// run them on. What a property of all programs (parity of engines, round trips) is
-// tested with.
+// run them on. Properties of all programs (parity of engines, round trips) are tested with these.
 //
 // Deterministic: the same seed and options give the same op and inputs on every
 // platform and compiler. A program of fewer nodes is a prefix of the larger one of
@@ -23,22 +22,21 @@ class Random;
 DType DrawIntegerType(Random& random);
 
 struct GeneratorOptions {
-  // Random steps; each adds one node and what fits its operands to it.
+  // Random steps; each adds one node, and the nodes that fit its operands to it.
   int nodes = 8;
-  // Every value is a float, but for what is gathered by and the conditions of
-  // selects: for gradients.
+  // Every value is a float, except for indices of gathers and conditions of selects: for gradients.
   bool floats_only = false;
   // Some constants of index expressions lie near the ends of int64 or at powers of two.
   bool extremes = false;
   // Differentiable everywhere, and of moderate size: for difference quotients.
   // Implies floats_only.
   bool smooth = false;
-  // In so many of 1000 steps a recurrence is added.
+  // A recurrence is added in so many of 1000 steps.
   int recurrences = 60;
 };
 
-// What one constructor of the graph was asked for, as the node that says just that,
-// in no canonical form, and the node that it gave.
+// One call of a constructor of the graph: the node that was asked for, not in canonical form, and
+// the node that the constructor gave.
 struct ConstructorCall {
   Node asked;
   std::vector<int> axes;  // of a reduction, in order; `count` is not used
@@ -53,7 +51,7 @@ Op RandomOp(uint64_t seed, const GeneratorOptions& options = {},
 struct InputOptions {
   // The tensors of a run together hold about that many elements at most.
   int64_t max_elements = 2000;
-  // Without NaN, infinities and extremes.
+  // Values are drawn without NaN, infinities and extremes.
   bool moderate = false;
   // Some integer $params lie near the ends of int64 or at powers of two, and so do some
   // dimensions of tensors without elements.
@@ -66,9 +64,9 @@ struct RandomInputsResult {
   RunInputs inputs;
 };
 
-// Extents 0 to 4 for each dimension, $params within their ranges, some left to
-// their defaults; values with NaN, inf, -0, subnormals, ties and extremes; strided
-// and reversed views. Mostly, not always, what the op's shapes allow.
+// Draws extents 0 to 4 for each dimension, $params within their ranges, some left to their
+// defaults; values with NaN, inf, -0, subnormals, ties and extremes; strided and reversed views.
+// The op's shapes allow most, not all, of these inputs.
 RandomInputsResult RandomInputs(const Op& op, uint64_t seed, const InputOptions& options = {});
 
 }  // namespace nestor

@@ -93,7 +93,7 @@ class InputMaker {
     return value;
   }
 
-  // Of all tensors of a run; -1 where some shape is refused.
+  // The elements of all tensors of a run; -1 where some shape is refused.
   int64_t Elements() const {
     int64_t sum = 0;
     if (!ArgumentsFit()) return -1;
@@ -117,7 +117,7 @@ class InputMaker {
     return true;
   }
 
-  // What no tensor binds must be given; what one binds may be.
+  // A dimension that no tensor binds must be given; others may be.
   void GiveDimensions() {
     const std::vector<std::string> unbound = UnboundDimensions(SignatureOf(op_), result_.inputs);
     for (const std::string& name : dims_) {

@@ -21,7 +21,7 @@ class RecordingBuilder {
   void Pause() { paused_ = true; }
   void Resume() { paused_ = false; }
 
-  // As the graph's functions of these names.
+  // Add nodes as the graph's functions of these names do.
   NodeId AddIndex(IndexId expr, const Shape& shape);
   NodeId AddReindex(NodeId x, const Shape& shape, const IndexList& place, NodeId fill,
                     const IndexList& conditions);
@@ -31,7 +31,7 @@ class RecordingBuilder {
   NodeId AddScatter(ReduceOp op, NodeId x, const Shape& shape, const IndexList& place);
 
  private:
-  // Returns `given`.
+  // Records the request and returns `given`.
   NodeId Record(MicroOp asked, const Shape& shape, NodeId given, std::vector<int> axes = {});
 
   Graph& graph_;

@@ -22,7 +22,7 @@ class ScalarGenerator {
   DType IndexType();
   // Any type; with floats_only a float type.
   DType ValueType();
-  // A constant that a literal can give.
+  // A constant that a literal can denote.
   Scalar Literal(DType type);
 
   bool Allowed(ScalarOp op) const;

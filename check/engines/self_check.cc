@@ -1,5 +1,5 @@
-// The parent draws nothing and runs nothing: a child does trial after trial and tells each
-// seed before it begins, so that whatever ends it is known by its seed. Candidates of the
+// The parent draws nothing and runs nothing: a child runs trial after trial and tells each seed
+// before it begins, so that the seed of a trial that ends the child is known. Candidates of the
 // shrinker run in children as well.
 #include "check/engines/self_check.h"
 
@@ -21,15 +21,15 @@
 namespace nestor {
 namespace {
 
-// What one child does at most, as its memory may grow.
+// The most trials of one child, as its memory may grow.
 constexpr int64_t kTrialsOfChild = 5000;
 
-// Everything that one trial of an op holds against something.
+// All checks of one trial of an op.
 Finding CheckOp(const Op& op, uint64_t seed, const Sizes& sizes, TrialCounts& counts,
                 absl::FunctionRef<void(absl::string_view)> tell) {
   TrialInputOptions options;
   options.sizes = sizes;
-  // Some trials are large, so that blocks and pieces of loops are several.
+  // Some trials are large, so that loops have several blocks and pieces.
   options.most_work = seed % 8 == 0 ? 200'000 : 20'000;
   if (Finding finding = CheckTrial(op, seed, options, counts, tell)) return finding;
   return CheckGradientQuotients(op, seed, options, counts);
@@ -119,7 +119,7 @@ class Checker {
 
   // ---- Shrinking
 
-  // What a child says of one trial of `op`; empty: nothing is wrong.
+  // The finding of a child on one trial of `op`; empty: nothing is wrong.
   std::string FindingOf(const Op& op, uint64_t seed, const Sizes& sizes,
                         absl::Duration patience) const {
     std::string what, engine;
@@ -139,7 +139,7 @@ class Checker {
 
   SelfCheckFinding Shrunk(uint64_t seed, const std::string& what) const {
     std::string text;
-    // Where making the program is what fails, there is no text.
+    // If making the program fails, there is no text.
     const auto print = [&](Say say) { say(PrintOp(Subject(seed))); };
     const auto hear = [&](absl::string_view message) { return text = std::string(message), true; };
     RunInChild(print, hear, options_.patience);
@@ -176,7 +176,7 @@ class Checker {
     return module->Instantiate("", {});
   }
 
-  // Those that are not drawn.
+  // The sizes that are not drawn.
   Sizes GivenOf(Sizes sizes) const {
     absl::erase_if(sizes, [&](const auto& size) { return !options_.sizes.contains(size.first); });
     return sizes;

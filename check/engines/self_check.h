@@ -16,11 +16,11 @@
 namespace nestor {
 
 struct SelfCheckOptions {
-  // Trial i has the seed first_seed + i, which alone says what it does.
+  // Trial i has the seed first_seed + i, which alone determines the trial.
   uint64_t first_seed = 1;
   int64_t trials = 1000;
   absl::Duration time = absl::InfiniteDuration();
-  // 0: each op itself; 1: its gradient; 2: the gradient of that; -1: one of them, by the seed.
+  // 0: each op itself; 1: its gradient; 2: the gradient's gradient; -1: one of these, by the seed.
   int derivative = -1;
   Sizes sizes;                                   // that are not drawn
   int most_findings = 1;                         // the check ends with the last of them
@@ -33,10 +33,10 @@ struct SelfCheckOptions {
 
 struct SelfCheckFinding {
   uint64_t seed;
-  std::string what;     // what is wrong, of the shrunk program
+  std::string what;     // what is wrong with the shrunk program
   std::string program;  // in the notation
   bool shrunk;          // to `program` and `sizes`, which fail alone, as the op itself
-  Sizes sizes;          // of the shrunk program; those that are missing are drawn
+  Sizes sizes;          // of the shrunk program; missing ones are drawn
 };
 
 struct SelfCheckReport {

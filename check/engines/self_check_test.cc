@@ -1,4 +1,4 @@
-// The check finds nothing wrong in a few random trials, and names the seed of what ends one.
+// The check finds nothing wrong in a few random trials, and names the seed of a trial that crashes.
 #include "check/engines/self_check.h"
 
 #include <cstdlib>
@@ -41,8 +41,8 @@ TEST(SelfCheck, NamesTheSeedThatEndsATrial) {
   EXPECT_TRUE(absl::StrContains(report.findings[0].what, "signal 6")) << report.findings[0].what;
 }
 
-// Difference quotients step over many jumps, or stay on one side of them all, or go from between
-// two equal ones, and agree: nothing is said of the gradient.
+// Difference quotients that step over many jumps, stay on one side of them all, or start between
+// two equal ones agree: nothing is said about the gradient.
 TEST(SelfCheck, SaysNothingOfJumpsApartFromTheSteps) {
   for (const char* row :
        {"mod(x[i], 1e-41)", "fmod(x[i], 1e-41)", "x[i] % x[i + M | 1e-41]",
@@ -61,8 +61,8 @@ TEST(SelfCheck, SaysNothingOfJumpsApartFromTheSteps) {
   }
 }
 
-// Axes are merged whatever the strides of arguments of which only the shape counts: sums run in
-// another order then, in fast mode, and are held against a program of that order.
+// Axes are merged regardless of the strides of arguments of which only the shape is used: then, in
+// fast mode, sums run in another order, and are held against a program of that order.
 TEST(SelfCheck, KnowsWhatRunsBesideShapes) {
   const auto op_of = [](uint64_t) {
     return ParseOp("op f(x: f32[M, 3], u: shape f32[N, M]) -> (y) { y = sum[i, j](x[i, j]) }")

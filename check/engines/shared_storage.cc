@@ -1,5 +1,6 @@
-// A temporary's life goes from the first block that touches it to the last. Two that follow each
-// other become one by its new name in every access; the life of that one is both.
+// The live range of a temporary goes from the first block that touches it to the last. Two
+// temporaries with disjoint live ranges become one tensor: all accesses get its name, and its live
+// range is the union.
 #include "check/engines/shared_storage.h"
 
 #include <utility>
@@ -25,7 +26,7 @@ struct Life {
   int first = -1, last = -1;  // numbers of blocks
 };
 
-// The one statement of a block that is a perfect nest, and stores without looking at a mask.
+// The only statement of a block that is a perfect nest, if it stores without a mask.
 const loop::Statement* OnlyStore(const loop::Block& block) {
   const loop::Scope* scope = &block.body;
   while (scope->size() == 1) {
@@ -108,7 +109,7 @@ class Sharing {
            (end == begin && IsPointwise(program_.blocks[static_cast<size_t>(begin)], temp, heir));
   }
 
-  // Each element of `heir` is made of the one at the same place of `temp`.
+  // Whether each element of `heir` is computed from the element of `temp` at the same place.
   bool IsPointwise(const loop::Block& block, TensorId temp, TensorId heir) const {
     const loop::Statement* store = OnlyStore(block);
     if (store == nullptr || store->target.tensor != heir) return false;

@@ -1,4 +1,4 @@
-// Tensors share where their lives allow it, and what is computed stays.
+// Tensors share storage where their live ranges allow it, and results do not change.
 #include "check/engines/shared_storage.h"
 
 #include <set>

@@ -1,6 +1,6 @@
 // Each way to make a program smaller proposes texts; one is kept if it parses and still fails. The
-// ways take turns, from what removes most to what only makes plainer, until none finds anything.
-// See the header for the method.
+// ways take turns, from the one that removes most to those that only make the text plainer, until
+// none finds anything. See the header for the method.
 #include "check/engines/shrink_program.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 using Tokens = std::vector<Token>;
 
-// The longest range that is taken away as any, not as a half of something.
+// Above this length only the lengths n/2, n/4, .. of n tokens are tried.
 constexpr size_t kLongestRange = 40;
 
 std::string TextOf(const Tokens& tokens) {
@@ -171,8 +171,8 @@ class Shrinker {
     return i < tokens_.size() && tokens_[i].text == text;
   }
 
-  // The bracketed list from `open` on, without a piece; but for conditions and fills. Returns
-  // the number of the closing bracket.
+  // Copies the bracketed list from `open` on without the piece `axis`; conditions and fills are
+  // kept. Returns the number of the closing bracket.
   size_t CopyWithout(size_t open, int axis, Tokens& to) const {
     const size_t end = BalancedEnd(open, 1);
     if (end == 0) return open - 1;
@@ -230,7 +230,7 @@ class Shrinker {
     return begin > 0 && TryGroup(begin - 1, end, body);
   }
 
-  // What stands between commas, with all its brackets.
+  // The pieces between commas, with all their brackets.
   std::vector<Tokens> Pieces(size_t begin, size_t end) const {
     std::vector<Tokens> pieces(1);
     int depth = 0;

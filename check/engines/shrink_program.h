@@ -1,4 +1,4 @@
-// The smallest program that still fails.
+// Shrinks a program that fails to a smaller one that still does.
 #ifndef NESTOR_CHECK_ENGINES_SHRINK_PROGRAM_H_
 #define NESTOR_CHECK_ENGINES_SHRINK_PROGRAM_H_
 
@@ -12,11 +12,10 @@
 
 namespace nestor {
 
-// Takes away from the text of an op whatever can go while `fails` holds of what is left:
-// ranges of tokens, long ones first, then a call for one of its operands, an access for a
-// number, and at last types for f32 and numbers for smaller ones. What does not parse is no
-// candidate. The text is at a fixed point when nothing more can go; `fails` may also refuse
-// everything from some time on.
+// Shortens the text of an op while `fails` holds of the rest: removes ranges of tokens, long ones
+// first, then replaces a call by one of its operands, an access by a number, and at last types by
+// f32 and numbers by smaller ones. A text that does not parse is no candidate. Ends when nothing
+// more can be removed or replaced; to end earlier, `fails` may return false from some time on.
 //
 // The method is delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating
 // Failure-Inducing Input", 2002), over tokens with their brackets.
@@ -25,9 +24,8 @@ namespace nestor {
 std::string ShrinkProgram(const std::string& text, absl::FunctionRef<bool(const Op&)> fails);
 
 using Sizes = absl::flat_hash_map<std::string, int64_t>;
-// Smaller numbers for the sizes, one by one, for which `fails` still holds; nullopt where it does
-// not hold of `sizes`: a trial draws sizes several times, and those of another time may
-// be what fails.
+// Makes the sizes smaller, one by one, while `fails` still holds; nullopt where it does not hold of
+// `sizes`: a trial draws sizes several times, and those of another draw may be what fails.
 absl::optional<Sizes> ShrinkSizes(Sizes sizes, absl::FunctionRef<bool(const Sizes&)> fails);
 
 }  // namespace nestor

@@ -23,12 +23,12 @@ namespace {
 // The reference takes microseconds for each operation.
 constexpr double kMostBoundedWork = 4'000;
 constexpr uint64_t kCases = 3;
-// Of trials whose engines get a program of which tensors share storage.
+// The percentage of trials whose engines get a program whose tensors share storage.
 constexpr int kPercentShared = 25;
-// Of a program that is shown.
+// The most lines of a program that are shown.
 constexpr size_t kMostLines = 60;
 
-// Inputs, and what the unfused program gives for them.
+// Inputs, and the results of the unfused program for them.
 struct Case {
   TrialInputs drawn;
   Results want;
@@ -57,7 +57,8 @@ class Trial {
   }
 
  private:
-  // To compile takes longer than to run, so each engine runs several, one workspace all.
+  // Compiling takes longer than running, so each engine runs several cases, with one
+  // workspace for all.
   void DrawCases(const Op& op, uint64_t seed, TrialInputOptions options) {
     for (uint64_t i = 0; i < kCases; ++i) {
       auto drawn = DrawTrialInputs(op, unfused_, seed + i * 0x100000001u, options);
@@ -82,7 +83,7 @@ class Trial {
                         FirstLines(program));
   }
 
-  // Of a scheduled program, which may have hundreds.
+  // The first lines of a scheduled program, which may have hundreds.
   static std::string FirstLines(const std::string& text) {
     const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
     if (lines.size() <= kMostLines) return text;
@@ -90,7 +91,7 @@ class Trial {
                         "\n  ... and ", lines.size() - kMostLines, " lines more\n");
   }
 
-  // What the law refuses, an executable refuses.
+  // An executable refuses the inputs that the unfused program refuses.
   Finding CheckRefusals() {
     ++counts_.refused;
     const Engine engine = Draw(jit::Mode::kFast, {Engine::Backend::kExecutable});
@@ -104,7 +105,7 @@ class Trial {
     return absl::nullopt;
   }
 
-  // Two strict engines give the same as the unfused program, and so as each other.
+  // Two strict engines must give the results of the unfused program, and so the same.
   Finding CheckStrictPair() {
     using Backend = Engine::Backend;
     ++counts_.pairs;
@@ -114,7 +115,7 @@ class Trial {
     return CheckEngine(Draw(jit::Mode::kStrict, {Backend::kInterpreter, Backend::kCode}));
   }
 
-  // A fast machine code, the interpreter on its program, and the bounds.
+  // Fast machine code against the interpreter on its program, and against the bounds.
   Finding CheckFast() {
     using Backend = Engine::Backend;
     ++counts_.pairs;

@@ -1,5 +1,5 @@
 // Sizes are drawn until the op allows them and the work is small: larger ones first, then
-// ever smaller ones, and towards the end all the same, for ops that ask for equal sizes.
+// ever smaller ones, and towards the end all equal, for ops that need equal sizes.
 #include "check/engines/trial_inputs.h"
 
 #include <algorithm>
@@ -54,7 +54,8 @@ class Drawer {
     if (name == long_ && attempt < kAttempts / 2) return 1000 + For(name, "long").Below(80);
     Random random =
         For(equal ? "all" : name, attempt < 4 ? "extent" : absl::StrCat("extent", attempt));
-    // Some empty and some not: what one loop's emptiness would hide, another's shows.
+    // Some sizes are 0 and some not: a fault that one empty loop would hide shows with
+    // another one empty.
     if (style_ >= 90) return std::min(largest, random.Pick({0, 1, 0, 1, 2}) + int64_t{0});
     if (style_ < 35 || random.Chance(25)) {
       return std::min(largest, random.Pick({0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5}) + int64_t{0});
@@ -64,7 +65,7 @@ class Drawer {
                                  int64_t{0});
   }
 
-  // A dimension now and then that is longer than a page is, beside small ones.
+  // Draws, now and then, one dimension longer than a page, and small ones beside it.
   void DrawLong() {
     std::vector<std::string> names;
     const auto add = [&](IndexId, const IndexNode& node) {

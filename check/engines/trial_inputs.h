@@ -1,5 +1,5 @@
 // The inputs of one trial: each size, $param and tensor follows from the seed and its own name
-// alone, so that a smaller program of the same names is run on the same.
+// alone, so that a smaller program with the same names is run on the same inputs.
 #ifndef NESTOR_CHECK_ENGINES_TRIAL_INPUTS_H_
 #define NESTOR_CHECK_ENGINES_TRIAL_INPUTS_H_
 
@@ -20,7 +20,7 @@ namespace nestor {
 struct TrialInputOptions {
   // Dimensions, and integer $params with their "$", that are not drawn.
   absl::flat_hash_map<std::string, int64_t> sizes;
-  // About that many scalar operations are computed.
+  // Sizes are such that about that many scalar operations are computed.
   double most_work = 20'000;
 };
 
@@ -33,9 +33,10 @@ struct TrialInputs {
   double work = 0;                                  // scalar operations
 };
 
-// Extents from 0 on, and on both sides of a vector's and a tile's; values of one kind for each
-// tensor (moderate, small integers, ties, or with NaN, infinities and extremes), and layouts of
-// all kinds. Mostly, not always, what the op allows; nullopt where no draw is small enough.
+// Draws extents from 0 on, and on both sides of a vector's and a tile's size; values of one
+// kind for each tensor (moderate, small integers, ties, or with NaN, infinities and
+// extremes), and layouts of all kinds. The op allows most, not all, of them; nullopt where no draw
+// is small enough.
 absl::optional<TrialInputs> DrawTrialInputs(const Op& op, const loop::Program& unfused,
                                             uint64_t seed, const TrialInputOptions& options = {});
 

@@ -55,8 +55,8 @@ Op DrawPlain(Random& random) {
   return kind < 75 ? DrawNest(random) : DrawMacroOp(random);
 }
 
-// An op that calls `callee`, which may have a gradient of its own: the one that it would have
-// anyway, so that nothing changes but the way.
+// An op that calls `callee`, which may have a gradient of its own: the same one that it would have
+// anyway, so that only the way to it changes.
 Op Calling(Op callee, Random& random) {
   if (random.Chance(50)) {
     GradientRequest request;

@@ -10,15 +10,15 @@
 
 namespace nestor {
 
-// What RandomOp or DrawNestProgram gives, or an op of the macro library, of drawn types and
-// ranks; some of them called by another op. The same for a seed, always.
+// An op of RandomOp or DrawNestProgram, or of the macro library with drawn types and ranks; some
+// are called by another op. The same seed always gives the same op.
 Op DrawTrialOp(uint64_t seed);
 
-// The op `name` of a module for drawn types and ranks; nullopt where it is not for these.
+// The op `name` of a module for drawn types and ranks; nullopt where the op does not take these.
 absl::optional<Op> DrawInstance(const Module& module, const std::string& name, uint64_t seed);
 
-// `op`, its gradient, or the gradient of that, as `order` says, or as the seed does where it is
-// negative; where there is none, the one before.
+// `op`, its gradient, or the gradient's gradient, as `order` says (if negative, the seed); where
+// that does not exist, the highest order that does.
 Op Derived(const Op& op, int order, uint64_t seed);
 
 }  // namespace nestor

@@ -1,6 +1,6 @@
 // One row of the file is one image: 64 pixels and the label, integers with commas
 // between. zlib's gzgets reads it a line at a time, so nothing is unpacked first.
-// A row that is not such is an error, never skipped.
+// A malformed row is an error and never skipped.
 #include "examples/digits/data.h"
 
 #include <unistd.h>

@@ -19,7 +19,7 @@ struct Examples {
   std::vector<int64_t> labels;  // one an image, 0..9
 
   int64_t size() const { return static_cast<int64_t>(labels.size()); }
-  // Valid until the examples go.
+  // Valid as long as the examples exist.
   const float* Image(int64_t i) const { return pixels.data() + i * kPixels; }
 };
 

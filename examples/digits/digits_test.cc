@@ -1,4 +1,4 @@
-// The convolutional network against PyTorch, on one batch; that a step learns.
+// Compares the convolutional network with PyTorch on one batch; checks that a step learns.
 #include <algorithm>
 #include <cmath>
 #include <string>

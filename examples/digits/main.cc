@@ -1,6 +1,6 @@
-// digits: trains a classifier of handwritten digits and tells how well it reads
-// those that it has not seen. Flags, and the order of things; the work is in
-// model.cc (the programs), training.cc (an epoch) and report.cc (what is shown).
+// digits: trains a classifier of handwritten digits and reports how well it reads digits that it
+// has not seen. This file has the flags and the order of the steps; the work is in model.cc (the
+// programs), training.cc (an epoch) and report.cc (what is shown).
 #include <unistd.h>
 
 #include <cstdio>
@@ -73,14 +73,14 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
   return flags;
 }
 
-// Prints `text` over the line that is there, where there is a terminal.
+// Prints `text` over the current line, on a terminal.
 void PrintOver(const std::string& text) {
   if (isatty(STDOUT_FILENO)) absl::PrintF("\r%s", text);
   std::fflush(stdout);
 }
 
 absl::Status Train(const Flags& flags, const Examples& examples, Classifier& classifier) {
-  Random order(~flags.seed);  // another stream than the weights'
+  Random order(~flags.seed);  // not the stream of the weights
   for (int epoch = 1; epoch <= flags.epochs; ++epoch) {
     const auto progress = [&](double done, double loss) {
       PrintOver(ProgressLine(epoch, flags.epochs, done, loss));

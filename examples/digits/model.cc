@@ -1,9 +1,9 @@
 // The models are notation; everything else about them is derived: parameters are
-// the forward op's arguments, shapes their declared extents, and the update is
-// written, in the notation too, with one call of the macro op sgd a parameter.
+// the forward op's arguments, shapes their declared extents, and the update is written, also in the
+// notation, with one call of the macro op sgd for each parameter.
 //
-// The forward pass is recomputed by the gradient op on paper only: in the combined
-// graph equal nodes are one node.
+// The gradient op recomputes the forward pass in theory only: in the combined graph equal nodes are
+// one node.
 #include "examples/digits/model.h"
 
 #include <cmath>
@@ -65,7 +65,7 @@ std::vector<std::string> NamesOf(const std::vector<Parameter>& parameters) {
   return names;
 }
 
-// The extents behind the first `skipped`. REQUIRES: they are literals.
+// The extents after the first `skipped`. REQUIRES: they are literals.
 Dims Extents(const Op& op, const Argument& arg, size_t skipped) {
   Dims extents;
   for (size_t axis = skipped; axis < arg.shape.size(); ++axis) {

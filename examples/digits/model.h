@@ -44,7 +44,7 @@ std::vector<Parameter> ParametersOf(const Op& forward);
 // by the arguments `wrt`.
 absl::StatusOr<Op> LossAndGradientsOp(const Op& forward, const std::vector<std::string>& wrt);
 
-// The op above.
+// The op described at the top of this file.
 absl::StatusOr<Op> TrainingStepOp(const Op& forward);
 
 // (x, parameters..) -> logits and digit: i64[N], the first of the likeliest.
@@ -63,8 +63,8 @@ class Classifier {
   static absl::StatusOr<Classifier> Create(absl::string_view model, uint64_t seed,
                                            Engine engine = Engine::kJit);
 
-  // One step of SGD on n = labels.size() images of 64 pixels each; n > 0. The
-  // loss before it.
+  // Makes one step of SGD on n = labels.size() images of 64 pixels each; n > 0. Returns the loss
+  // before the step.
   absl::StatusOr<float> Step(absl::Span<const float> pixels, absl::Span<const int64_t> labels,
                              const StepSize& size);
 

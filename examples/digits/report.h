@@ -14,7 +14,7 @@ namespace nestor::digits {
 // "epoch  3/10 [#######-------] loss 0.1234", without a newline.
 std::string ProgressLine(int epoch, int epochs, double done, double loss);
 
-// A row a true digit, a column a digit read, with zeros as dots.
+// Each row is a true digit, each column a digit read; zeros are dots.
 // REQUIRES: one guess an example.
 std::string ConfusionMatrix(const Examples& examples, absl::Span<const int64_t> guesses);
 

@@ -49,7 +49,7 @@ void ExpectCloseToLowerBound(const std::string& name, const loop::Program& progr
         static_cast<double>(arena->total) / static_cast<double>(arena->lower_bound);
     std::printf("%s, N = %d: arena %.0f bytes, %.4f of the lower bound\n", name.c_str(),
                 static_cast<int>(n), static_cast<double>(arena->total), ratio);
-    // Of a small arena, alignment is the larger part.
+    // In a small arena, alignment is the larger part.
     const int64_t padding = loop::kArenaAlignment * static_cast<int64_t>(plan.buffers.size());
     EXPECT_TRUE(ratio <= 1.1 || arena->total <= arena->lower_bound + padding) << name << " " << n;
   }

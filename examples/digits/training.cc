@@ -1,5 +1,5 @@
-// The order is a Fisher-Yates shuffle (R. Durstenfeld's form, 1964); a batch is
-// gathered into memory of its own, as a run takes its images in one piece.
+// The order is a Fisher-Yates shuffle (R. Durstenfeld's form, 1964); a batch is gathered into
+// memory of its own, because a run takes its images in one piece.
 #include "examples/digits/training.h"
 
 #include <algorithm>

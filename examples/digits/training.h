@@ -13,16 +13,15 @@ namespace nestor::digits {
 constexpr int kEpochs = 12;  // enough for the convolutional network
 constexpr int64_t kBatchSize = 32;
 
-// Of epoch 1..epochs: the steps become shorter, so that the last epochs settle.
+// `epoch` is 1..epochs: the steps become shorter, so that the last epochs settle.
 StepSize StepSizeOf(int epoch, int epochs);
 
-// Called behind each batch: the share of the epoch done, in (0, 1], and the mean
-// loss so far.
+// Called after each batch: the share of the epoch done, in (0, 1], and the mean loss so far.
 using Progress = absl::FunctionRef<void(double done, double loss)>;
 
-// One step a batch of `batch_size` examples (the last may be smaller), in an order
-// drawn from `random`. The mean of the losses that the examples had when their
-// turn came. REQUIRES: examples, and batch_size > 0.
+// Makes one step for each batch of `batch_size` examples (the last may be smaller), in an order
+// drawn from `random`. Returns the mean of the losses that the examples had when their turn came.
+// REQUIRES: examples, and batch_size > 0.
 absl::StatusOr<double> TrainEpoch(const Examples& examples, int64_t batch_size,
                                   const StepSize& step_size, Random& random, Classifier& classifier,
                                   Progress progress);

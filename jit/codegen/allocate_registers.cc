@@ -1,14 +1,14 @@
-// Linear scan: ranges come by begin; those that have ended give their registers back;
-// the next takes a free one, or the cheapest of it and those that hold one goes to
-// memory for all its length. A class that spills is scanned again with registers set aside,
-// through which spilled values pass on their way to and from the operations that take no
-// memory: where such operations are, and only there, so that what is spilled in one loop takes
-// no register from another. As long as a scan spills at places where the one before did not,
-// the next one sets registers aside there, too. So ranges for these ways, as graph colouring
-// has them, are not needed, and time is linear in the list.
+// Linear scan: ranges are visited by begin; those that have ended give their registers back; the
+// next takes a free one, or the cheapest of it and those that hold a register is spilled for its
+// whole length. A class that spills is scanned again with registers set aside, through which
+// spilled values pass on their way to and from the operations that take no memory: at such
+// operations, and only there, so that spills in one loop take no register from another. As long as
+// a scan spills at places where the one before did not, the next one sets registers aside there,
+// too. Hence, unlike in graph colouring, no ranges for these transfers are needed, and time is
+// linear in the list.
 //
-// An operation reads before it writes: its result may take the register of an operand
-// that ends there, and does where it can, which spares two-address code a move.
+// An operation reads before it writes: its result may take the register of an operand that ends
+// there, and does so if possible, which saves a move in two-address code.
 //
 //   v1 = load [g0]           v0 = load [g0]
 //   v2 = mul v1, c0          v0 = mul v0, c0        v1 is not needed again
@@ -32,7 +32,8 @@ namespace {
 
 constexpr int32_t kSpilled = -1;
 constexpr int64_t kFrameAlignment = 64;
-// In the order of their spill slots: vectors first, so that they are aligned to their size.
+// The classes in the order of their spill slots: vectors first, so that they are aligned to
+// their size.
 constexpr RegisterClass kClasses[] = {RegisterClass::kVector, RegisterClass::kMask,
                                       RegisterClass::kGeneral};
 
@@ -69,10 +70,10 @@ struct Problem {
   const std::vector<LiveRange> ranges;
   std::vector<int32_t> by_begin[4], by_end[4];  // by class: numbers of ranges
   std::vector<int32_t> range_of;                // by virtual register
-  std::vector<double> price;                    // by range: of keeping it in memory
+  std::vector<double> price;                    // by range: the cost of keeping it in memory
 };
 
-// Calls `end(range)` for the ranges of a class that end, in order, as a scan proceeds.
+// Calls `end(range)` for each range of a class that ends, in order, as a scan proceeds.
 class Endings {
  public:
   Endings(const Problem& problem, int register_class)
@@ -90,14 +91,14 @@ class Endings {
   size_t next_ = 0;
 };
 
-// Where spilled values pass through the last `registers` of a file, which hold nothing else
-// there.
+// The operations at which spilled values pass through the last `registers` of a file, which hold
+// nothing else there.
 class SetAside {
  public:
   explicit SetAside(const OperationList& list) : wanted_(list.operations.size(), false) {}
 
   int registers() const { return registers_; }
-  // Adds what the operation wants; whether that is more than before.
+  // Adds the registers that the operation needs; whether they are more than before.
   bool Add(size_t operation, int registers) {
     const bool more = registers > registers_ || (registers > 0 && !wanted_[operation]);
     registers_ = std::max(registers_, registers);
@@ -105,7 +106,7 @@ class SetAside {
     return more;
   }
   void AddEverywhere() { wanted_.assign(wanted_.size(), true); }
-  // By operation, how many before it want some; empty: none does.
+  // By operation, how many operations before it need some; empty: none does.
   std::vector<int32_t> Counts() const {
     if (registers_ == 0) return {};
     std::vector<int32_t> counts(wanted_.size() + 1, 0);
@@ -152,7 +153,7 @@ class Scan {
     free_ &= ~Bit(assigned_[range]);
   }
 
-  // All but those that are set aside somewhere in the range.
+  // All registers except those that are set aside somewhere in the range.
   uint32_t UsableBy(int32_t range) const {
     if (aside_ == 0) return ~uint32_t{0};
     const LiveRange& live = problem_.ranges[range];
@@ -160,8 +161,8 @@ class Scan {
     return passes ? ~aside_ : ~uint32_t{0};
   }
 
-  // Of `free` that of an operand whose last use this is; else one that not every range can use;
-  // else the first in the file's order.
+  // The register in `free` of an operand whose last use this is; else one that not every range can
+  // use; else the first in the file's order.
   int32_t PreferredBy(const Operation& op, uint32_t free) const {
     for (const Operand& operand : op.operands) {
       if (!operand.is_register() || problem_.list.classes[operand.value] != class_) continue;
@@ -175,7 +176,7 @@ class Scan {
     ++spilled_;
     int32_t victim = range;
     for (size_t i = 0; i < holders_.size(); ++i) {
-      // One that is free is of no use to this range.
+      // A free register is of no use to this range.
       if ((usable & ~free_ & Bit(static_cast<int32_t>(i))) == 0) continue;
       if (problem_.price[holders_[i]] < problem_.price[victim]) victim = holders_[i];
     }
@@ -193,17 +194,17 @@ class Scan {
 
   const Problem& problem_;
   const RegisterClass class_;
-  // By operation: how many before it want registers set aside.
+  // By operation: how many operations before it need registers set aside.
   const std::vector<int32_t> aside_before_;
-  std::vector<int32_t> holders_;  // by register: the last range that was given it
+  std::vector<int32_t> holders_;  // by register: the last range that got it
   std::vector<int32_t>& assigned_;
   Endings endings_;
   uint32_t free_ = 0, aside_ = 0;
   int spilled_ = 0;
 };
 
-// Adds the scratch registers of a class that each operation wants where `assigned` is what it
-// is; whether they are more. The agreement with Rewriter::LoadAndStoreAround.
+// Adds the scratch registers of a class that each operation needs under `assigned`; whether they
+// are more than before. Must agree with Rewriter::LoadAndStoreAround.
 bool AddScratchWanted(const Problem& problem, RegisterClass c, const std::vector<int32_t>& assigned,
                       SetAside& aside) {
   const auto is_spilled = [&](const Operand& operand) {
@@ -233,7 +234,7 @@ bool AddScratchWanted(const Problem& problem, RegisterClass c, const std::vector
   return more;
 }
 
-// Registers of every class. kSpilled where there was none.
+// Assigns registers of every class, or kSpilled.
 std::vector<int32_t> AssignRegisters(const Problem& problem, const RegisterFile& file) {
   constexpr int kMostScans = 4;
   std::vector<int32_t> assigned(problem.ranges.size(), kSpilled);
@@ -257,8 +258,8 @@ struct Locations {
   int spilled = 0;
 };
 
-// Slots for what was spilled of a class, behind those of the classes before it; ranges
-// that do not overlap share them.
+// Adds slots for the spilled ranges of a class, after those of the classes before it; ranges that
+// do not overlap share slots.
 void AddSlots(const Problem& problem, const std::vector<int32_t>& assigned, RegisterClass c,
               Locations& locations) {
   const int64_t slot_bytes = c == RegisterClass::kVector ? VectorBytes(problem.list.isa) : 8;
@@ -301,7 +302,7 @@ Locations LocationsOf(const Problem& problem, const RegisterFile& file,
   return locations;
 }
 
-// Writes the operations again with the locations of their operands.
+// Rewrites the operations with the locations of their operands.
 class Rewriter {
  public:
   Rewriter(const OperationList& list, const RegisterFile& file, const Locations& locations)
@@ -312,7 +313,7 @@ class Rewriter {
   std::vector<Operation> Operations() && { return std::move(out_); }
 
  private:
-  // A value of a spill slot that a scratch register holds for one operation.
+  // The value of a spill slot that a scratch register holds for one operation.
   struct Loaded {
     int64_t slot;
     Operand scratch;
@@ -331,7 +332,7 @@ class Rewriter {
     LoadAndStoreAround(with_slots);
   }
 
-  // Whether it is in memory.
+  // Replaces the operand by its location; whether that is in memory.
   bool Locate(Operand& operand) const {
     if (!operand.is_register()) return false;
     operand = locations_.of[operand.value];
@@ -356,8 +357,8 @@ class Rewriter {
     Move(info.result, slot, op.result);
   }
 
-  // Where the operation has more general operands to be loaded than there are scratch
-  // registers, base and index become one address.
+  // If the operation has more general operands to load than there are scratch registers, base and
+  // index become one address.
   void LoadAddress(Operation& op) {
     Memory& memory = op.memory;
     const bool both = memory.base.kind == Operand::kStack && memory.index.kind == Operand::kStack;
@@ -401,7 +402,7 @@ class Rewriter {
     return false;
   }
 
-  // Whole registers: how many lanes of a value count is not known here.
+  // Moves whole registers: it is not known here how many lanes of a value are used.
   void Move(RegisterClass place, const Operand& to, const Operand& from) {
     Operation move;
     move.opcode = Opcode::kMoveG;
@@ -419,7 +420,7 @@ class Rewriter {
     return place == RegisterClass::kMask ? ClassOfMasks(isa_) : place;
   }
 
-  // The last of the file.
+  // The last registers of the file.
   Operand Scratch(RegisterClass place, int number) const {
     const RegisterClass c = OnMachine(place);
     NESTOR_CHECK(number < MostScratchRegisters(c),

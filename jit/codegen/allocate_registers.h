@@ -1,10 +1,10 @@
-// Register allocation: linear scan over live ranges (Poletto and Sarkar, "Linear scan
-// register allocation", 1999), each class of registers for itself.
+// Register allocation: linear scan over live ranges (Poletto and Sarkar, "Linear scan register
+// allocation", 1999), for each class of registers on its own.
 //
-// A register's live range is one interval of the list, from its first write to its
-// last use, extended to the end of every loop that it enters from outside. Where there
-// are more ranges than registers, the range that is cheapest to keep in memory (uses,
-// each weighted by the depth of its loop, over its length) is spilled whole.
+// A register's live range is one interval of the list, from its first write to its last use,
+// extended to the end of every loop that it enters from outside. If there are more ranges than
+// registers, the range that is cheapest to keep in memory (uses, each weighted by the depth of its
+// loop, over its length) is spilled whole.
 #ifndef NESTOR_JIT_CODEGEN_ALLOCATE_REGISTERS_H_
 #define NESTOR_JIT_CODEGEN_ALLOCATE_REGISTERS_H_
 
@@ -21,7 +21,7 @@ struct LiveRange {
   int32_t begin, end;  // numbers of operations: the first write, the last that needs it
   double weight;       // uses and writes, each times 8 to the depth of the loops around it
 };
-// Of every register that the list uses, by begin.
+// The ranges of all registers that the list uses, sorted by begin.
 std::vector<LiveRange> LiveRangesOf(const OperationList& list);
 
 struct Allocated {

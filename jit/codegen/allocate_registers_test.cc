@@ -1,4 +1,4 @@
-// Lists are run before and after allocation: what is stored, and where, must be the same.
+// Lists are run before and after allocation: the stored values and their places must be the same.
 #include "jit/codegen/allocate_registers.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ RegisterFile SmallFile(Isa isa) {
   return file;
 }
 
-// ---- What is wrong with an allocation; empty where nothing is.
+// ---- The errors in an allocation; empty if there are none.
 
 std::string ShapeError(const Operation& op, const RegisterFile& file, Isa isa) {
   const OpcodeInfo& info = Info(op.opcode);
@@ -370,7 +370,7 @@ TEST(AllocateRegisters, WhatIsUsedInnermostStaysInRegisters) {
   const RegisterFile file = SmallFile(Isa::kAvx2);
   const Allocated allocated = AllocateRegisters(list, file);
   ExpectRight(list, file, allocated);
-  // One of the eight registers is what spilled values pass through.
+  // Spilled values pass through one of the eight registers.
   EXPECT_EQ(allocated.spilled, 25 - 7);
   const std::string after = TextOf(list, allocated);
   const size_t inner = after.find("loop_begin L1");
@@ -379,7 +379,7 @@ TEST(AllocateRegisters, WhatIsUsedInnermostStaysInRegisters) {
       << after;
 }
 
-// A loop that needs every register keeps them, whatever is spilled behind it.
+// A loop that needs every register keeps them, whatever is spilled after it.
 TEST(AllocateRegisters, SpillsElsewhereTakeNoRegister) {
   const RegisterFile file = SmallFile(Isa::kAvx2);
   const int all = static_cast<int>(file.vector.size());
@@ -398,7 +398,7 @@ TEST(AllocateRegisters, SpillsElsewhereTakeNoRegister) {
   const OperationList list = ParseOperations(text, Isa::kAvx2);
   const Allocated allocated = AllocateRegisters(list, file);
   ExpectRight(list, file, allocated);
-  EXPECT_EQ(allocated.spilled, all + 1);  // all that lie beside one, which others pass through
+  EXPECT_EQ(allocated.spilled, all + 1);  // all that overlap one, which spilled values pass through
   const std::string after = TextOf(list, allocated);
   EXPECT_EQ(after.substr(0, after.find("loop_end")).find("stack"), std::string::npos) << after;
 }
@@ -426,7 +426,7 @@ TEST(AllocateRegisters, EmptyList) {
   EXPECT_EQ(allocated.frame_bytes, 0);
 }
 
-// The bound is far above what is printed, and is there for what is not linear.
+// The bound is far above the printed time, and only fails if time is not linear.
 TEST(AllocateRegisters, Time) {
   for (const int live : {5, 100}) {
     for (const int operations : {1000, 10000}) {

@@ -1,11 +1,9 @@
-// One pass over the operations: each goes to its emitter through a table with one row
-// per opcode. Addresses of labels and constants that are not yet known are patched when
-// their place is. The code is written to a plain buffer, for memory that may be executed
-// is never writable here.
+// One pass over the operations: each goes to its emitter through a table with one row per opcode.
+// Addresses of labels and constants that are not yet known are patched later. The code is written
+// to a plain buffer, because executable memory is never writable here.
 //
-// Around the code: a prologue that saves the registers that a caller must find as they
-// were (of those used), one epilogue for all returns, and behind it the constants, the
-// widest first, so that each is aligned to its width.
+// Around the code: a prologue that saves the callee-saved registers that are used, one epilogue for
+// all returns, and after it the constants, the widest first, so that each is aligned to its width.
 //
 //   push rbx .. r15 (those used)      a frame that holds vectors is aligned to 64 and
 //   [align rsp] sub rsp, frame        keeps the caller's rsp at its end
@@ -28,7 +26,7 @@ namespace nestor::jit {
 namespace {
 
 constexpr size_t kMaxCodeBytes = 16 << 20;
-constexpr size_t kUsualBytes = 128;  // of an operation, constants included; few have more
+constexpr size_t kUsualBytes = 128;  // for an operation, including constants; few need more
 constexpr int kAlignment = 64;
 constexpr int kCalleeSaved[] = {3, 5, 12, 13, 14, 15};
 
@@ -42,7 +40,7 @@ struct Free {
   void operator()(uint8_t* p) const { std::free(p); }
 };
 
-// All registers, since to copy one is much quicker than to put one together of bit fields.
+// All registers, since copying one is much faster than assembling one from bit fields.
 struct Registers {
   constexpr Registers() {
     constexpr Xbyak::Operand::Kind kKinds[] = {Xbyak::Operand::XMM, Xbyak::Operand::YMM,
@@ -57,7 +55,7 @@ struct Registers {
 };
 constexpr Registers kRegisters;
 
-// To a power of two.
+// Rounds up to a power of two.
 int RoundedUp(int n) { return n <= 1 ? 1 : 2 * RoundedUp((n + 1) / 2); }
 
 MachineCode Assemble(Generator& g, const Allocated& allocated) {
@@ -127,8 +125,8 @@ void Generator::Prologue() {
 
 void Generator::Epilogue() {
   L(epilogue_);
-  // Streaming stores are ordered with nothing: not with the store that tells another thread
-  // that this function is done.
+  // Streaming stores are not ordered with any other store, not even with the one that tells another
+  // thread that this function is done.
   if (streams_ && !NESTOR_MUTANT("streaming_store_without_fence")) sfence();
   if (aligned_) {
     mov(rsp, StackSlot(caller_rsp_));
@@ -243,7 +241,7 @@ void Generator::LoadVector(const VectorRegister& to, const Operand& operand, int
   vmovups(to, VectorPlace(operand, bytes));
 }
 
-// All of the register: instructions on 128 bits clear the rest.
+// Clears the whole register: instructions on 128 bits clear the rest.
 void Generator::Zero(const VectorRegister& to) {
   const VectorRegister low = Vector(to.getIdx(), 16);
   if (to.getIdx() < 16) return vpxor(low, low, low);

@@ -12,11 +12,11 @@
 namespace nestor::jit {
 
 // A function of the System V ABI: int64_t f(const int64_t* table, int64_t p0,
-// int64_t p1, int64_t p2), where ParameterG number i gives p_i. Position-independent;
-// its constants stand behind its code.
+// int64_t p1, int64_t p2), where ParameterG number i gives p_i. Position-independent; its constants
+// follow its code.
 struct MachineCode {
   std::vector<uint8_t> bytes;
-  int64_t code_bytes = 0;  // the constants begin behind them
+  int64_t code_bytes = 0;  // the constants follow
   // (offset, statement): the code from there on comes from that statement; ascending.
   std::vector<std::pair<int32_t, int32_t>> statements;
 };

@@ -1,6 +1,6 @@
-// Integers in general registers, and control. Operands may be registers, immediates of
-// 64 bits, slots of the table and of the frame in any position; what x86 does not take
-// where it stands passes through rax and rdx.
+// Integers in general registers, and control. Operands may be registers, immediates of 64 bits,
+// slots of the table and of the frame in any position; an operand that x86 does not take in its
+// position passes through rax and rdx.
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -17,7 +17,7 @@ constexpr auto kNear = Xbyak::CodeGenerator::T_NEAR;
 
 bool IsImmediate(const Operand& operand) { return operand.kind == Operand::kImmediate; }
 
-// As a sign-extended 32-bit field of an instruction.
+// Whether it fits into a sign-extended 32-bit field of an instruction.
 bool Fits(const Operand& operand) {
   return IsImmediate(operand) && operand.value >= std::numeric_limits<int32_t>::min() &&
          operand.value <= std::numeric_limits<int32_t>::max();
@@ -28,7 +28,7 @@ bool IsPowerOfTwo(const Operand& operand) {
   return IsImmediate(operand) && operand.value > 0 && (operand.value & (operand.value - 1)) == 0;
 }
 
-// An operand that is no short immediate.
+// For an operand that is not a short immediate.
 Place SourcePlace(Generator& g, const Operand& operand) {
   if (IsImmediate(operand)) return g.LoadedGeneral(operand, g.rdx);
   return g.GeneralPlace(operand);
@@ -70,7 +70,7 @@ void EmitMoveG(Generator& g, const Operation& op) {
   g.mov(slot, g.LoadedGeneral(a, g.rax));
 }
 
-// lea adds to a third register.
+// lea can add into a third register.
 void EmitAddG(Generator& g, const Operation& op) {
   Operand a = op.operands[0], b = op.operands[1];
   if (!a.is_register()) std::swap(a, b);
@@ -155,11 +155,11 @@ void EmitMaxG(Generator& g, const Operation& op) { Extremum(g, op, &Xbyak::CodeG
 
 namespace {
 
-// idiv truncates; the floor is one below where the remainder is not 0 and has not the
-// divisor's sign. idiv faults for INT64_MIN / -1: division by -1 is a negation.
+// idiv truncates; the floor is one less if the remainder is not 0 and does not have the divisor's
+// sign. idiv faults for INT64_MIN / -1, so division by -1 is a negation.
 //
-// Leaves a / b in rax and a % b in rdx, of which `finish(divisor)` is to correct one;
-// `by_minus_one()` is to give the same for that divisor, from a in rax.
+// Leaves a / b in rax and a % b in rdx; `finish(divisor)` must correct one of them;
+// `by_minus_one()` must give the same result for the divisor -1, from a in rax.
 template <class Finish, class ByMinusOne>
 void DivideGeneral(Generator& g, const Operation& op, Finish finish, ByMinusOne by_minus_one) {
   const Operand& b = op.operands[1];
@@ -300,7 +300,7 @@ void EmitLaneG(Generator& g, const Operation& op) {
 
 namespace {
 
-// To code that is not there yet, unless it is a loop's.
+// Jumps to code that does not exist yet, unless it is a loop's.
 void JumpIf(Generator& g, const Operation& op) {
   Xbyak::Label& label = g.LabelOf(op);
   g.CompareGeneral(op.operands[0], op.operands[1]);

@@ -96,7 +96,7 @@ int64_t Expected(Opcode opcode, int64_t condition, int64_t x, int64_t y) {
   }
 }
 
-// Operand i, of slot i of the table, at its place.
+// Puts operand i, the value of slot i of the table, in its place.
 Operand PlaceOperand(TestFunction& f, int i, Stand stand, int64_t value, int result) {
   const Operand table = Operand::Table(i);
   switch (stand) {
@@ -120,7 +120,7 @@ struct Places {
   }
 };
 
-// All pairs of places, and of values that can stand there.
+// Runs all pairs of places, and of values that they can have.
 template <class Do>
 void ForEachPlaces(Do doit) {
   for (const Stand a : kStands) {
@@ -138,7 +138,7 @@ void ForEachPlaces(Do doit) {
 // Whether the values are part of the code.
 bool IsInCode(const Places& p) { return p.a == Stand::kConstant || p.b == Stand::kConstant; }
 
-// Returns the result, and tells at slot 2 of the table what the registers of the
+// The function returns the result, and stores to slot 2 of the table what the registers of the
 // operands hold then.
 MachineCode BinaryFunction(Opcode opcode, int64_t condition, const Places& p) {
   constexpr int kResult = 11;
@@ -377,7 +377,8 @@ TEST_F(EmitGeneralTest, KeepsWhatACallerTrusts) {
   }
 }
 
-// Whatever rsp was. Each call adds the low bits of the frame's address to what it finds.
+// Frames are aligned whatever rsp was. Each call adds the low bits of the frame's address to what
+// it finds.
 TEST_F(EmitGeneralTest, AlignsFramesThatHoldVectors) {
   int64_t bits = 0;
   TestFunction f(Isa::kAvx2);
@@ -422,7 +423,7 @@ TEST_F(EmitGeneralTest, TellsStatements) {
   EXPECT_EQ(order, (std::vector<int32_t>{4, -1, 2, -1}));
 }
 
-// Wide constants are aligned to their width, whatever stands before them.
+// Wide constants are aligned to their width, whatever precedes them.
 TEST_F(EmitGeneralTest, ConstantsStandBehindTheCode) {
   TestFunction f(Isa::kAvx512);
   for (int i = 0; i < 5; ++i)
@@ -473,7 +474,7 @@ TEST_F(EmitGeneralTest, CodeGrows) {
   EXPECT_GT(f.Encode().bytes.size(), 50u * 300);
 }
 
-// Of a function as long as a large kernel's; printed, since machines differ.
+// The time for a function as long as a large kernel's is printed, since machines differ.
 TEST_F(EmitGeneralTest, TimeToEmit) {
   OperationList list(Isa::kAvx2);
   list.labels = 100;

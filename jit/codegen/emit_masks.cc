@@ -1,7 +1,6 @@
-// Masks, and what turns vectors into them and back. On AVX2 they are vectors of lanes of
-// all ones or zeros, so that an operation on masks is the one on bits; on AVX-512 they
-// are k registers with a bit per lane, whatever the lanes' width. Bits and lanes beyond
-// those of the operation hold anything.
+// Masks, and conversions between them and vectors. On AVX2 they are vectors of lanes of all ones or
+// zeros, so that operations on masks are those on bits; on AVX-512 they are k registers with a bit
+// per lane, whatever the lanes' width. Bits and lanes beyond those of the operation hold anything.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -95,7 +94,7 @@ void EmitMaskOfKnownCount(Generator& g, const Operation& op) {
 
 }  // namespace
 
-// The count may be any size; only up to `lanes` does it matter.
+// The count may have any size; beyond `lanes` it makes no difference.
 void EmitMaskOfCount(Generator& g, const Operation& op) {
   if (op.operands[0].kind == Operand::kImmediate && g.avx512()) return EmitMaskOfKnownCount(g, op);
   const Xbyak::Reg64 count = g.LoadedGeneral(op.operands[0], g.rdx);
@@ -132,8 +131,8 @@ void EmitLanesOfMask(Generator& g, const Operation& op) {
 
 namespace {
 
-// mask ? b : c as (mask & b) | (~mask & c), where the mask and c are in memory and the
-// result is b: one scratch vector is enough.
+// mask ? b : c as (mask & b) | (~mask & c), if the mask and c are in memory and the result is b:
+// one scratch vector is enough.
 void BlendByBits(Generator& g, const Operation& op) {
   const int bytes = RegisterBytes(op);
   const VectorRegister r = g.Result(op), mask = g.Loaded(op.operands[0], bytes);

@@ -1,10 +1,9 @@
 // Loads and stores: exactly the elements that an operation names are touched, so that
 // the last one may lie at the end of a page.
 //
-// Elements narrower than their lanes go through the packed form (packed_elements.h). It
-// is also how elements at a stride are gathered, or those that a mask has, one by one, and how
-// the first `count` of them are moved in pieces of 8, 4, 2 and 1, where they do not go by a mask
-// (GoesByMask).
+// Elements narrower than their lanes go through the packed form (packed_elements.h). In this form,
+// elements at a stride, or those under a mask, are also gathered one by one, and the first `count`
+// elements are moved in pieces of 8, 4, 2 and 1 if they do not go by a mask (GoesByMask).
 #include <algorithm>
 #include <cstdint>
 
@@ -24,8 +23,8 @@ bool ByMask(Generator& g, const Operation& op) {
   return GoesByMask(op, g.avx512() ? Isa::kAvx512 : Isa::kAvx2);
 }
 
-// Emits what moves a piece, if the number of elements has it. No code tests a number that is known;
-// else it is in edx.
+// Emits the move of a piece, which is made if the number of elements contains it. A known number
+// needs no test; otherwise it is in edx.
 void IfThereIs(Generator& g, const Operand& count, int piece, absl::FunctionRef<void()> move) {
   if (count.kind == Operand::kImmediate) {
     if ((count.value & piece) != 0) move();
@@ -38,7 +37,7 @@ void IfThereIs(Generator& g, const Operand& count, int piece, absl::FunctionRef<
   g.L(skip);
 }
 
-// Pieces from the last to the first, each pushing up what has come so far.
+// Loads pieces from the last to the first; each pushes up those loaded before.
 void LoadPackedByCount(Generator& g, const Operation& op, const VectorRegister& x) {
   const int element = ByteSize(op.type);
   g.lea(g.rax, g.ptr[g.AddressOf(op.memory)]);
@@ -64,7 +63,7 @@ void LoadPackedByCount(Generator& g, const Operation& op, const VectorRegister& 
   }
 }
 
-// Pieces from the first to the last. Destroys `x`.
+// Stores pieces from the first to the last. Destroys `x`.
 void StorePackedByCount(Generator& g, const Operation& op, const VectorRegister& x) {
   const Operand& count = op.operands[2];
   const VectorRegister low = Xmm(g, x);
@@ -113,8 +112,8 @@ void StoreByMask(Generator& g, const Operation& op) {
 
 // ---- Elements at a stride.
 
-// Addresses in turn. By a stride that is known they have displacements; else rax moves
-// on after every other one.
+// Gives addresses in turn. With a known stride they have displacements; else rax moves on after
+// every other one.
 class StridedAddresses {
  public:
   StridedAddresses(Generator& g, const Operation& op, const Operand& stride)
@@ -138,7 +137,7 @@ class StridedAddresses {
   }
 
  private:
-  // So that with it times the lanes displacements stay in 32 bits.
+  // Whether displacements up to the stride times the lanes stay in 32 bits.
   static bool IsSmall(int64_t bytes) { return bytes >= -(1 << 26) && bytes < (1 << 26); }
 
   Generator& g_;
@@ -148,10 +147,10 @@ class StridedAddresses {
   Xbyak::Reg64 stride_;
 };
 
-// How many of the elements there are, where that is known only when the code runs.
+// The number of elements, if it is known only when the code runs.
 class Countdown {
  public:
-  // `count` may be none: all.
+  // `count` may be kNone: all elements.
   Countdown(Generator& g, const Operand& count, int lanes) : g_(g), count_(count), limit_(lanes) {
     if (count.kind == Operand::kImmediate)
       limit_ = static_cast<int>(std::min<int64_t>(count.value, lanes));
@@ -186,7 +185,7 @@ void InsertQuarter(Generator& g, const VectorRegister& r, const VectorRegister& 
   g.avx512() ? g.vinserti32x4(r, r, quarter, at) : g.vinserti128(r, r, quarter, at);
 }
 
-// 128 bits at a time, the later ones through the scratch vector.
+// Gathers 128 bits at a time, all but the first through the scratch vector.
 void GatherPacked(Generator& g, const Operation& op, const Operand& count) {
   const int element = ByteSize(op.type), per_quarter = 16 / element;
   const VectorRegister r = g.Vector(op.result.value, std::max(16, PackedBytes(op)));
@@ -205,8 +204,8 @@ void GatherPacked(Generator& g, const Operation& op, const Operand& count) {
   }
 }
 
-// Whatever the mask says of those at a stride: its bits, or of AVX2's masks a bit for each byte,
-// are tested one by one.
+// Gathers the elements at a stride that the mask has: its bits, or one bit for each byte of AVX2's
+// masks, are tested one by one.
 void GatherMasked(Generator& g, const Operation& op) {
   const int element = ByteSize(op.type), per_quarter = 16 / element;
   const int bits_per_lane = g.avx512() ? 1 : LaneBytes(op.lane);
@@ -229,14 +228,14 @@ void GatherMasked(Generator& g, const Operation& op) {
   }
 }
 
-// Every second element of 32 bits: those of two vectors that overlap by one element, so that
-// nothing behind the last one is read.
+// Whether every second element of 32 bits is loaded: these are taken from two vectors that overlap
+// by one element, so that nothing past the last element is read.
 bool IsEverySecond(const Operation& op) {
   return op.operands[0] == Operand::Immediate(8) && ByteSize(op.type) == 4 && op.lanes >= 8;
 }
 
-// `r` has the first vector. Two elements of each in turn; these pairs in order within halves of 256
-// bits; and then the halves.
+// `r` has the first vector. Takes two elements of each in turn; then orders these pairs within
+// halves of 256 bits; and then the halves.
 void TakeEverySecond(Generator& g, const VectorRegister& r, const VectorRegister& last, int bytes) {
   constexpr uint8_t kFromOddLane = 0xD8, kMiddleTwoSwapped = 0xD8;
   g.vshufps(r, r, last, kFromOddLane);
@@ -252,7 +251,7 @@ void LoadEverySecond(Generator& g, const Operation& op) {
   TakeEverySecond(g, r, last, bytes);
 }
 
-// Of `count` elements 2 * count - 1 are read: those of the first vector whose numbers are below
+// For `count` elements, 2 * count - 1 are read: those of the first vector whose numbers are below
 // that, and those of the last one. The scratch vector holds that number, until it is the last one's
 // turn. A mask register is borrowed.
 void LoadEverySecondOf(Generator& g, const Operation& op, const Operand& count) {
@@ -284,8 +283,9 @@ void LoadEverySecondOf(Generator& g, const Operation& op, const Operand& count) 
   TakeEverySecond(g, r, last, bytes);
 }
 
-// Every second integer of 8 or 16 bits, to 32-bit lanes, of the same two vectors: of the first in
-// the lower halves of lanes of twice the width, of the last one in the upper ones.
+// Whether every second integer of 8 or 16 bits is loaded to 32-bit lanes, from the same two
+// vectors: in the first they are the lower halves of lanes of twice the width, in the last one the
+// upper halves.
 bool IsEverySecondNarrow(const Operation& op) {
   const int element = ByteSize(op.type);
   return IsInteger(op.type) && IsNarrow(op) && op.operands[0] == Operand::Immediate(2 * element) &&
@@ -358,8 +358,8 @@ void ScatterPacked(Generator& g, const Operation& op, const Operand& count) {
   g.L(end);
 }
 
-// Elements of 32 bits to every second place. AVX2's masked stores are no quicker than one element
-// after the other.
+// Whether elements of 32 bits are stored to every second place. AVX2's masked stores are no faster
+// than one store per element.
 bool GoesToEverySecond(const Generator& g, const Operation& op) {
   return g.avx512() && op.operands[1] == Operand::Immediate(8) && ByteSize(op.type) == 4 &&
          op.lanes >= 8 && op.operands[0].is_register();
@@ -393,7 +393,7 @@ void StoreEverySecond(Generator& g, const Operation& op, const Operand& count) {
   g.kmovq(mask, g.rax);
 }
 
-// One element to the low lane.
+// Loads one element to the low lane.
 void LoadElement(Generator& g, const VectorRegister& r, DType type, const Xbyak::RegExp& address) {
   const VectorRegister x = Xmm(g, r);
   switch (type) {
@@ -404,7 +404,7 @@ void LoadElement(Generator& g, const VectorRegister& r, DType type, const Xbyak:
     case DType::kF16: LoadPacked(g, x, address, 2); return g.vcvtph2ps(x, x);
     default: break;
   }
-  // What has no sign to extend has zeros on its way.
+  // A type without a sign to extend gets zeros.
   if (!IsSigned(type) || ByteSize(type) >= 4) return LoadPacked(g, x, address, ByteSize(type));
   ByteSize(type) == 1 ? g.movsx(g.eax, g.byte[address]) : g.movsx(g.eax, g.word[address]);
   g.vmovd(x, g.eax);
@@ -492,7 +492,7 @@ void EmitPrefetchSecond(Generator& g, const Operation& op) {
   g.prefetcht1(g.ptr[g.AddressOf(op.memory)]);
 }
 
-// Below 128 bits there is nothing to gain. Where rows lie is known only now.
+// Below 128 bits there is nothing to gain. The addresses of rows are known only when the code runs.
 void EmitStoreStream(Generator& g, const Operation& op) {
   const int bytes = PackedBytes(op);
   if (bytes < 16) return EmitStore(g, op);

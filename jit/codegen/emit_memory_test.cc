@@ -1,6 +1,6 @@
-// Loads and stores of every type, number of lanes and count, element by element against
-// plain C++, with pages that cannot be touched right before and right behind the
-// elements: whatever reads or writes one byte too far faults.
+// Loads and stores of every type, number of lanes and count, element by element against plain
+// C++, with inaccessible pages right before and right after the elements: any access one byte too
+// far faults.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr uint8_t kUntouched = 0xa5;
 constexpr int kMaskTable = 1, kValueTable = 2, kElementsTable = 0, kCountTable = 3,
               kStrideTable = 4, kIndexTable = 5;
 
-// One page between two that cannot be touched.
+// One page between two inaccessible ones.
 class GuardedPage {
  public:
   GuardedPage() {
@@ -49,8 +49,8 @@ struct Case {
   DType type;
   Lane lane;
   int lanes;
-  int count;       // of partial ones
-  int64_t stride;  // in bytes; of plain ones the size
+  int count;       // for partial accesses
+  int64_t stride;  // in bytes; for plain accesses the size
   bool at_end;     // of the page, else at its beginning
   Stand value = Stand::kRegister, count_place = Stand::kRegister, stride_place = Stand::kRegister;
   int memory = 0;  // form of the address
@@ -72,7 +72,7 @@ bool HasMask(Opcode o) {
 bool HasCount(Opcode o) { return IsPartial(o) && o != Opcode::kLoadMasked; }
 bool IsStore(Opcode o) { return o >= Opcode::kStore && o <= Opcode::kStoreStridedPartial; }
 
-// The lane that an element of these bits is.
+// The lane of an element with these bits.
 uint64_t Widened(DType type, uint64_t bits) {
   return VisitType(type, [&](auto zero) -> uint64_t {
     using T = decltype(zero);
@@ -86,7 +86,7 @@ uint64_t Widened(DType type, uint64_t bits) {
   });
 }
 
-// The element that a lane is stored as.
+// The element as which a lane is stored.
 uint64_t Narrowed(DType type, uint64_t lane) {
   if (type == DType::kBF16) return SameLane(Lane::kF32, lane, 0x7fc00000) ? 0x7fc0 : lane >> 16;
   if (type == DType::kF16) return F16::Round(FromBits<float>(lane)).bits;
@@ -136,14 +136,14 @@ class MemoryCase {
   int Count() const { return IsPartial(case_.opcode) ? case_.count : case_.lanes; }
   int Touched() const { return case_.opcode == Opcode::kLoadBroadcast ? 1 : Count(); }
 
-  // Whether the element is touched. Masks are no first elements: the first one of all is missing,
-  // and others inside.
+  // Whether the element is touched. Masks do not just have the first elements: the very first one
+  // is missing, and others inside.
   bool Touches(int i) const {
     return i < Touched() && (case_.opcode != Opcode::kLoadMasked || (i > 0 && i % 4 != 2));
   }
 
-  // Of the first element, so that all touched lie in the page, as near to one end of it
-  // as can be. Where none is touched the address is that of the page that must not be.
+  // The address of the first element, so that all touched ones lie in the page, as near to one end
+  // of it as possible. If none is touched, the address is in the inaccessible page.
   uint8_t* First(const GuardedPage& page) const {
     std::vector<int64_t> places;
     for (int i = 0; i < Touched(); ++i) {
@@ -185,7 +185,7 @@ class MemoryCase {
     }
   }
 
-  // What is in a lane that will be stored. A bf16 is one already, or a NaN.
+  // The value of a lane that will be stored. For bf16 it is rounded already, or a NaN.
   uint64_t RandomValue() {
     uint64_t bits = RandomLane(random_, lane_);
     if (case_.type == DType::kBF16)
@@ -206,7 +206,7 @@ class MemoryCase {
     }
     f_.LoadWhole(kValueVector, kValueTable);
     if (case_.value == Stand::kRegister) return Operand::Register(kValueVector);
-    // The one NaN, since of a spilled value others keep their sign.
+    // Only the one NaN, since other NaNs of a spilled value keep their sign.
     for (int i = 0; i < 64 / LaneBytes(lane_); ++i) {
       const uint64_t bits = LaneAt(value_, LaneBytes(lane_), i);
       if (case_.type == DType::kBF16 && SameLane(lane_, bits, 0x7fc00000))
@@ -311,7 +311,8 @@ void ForEachStride(const Case& c, Do doit) {
   }
 }
 
-// In turn, so that each meets each type: all of them for each would be too many.
+// Uses the places in turn, so that each occurs with each type: all places for each case would be
+// too many.
 void PlaceInTurn(Case& c, unsigned turn) {
   constexpr Stand kGeneralStands[] = {Stand::kRegister, Stand::kConstant, Stand::kStack,
                                       Stand::kTable};
@@ -334,14 +335,14 @@ void ForEachCaseIn(Lane lane, DType type, Isa isa, int variants, unsigned& turn,
             if (IsStrided(opcode)) PlaceInTurn(with, turn++);
             doit(with);
           });
-          ++turn;  // so that each stride meets all places: there are six of a store
+          ++turn;  // so that each stride occurs with all places: a store has six
         }
       }
     }
   }
 }
 
-// Lanes of their own width have more counts, and so fewer places of operands for each.
+// Lanes of the elements' own width have more counts, so each gets fewer places of operands.
 template <class Do>
 void ForEachCase(Isa isa, Do doit) {
   unsigned turn = 0;

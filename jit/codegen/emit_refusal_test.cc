@@ -1,6 +1,5 @@
-// What an instruction set lacks cannot be encoded: every operation, with every kind of
-// lanes, with more lanes than a register has, and with a register in each place that the
-// set has not.
+// Nothing that an instruction set lacks can be encoded: every operation, with every kind of lanes,
+// with more lanes than a register has, and with a register in each place that the set lacks.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -51,7 +50,7 @@ void Encode(Isa isa, const Operation& op) {
   f.Encode();
 }
 
-// How many lanes fill a register; of conversions and masks, that of the widest one.
+// How many lanes fill a register; for conversions and masks, one of their widest lanes.
 int MostLanes(const Operation& one_lane, Isa isa) {
   int bytes = LaneBytes(ResultLane(one_lane));
   for (int i = 0; i < 3; ++i) {
@@ -64,7 +63,7 @@ int MostLanes(const Operation& one_lane, Isa isa) {
 TEST(EmitRefusalTest, MoreLanesThanARegisterHas) {
   for (const Isa isa : kInstructionSets) {
     for (const Opcode opcode : OpcodesWithLanes()) {
-      if (opcode == Opcode::kLaneG) continue;  // of lane 0 alone
+      if (opcode == Opcode::kLaneG) continue;  // reads lane 0 alone
       for (const Lane lane : kLanes) {
         const int lanes = 2 * MostLanes(WithRegisters(opcode, lane, 1), isa);
         const Operation op = WithRegisters(opcode, lane, lanes);
@@ -80,7 +79,7 @@ bool IsPartialAccess(Opcode opcode) {
   return opcode == Opcode::kLoadPartial || opcode == Opcode::kStorePartial;
 }
 
-// Number `number` in each place of class `c` in turn. `lane`: one that every opcode takes.
+// Puts register `number` in each place of class `c` in turn. `lane`: one that every opcode takes.
 void ExpectRefused(Isa isa, Opcode opcode, RegisterClass c, int number, const std::string& said) {
   const bool integers = opcode == Opcode::kMulU32;
   const Operation op = WithRegisters(opcode, integers ? Lane::kI64 : Lane::kF32, integers ? 2 : 4);
@@ -99,7 +98,7 @@ void ExpectRefused(Isa isa, Opcode opcode, RegisterClass c, int number, const st
   }
 }
 
-// Operations of other widths than this test's have none of their own to show.
+// Whether the operation has a single width, which need not be the one tested.
 bool IsOfOneWidth(Opcode opcode) {
   return opcode == Opcode::kPermute128 || opcode == Opcode::kShuffle128;
 }
@@ -123,7 +122,7 @@ TEST(EmitRefusalTest, MaskRegistersThatTheSetLacks) {
   }
 }
 
-// Of 64-bit integers, and of floats, AVX2 has fewer operations (operations.inc).
+// AVX2 has fewer operations on 64-bit integers and on floats (operations.inc).
 TEST(EmitRefusalTest, LanesThatTheSetLacks) {
   for (const Opcode opcode : {Opcode::kMul, Opcode::kMinX86, Opcode::kMaxX86,
                               Opcode::kShiftRightSigned, Opcode::kShiftRightSignedBy}) {

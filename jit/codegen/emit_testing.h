@@ -17,12 +17,12 @@ namespace nestor::jit {
 
 using Function = int64_t (*)(const int64_t* table, int64_t p0, int64_t p1, int64_t p2);
 
-// Where an operand of the operation under test stands. kResult: in the register that
-// the result is written to. kTable: general operands only.
+// Where an operand of the operation under test is. kResult: in the register that the result is
+// written to. kTable: general operands only.
 enum class Stand : uint8_t { kRegister, kResult, kConstant, kStack, kTable };
 const char* Name(Stand stand);
 
-// Operations in the order in which they are called for.
+// Appends operations in the order of the calls.
 class TestFunction {
  public:
   explicit TestFunction(Isa isa) : list_(isa) {}
@@ -44,8 +44,8 @@ class TestFunction {
   void MoveG(const Operand& result, const Operand& a);
   void Return(const Operand& a);
 
-  // Fails the test where it cannot be encoded, and where the instruction set lacks
-  // something of the code (foreign_instructions.h).
+  // Fails the test if the function cannot be encoded, or if its code has something that the
+  // instruction set lacks (foreign_instructions.h).
   MachineCode Encode() const;
 
  private:
@@ -74,7 +74,7 @@ class Sealed {
 inline constexpr Isa kInstructionSets[] = {Isa::kAvx2, Isa::kAvx512};
 bool Runs(Isa isa);
 
-// Bits of a lane: edge cases and noise.
+// The bits of a lane: edge cases and noise.
 uint64_t RandomLane(std::mt19937_64& random, Lane lane);
 // Equal bits, or both a NaN.
 bool SameLane(Lane lane, uint64_t x, uint64_t y);

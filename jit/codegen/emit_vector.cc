@@ -4,9 +4,9 @@
 // lane shifts) it is taken for all widths there, since VEX does not
 // reach registers 16 to 31.
 //
-// An x86 instruction takes its last operand from memory; what else is in memory passes
-// through the scratch vector. A result may be the register of any operand, so that
-// nothing is written before the last read.
+// An x86 instruction takes its last operand from memory; any other operand in memory passes through
+// the scratch vector. A result may be the register of any operand, so that nothing is written
+// before the last read.
 #include <cstdint>
 #include <utility>
 
@@ -28,7 +28,7 @@ void Unary(Generator& g, const Operation& op, UnaryInstruction instruction) {
   instruction(g.Result(op), g.VectorPlace(op.operands[0], RegisterBytes(op)));
 }
 
-// Of an instruction that takes no memory.
+// For an instruction that takes no memory operand.
 void UnaryOfRegister(Generator& g, const Operation& op, UnaryInstruction instruction) {
   instruction(g.Result(op), g.Loaded(op.operands[0], RegisterBytes(op)));
 }
@@ -41,7 +41,7 @@ void Binary(Generator& g, const Operation& op, bool commutes, BinaryInstruction 
   instruction(g.Result(op), first, g.VectorPlace(b, bytes));
 }
 
-// r = r * b + c in one of two forms, for operands of which one may be in memory.
+// r = r * b + c in one of two forms; one of the operands may be in memory.
 void FmaOntoFactor(Generator& g, const Operation& op, const Operand& b, const Operand& c) {
   const int bytes = RegisterBytes(op);
   const VectorRegister r = g.Result(op);
@@ -113,8 +113,8 @@ void EmitScale(Generator& g, const Operation& op) {
 
 void EmitSqrt(Generator& g, const Operation& op) { Unary(g, op, BY_FLOAT_LANE(vsqrtps, vsqrtpd)); }
 
-// The form whose overwritten operand is the result: 231 the summand, 213 and 132 a
-// factor.
+// Picks the form whose overwritten operand is the result: 231 overwrites the summand, 213 and 132
+// a factor.
 void EmitFma(Generator& g, const Operation& op) {
   const int bytes = RegisterBytes(op);
   const VectorRegister r = g.Result(op);
@@ -134,7 +134,7 @@ void EmitFma(Generator& g, const Operation& op) {
   FmaOntoFactor(g, op, b, c);
 }
 
-// With the machine's dot products one instruction, which overwrites the summand.
+// One instruction if the machine has dot products; it overwrites the summand.
 void EmitDotHalves(Generator& g, const Operation& op) {
   const int bytes = RegisterBytes(op);
   const VectorRegister r = g.Result(op), scratch = g.Scratch(bytes);
@@ -143,7 +143,7 @@ void EmitDotHalves(Generator& g, const Operation& op) {
   if (!a.is_register()) std::swap(a, b);
   if (g.has_dot_products()) {
     if (c == op.result) return g.vpdpwssd(r, g.Loaded(a, bytes), g.VectorPlace(b, bytes));
-    // The result may be in b's register; in neither factor's where both are in memory.
+    // The result may be in b's register, but in no factor's if both are in memory.
     g.LoadVector(scratch, c, bytes);
     if (!a.is_register()) g.LoadVector(r, a, bytes);
     g.vpdpwssd(scratch, a.is_register() ? g.Vector(a.value, bytes) : r, g.VectorPlace(b, bytes));
@@ -300,7 +300,7 @@ void EmitBroadcast(Generator& g, const Operation& op) {
 
 namespace {
 
-// Lane 0 of integers of `bytes`, in a register or in memory, in all lanes.
+// Broadcasts lane 0 of integers of `bytes`, in a register or in memory.
 void SpreadInteger(Generator& g, const VectorRegister& r, const Xbyak::Operand& from, int bytes) {
   switch (bytes) {
     case 1: return g.vpbroadcastb(r, from);
@@ -332,8 +332,8 @@ void EmitBroadcastGeneral(Generator& g, const Operation& op) {
 
 namespace {
 
-// Of lanes below 32 bits on AVX-512: by whole ones of these, and then by bytes of what lies
-// 128 bits apart.
+// Shifts lanes below 32 bits on AVX-512: by whole 32-bit lanes, and then by bytes, from each next
+// 128 bits into those before.
 void ShiftBytesByWords(Generator& g, const VectorRegister& r, const VectorRegister& a, int bytes) {
   constexpr uint8_t kNextQuarter = 4;
   const int rest = bytes % 4;
@@ -345,7 +345,7 @@ void ShiftBytesByWords(Generator& g, const VectorRegister& r, const VectorRegist
   g.vpalignr(r, next, words, static_cast<uint8_t>(rest));
 }
 
-// Of 256 bits; within 128 bits there are instructions for it.
+// Shifts 256 bits; within 128 bits there are instructions for it.
 void ShiftBytesAcross(Generator& g, const VectorRegister& r, const VectorRegister& a, int bytes) {
   if (bytes >= 16) {
     const VectorRegister low = g.Vector(r.getIdx(), 16);
@@ -388,8 +388,8 @@ void EmitUnpackHigh(Generator& g, const Operation& op) {
 
 namespace {
 
-// Each half of the result comes from a half of one of two registers, the low one from
-// the first. Bit 3 of a half's selector asks for zeros.
+// Each half of the result comes from a half of one of two registers, the low half from the first.
+// Bit 3 of a half's selector asks for zeros.
 void PermuteHalves(Generator& g, const Operation& op) {
   const auto source = [&](int64_t selector) -> const Operand& {
     return op.operands[(selector >> 1) & 1];

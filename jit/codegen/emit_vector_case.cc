@@ -72,7 +72,7 @@ class VectorRun {
   }
   RegisterClass ClassOf(int i) const { return Info(case_.op.opcode).operands[i]; }
 
-  // Constants keep what they were first given.
+  // Constants keep their first values.
   void DrawInputs() {
     for (int i = 0; i < NumOperands(case_.op.opcode); ++i) {
       if (ClassOf(i) == RegisterClass::kGeneral) {
@@ -116,7 +116,7 @@ class VectorRun {
       SetLane(inputs_[i].data(), LaneBytes(lane), k,
               case_.stands[i] == Stand::kConstant ? constant.bits + k * constant.step : draw());
     }
-    // Lanes that are none hold anything.
+    // Unused lanes hold anything.
     if (case_.stands[i] == Stand::kConstant) return;
     for (int at = case_.op.lanes * LaneBytes(lane); at < kMaxBytes; ++at) {
       inputs_[i][at] = static_cast<uint8_t>(random_());
@@ -164,7 +164,7 @@ class VectorRun {
     }
   }
 
-  // To a k register.
+  // Moves it to a k register.
   Operand PlaceMask(int i, const Operand& result) {
     const bool in_result = case_.stands[i] == Stand::kResult;
     const int scratch = OperandRegister(i);
@@ -194,7 +194,7 @@ class VectorRun {
     f_.StoreWhole(vector, kResultTable);
   }
 
-  // By the model.
+  // The result by the model.
   Buffer Expected() const {
     Buffer expected{};
     OperationList list(isa_);
@@ -260,7 +260,7 @@ class VectorRun {
            (case_.op.opcode == Opcode::kLaneShift ? static_cast<int>(case_.op.immediate) : 0);
   }
 
-  // All but those that the test itself has written.
+  // Expects that all registers are kept except those that the test itself has written.
   void ExpectOthersKept(const std::vector<uint8_t>& pattern,
                         const std::vector<uint8_t>& after) const {
     for (int r = 0; r < kFile(); ++r) {

@@ -1,6 +1,6 @@
-// Every operation on vectors and masks, for each kind and number of lanes, with each
-// operand in every place, against the model of operations: that the result is right,
-// and that no other register has changed.
+// Every operation on vectors and masks, for each kind and number of lanes, with each operand in
+// every place, against the model of operations: the result must be right, and no other register
+// may change.
 #include <cstdint>
 #include <random>
 #include <string>
@@ -15,7 +15,8 @@
 namespace nestor::jit {
 namespace {
 
-// Which lanes an opcode takes; of some, 64-bit integers on AVX-512 only. kWide: of 32 and 64 bits.
+// The lanes that an opcode takes; for some opcodes, 64-bit integers on AVX-512 only. kWide: lanes
+// of 32 and 64 bits.
 enum LaneSet : uint8_t {
   kI32Only,
   kI64Only,
@@ -114,7 +115,7 @@ bool Takes(LaneSet set, Lane lane, Isa isa) {
   return false;
 }
 
-// By the header of operations.h.
+// As the header of operations.h says.
 bool IsConversion(Lane from, Lane to, Isa isa) {
   if (from == to || LaneBytes(from) < 4) return false;
   if (from == Lane::kI64 || to == Lane::kI64) {
@@ -243,7 +244,7 @@ TEST(EmitVectorTest, RunsOnAvx512) {
   TestAll(Isa::kAvx512, true);
 }
 
-// Dot products are two instructions there.
+// Dot products are then two instructions.
 TEST(EmitVectorTest, RunsOnAvx512WithoutDotProducts) {
   if (!Runs(Isa::kAvx512)) GTEST_SKIP() << "this CPU lacks AVX-512 F, VL, BW or DQ";
   const LackForTesting lack("AVX512_VNNI");

@@ -21,8 +21,8 @@
 
 namespace nestor::jit {
 
-// Of any width: its kind says which. (Ymm, since Xbyak asks for Xmm or Ymm, its
-// derived class, where it could take any.)
+// A register of any width: its kind says which. (Ymm, since Xbyak asks for Xmm or Ymm, its derived
+// class, where it could take any.)
 using VectorRegister = Xbyak::Ymm;
 
 // A register or an address, where Xbyak takes either.
@@ -54,10 +54,9 @@ inline bool IsMemory(const Operand& operand) {
 // same ones.
 inline int RegisterBytes(const Operation& op) { return RegisterBytes(op.lanes, op.lane); }
 
-// What the instruction set lacks cannot be encoded. Emitters get their registers, and the
-// places of vectors in memory, from the functions below. These refuse in every build a
-// number, a width or a mask register that `list.isa` lacks, and so do the mnemonics that
-// only AVX-512 has.
+// Nothing that the instruction set lacks can be encoded. Emitters get their registers, and the
+// places of vectors in memory, from the functions below. These refuse in every build a number, a
+// width or a mask register that `list.isa` lacks, and so do the mnemonics that only AVX-512 has.
 class Generator : public Xbyak::CodeGenerator {
  public:
   // Writes to `buffer`, which is aligned to 64. All arguments outlive it.
@@ -76,24 +75,24 @@ class Generator : public Xbyak::CodeGenerator {
   VectorRegister Vector(int64_t number, int bytes);
   VectorRegister Scratch(int bytes) { return Vector(scratch_, bytes); }
   VectorRegister Result(const Operation& op) { return Vector(op.result.value, ResultBytes(op)); }
-  // A register, or where in memory it lies.
+  // The operand's register, or its place in memory.
   Place VectorPlace(const Operand& operand, int bytes);
-  // In its register, or else loaded into the scratch vector.
+  // The operand's register, or else the scratch vector, into which it is loaded.
   VectorRegister Loaded(const Operand& operand, int bytes);
   void LoadVector(const VectorRegister& to, const Operand& operand, int bytes);
   void Zero(const VectorRegister& to);
-  // REQUIRES: in a register, of a class that is k registers.
+  // REQUIRES: the operand is in a k register.
   Xbyak::Opmask Mask(const Operand& operand) const;
-  // The one that masks nothing.
+  // The mask register that masks nothing.
   Xbyak::Opmask ScratchMask() const { return MaskRegister(0); }
-  // One that may be in use: whoever writes it puts back what it held.
+  // A mask register that may be in use: whoever writes it restores its value.
   Xbyak::Opmask BorrowedMask() const { return MaskRegister(1); }
 
   // ---- General registers.
   Xbyak::Reg64 General(const Operand& operand) const;  // REQUIRES: a register
-  // REQUIRES: no immediate.
+  // REQUIRES: the operand is not an immediate.
   Place GeneralPlace(const Operand& operand) const;
-  // In its register, or else loaded into `scratch`.
+  // The operand's register, or else `scratch`, into which it is loaded.
   Xbyak::Reg64 LoadedGeneral(const Operand& operand, const Xbyak::Reg64& scratch);
   void LoadGeneral(const Xbyak::Reg64& to, const Operand& operand);
   // Sets the flags for a signed comparison of a with b; uses both scratch registers.
@@ -106,9 +105,9 @@ class Generator : public Xbyak::CodeGenerator {
   }
   // The constant's first `bytes` bytes, which will be aligned to that.
   Xbyak::Address Constant(int64_t number, int bytes);
-  // 128 bits of it.
+  // 128 bits of the constant.
   Xbyak::Address ConstantQuarter(int64_t number, int position);
-  // One that the emitters need for themselves.
+  // A constant that the emitters need for themselves.
   Xbyak::Address Constant(const PoolConstant& constant, int bytes);
 
   void StoreStreaming(const Xbyak::Address& to, const VectorRegister& from) {
@@ -123,7 +122,7 @@ class Generator : public Xbyak::CodeGenerator {
   Xbyak::Address ParameterSlot(int64_t number) const { return StackSlot(parameters_ + 8 * number); }
   bool IsLast(const Operation& op) const { return &op == &allocated_.operations.back(); }
 
-  // What `op` rarely does: `emit` writes it behind the function.
+  // For a rare case of `op`: `emit` appends its code after the function.
   void OutOfLine(const Operation& op, std::function<void()> emit) {
     out_of_line_.emplace_back(&op, std::move(emit));
   }
@@ -134,7 +133,7 @@ class Generator : public Xbyak::CodeGenerator {
   void Epilogue();
   void Pool();
 
-  // Where the lanes have no such instruction.
+  // Stands for an instruction that does not exist for these lanes.
   template <class... Operands>
   void NoInstruction(const Operands&...) {
     FailNoInstruction();
@@ -194,7 +193,7 @@ class Generator : public Xbyak::CodeGenerator {
   };
 
   [[noreturn]] void FailNoInstruction() const;
-  // Apart from the checks, which each operand passes: a message takes long to prepare.
+  // Separate from the checks, which each operand passes: preparing a message takes long.
   [[noreturn, gnu::noinline]] void FailWidth(int bytes) const;
   [[noreturn, gnu::noinline]] void FailVectorRegister(int64_t number) const;
   void RequireAvx512(absl::string_view what) const;
@@ -202,8 +201,8 @@ class Generator : public Xbyak::CodeGenerator {
     const bool has = bytes == 16 || bytes == 32 || bytes == 64;
     if (!has || bytes > VectorBytes(list_.isa)) FailWidth(bytes);
   }
-  // That `bytes` are no more than the operation says it reads of constant `number`: what is
-  // hoisted is no wider.
+  // Checks that `bytes` are no more than the operation says it reads of constant `number`: a
+  // hoisted constant is no wider.
   void RequireRead(int64_t number, int bytes) const;
   Xbyak::Opmask MaskRegister(int64_t number) const;
   void NoteUse(const Operation& op);
@@ -213,7 +212,7 @@ class Generator : public Xbyak::CodeGenerator {
   const Allocated& allocated_;
   const Operation* current_ = nullptr;
   const int scratch_;
-  bool upper_used_ = false;  // of the vector registers
+  bool upper_used_ = false;  // of any vector register
   bool streams_ = false;
   std::deque<PoolEntry> pool_;
   const size_t own_constants_;  // of the pool, from there on
@@ -233,7 +232,7 @@ using Emitter = void (*)(Generator& g, const Operation& op);
 #include "jit/codegen/operations.inc"
 #undef OPERATION
 
-// In an emitter, with its `g` and `op`: one of six instructions, by the kind of lanes.
+// For use in an emitter, with its `g` and `op`: picks one of six instructions by the kind of lanes.
 #define BY_LANE(i8, i16, i32, i64, f32, f64)      \
   [&](const auto&... operands) {                  \
     switch (op.lane) {                            \
@@ -246,13 +245,13 @@ using Emitter = void (*)(Generator& g, const Operation& op);
     }                                             \
   }
 
-// Where other lanes have no such instruction.
+// The same for instructions that exist for integer lanes only.
 #define BY_INTEGER_LANE(i8, i16, i32, i64) BY_LANE(i8, i16, i32, i64, NoInstruction, NoInstruction)
 #define BY_FLOAT_LANE(f32, f64) \
   BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, f32, f64)
 #define BY_WIDE_LANE(i32, i64, f32, f64) BY_LANE(NoInstruction, NoInstruction, i32, i64, f32, f64)
 
-// The low 32-bit halves of the 64-bit lanes of `from`, in a register of half the width.
+// Gives the low 32-bit halves of the 64-bit lanes of `from`, in a register of half the width.
 void EmitNarrowLanes(Generator& g, const Operand& result, const Operand& from, int lanes);
 
 }  // namespace nestor::jit

@@ -1,4 +1,4 @@
-// Zydis names the extension of each instruction, and its registers. What may occur is a
+// Zydis names the extension of each instruction, and its registers. The allowed extensions are a
 // list, so that an instruction of an extension that nobody thought of is foreign, too.
 #include "jit/codegen/foreign_instructions.h"
 
@@ -73,14 +73,14 @@ bool HasRegister(ZydisRegister reg, Isa isa) {
   switch (ZydisRegisterGetClass(reg)) {
     case ZYDIS_REGCLASS_XMM:
     case ZYDIS_REGCLASS_YMM: return isa == Isa::kAvx512 || ZydisRegisterGetId(reg) < 16;
-    // To Zydis, k0 is in every unmasked instruction of the EVEX form.
+    // For Zydis, every unmasked instruction of the EVEX form has k0.
     case ZYDIS_REGCLASS_MASK: return isa == Isa::kAvx512 || reg == ZYDIS_REGISTER_K0;
     case ZYDIS_REGCLASS_ZMM: return isa == Isa::kAvx512;
     default: return true;
   }
 }
 
-// Hidden operands and those of addresses included.
+// Checks hidden operands and those of addresses, too.
 ZydisRegister ForeignRegister(const Decoded& decoded, Isa isa) {
   for (int i = 0; i < decoded.instruction.operand_count; ++i) {
     const ZydisDecodedOperand& operand = decoded.operands[i];
@@ -92,7 +92,7 @@ ZydisRegister ForeignRegister(const Decoded& decoded, Isa isa) {
   return ZYDIS_REGISTER_NONE;
 }
 
-// What is wrong with an instruction; empty: nothing.
+// The error in an instruction; empty: none.
 std::string WhyForeign(const Decoded& decoded, Isa isa) {
   const ZydisDecodedInstruction& instruction = decoded.instruction;
   const ZydisRegister foreign = ForeignRegister(decoded, isa);

@@ -1,6 +1,6 @@
-// What is wrong with machine code as an independent decoder sees it, without running it: an
-// instruction that its set lacks (all that can be asked of a set that the machine lacks), and
-// a streaming store that nothing orders (which a run hardly ever shows).
+// Errors that an independent decoder finds in machine code, without running it: an instruction that
+// its set lacks (the only check possible for a set that the machine lacks), and a streaming store
+// that nothing orders (which a run hardly ever shows).
 #ifndef NESTOR_JIT_CODEGEN_FOREIGN_INSTRUCTIONS_H_
 #define NESTOR_JIT_CODEGEN_FOREIGN_INSTRUCTIONS_H_
 
@@ -13,17 +13,17 @@
 
 namespace nestor::jit {
 
-// The first instruction of `code` that does not decode, belongs to an extension that
-// `isa` does not name (see Isa), is no instruction of vectors in the VEX or EVEX form, or
-// for AVX2 has a zmm, a mask register, a vector register from 16 on, or the EVEX form:
+// The first instruction of `code` that does not decode, belongs to an extension that `isa` does not
+// name (see Isa), is a vector instruction in neither the VEX nor the EVEX form, or for AVX2 has a
+// zmm, a mask register, a vector register from 16 on, or the EVEX form:
 //
 //   "0040: vmovups zmm3, [rip+0x80]: zmm3 is no register of avx2"
 //
 // nullopt where there is none. Thread-safe.
 absl::optional<std::string> FirstForeignInstruction(absl::Span<const uint8_t> code, Isa isa);
 
-// The first return of the function `code` before which, in the order of the code, a streaming
-// store stands and no fence after it: another thread might see what is stored later before it.
+// The first return of the function `code` that, in the order of the code, has a streaming store
+// before it and no fence in between: another thread might see later stores before that one.
 //
 //   "0040: ret: no fence orders the streaming stores before it"
 //

@@ -1,4 +1,4 @@
-// One instruction a line: which set has it.
+// Each line has one instruction, and which set has it.
 #include "jit/codegen/foreign_instructions.h"
 
 #include <cstdint>
@@ -18,7 +18,7 @@ using Code = Xbyak::CodeGenerator;
 struct Case {
   const char* what;
   void (*emit)(Code& c);
-  const char *avx2, *avx512;  // what is said of it; "": nothing
+  const char *avx2, *avx512;  // the finding; "": none
 };
 
 const Case kCases[] = {

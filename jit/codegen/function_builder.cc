@@ -1,7 +1,7 @@
-// A frame has three streams: what is done on entry, the body, and what a loop does
-// behind each iteration. The bodies of all open frames lie behind each other in the list.
-// A value goes to the entry of the outermost frame in which it can be computed; operations
-// are pushed there directly, long before the frame closes and puts them before its body.
+// A frame has three streams: the operations on entry, the body, and those of a loop after each
+// iteration. The bodies of all open frames lie one after the other in the list. A value goes to the
+// entry of the outermost frame in which it can be computed; operations are pushed there directly,
+// long before the frame closes and puts them before its body.
 //
 // Index expressions and addresses on top of that are in function_builder_indices.cc and
 // function_builder_addresses.cc.
@@ -14,7 +14,7 @@
 namespace nestor::jit {
 namespace {
 
-// Takes all out, and keeps the memory of a short list for the next frame.
+// Removes all operations, and keeps the memory of a short list for the next frame.
 void Empty(std::vector<Operation>& operations) {
   constexpr size_t kShort = 256;
   if (operations.capacity() <= kShort) operations.clear();
@@ -45,7 +45,7 @@ void FunctionBuilder::Frame::Clear() {
   offset = step = 0;
 }
 
-// The list is the bodies of all frames, so far.
+// So far, the list consists of the bodies of all frames.
 void FunctionBuilder::OpenRegion() {
   if (closed_.empty()) closed_.emplace_back();
   frames_.push_back(std::move(closed_.back()));

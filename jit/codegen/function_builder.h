@@ -1,10 +1,9 @@
-// A function of a kernel under construction: a tree of frames, each with a place to
-// put what is computed once on entry, and the index expressions and addresses of the
-// program on top of it.
+// A function of a kernel under construction: a tree of frames, each with a place for computations
+// that are done once on entry, and the index expressions and addresses of the program on top of it.
 //
-// An index expression is computed in the outermost frame that knows the loop indices
-// in it, and once there. An address is kept per loop as a pointer that runs with the
-// loop's index, so that an inner loop neither multiplies nor divides.
+// An index expression is computed in the outermost frame that knows the loop indices in it, and
+// only once there. An address is kept per loop as a pointer that runs with the loop's index, so
+// that an inner loop neither multiplies nor divides.
 #ifndef NESTOR_JIT_CODEGEN_FUNCTION_BUILDER_H_
 #define NESTOR_JIT_CODEGEN_FUNCTION_BUILDER_H_
 
@@ -43,8 +42,8 @@ struct CheckedIndex {
   Operand value, valid;
 };
 
-// A number that stands for one axis of a place: kNone where the place's own expression
-// does. `depth`: the frame on whose entry it is known; -1: where it stands.
+// The computed subscript of one axis of a place; kNone: the place's own expression is used.
+// `depth`: the frame on whose entry it is known; -1: known only at the current position.
 struct ComputedPlace {
   Operand value;
   int depth = -1;
@@ -60,13 +59,12 @@ class FunctionBuilder {
   // The whole function. REQUIRES: every frame but the first is closed.
   OperationList Finish();
 
-  // ---- Frames. What is emitted goes to the body of the innermost.
+  // ---- Frames. Emitted operations are appended to the body of the innermost.
 
-  // A region that is entered where it stands: a preheader and what follows.
+  // Opens a region, which is entered once at this position: a preheader and a body.
   void OpenRegion();
-  // The body of a loop over `var`, whose index is `value` + `offset` there. Each
-  // iteration moves `value` by `step`; 0: it does not move. The frame around it is the
-  // loop's preheader.
+  // Opens the body of a loop over `var`, whose index is `value` + `offset` there. Each iteration
+  // moves `value` by `step`; 0: it does not move. The frame around it is the loop's preheader.
   void OpenIteration(int32_t var, Operand value, int64_t offset, int64_t step, Operand begin);
   // Appends the frame's operations to the one around. A frame that moves gets a loop
   // around them, which goes on while value < end.
@@ -88,11 +86,11 @@ class FunctionBuilder {
 
   // ---- Index expressions
 
-  // REQUIRES: affine, without loads; see index_expr.h.
+  // REQUIRES: `e` is affine, without loads; see index_expr.h.
   Operand Index(IndexId e);
-  // Any number; emitted in place.
+  // For any expression; emitted in place.
   CheckedIndex Checked(IndexId e);
-  // Where e is wanted as 0 or 1; what has no value is 0.
+  // The value of a condition, 0 or 1; 0 if e has no value.
   Operand ConditionValue(IndexId e);
   // 1 where 0 <= e < extent, with e as Checked gave it.
   Operand InRange(const CheckedIndex& e, IndexId extent);
@@ -102,7 +100,7 @@ class FunctionBuilder {
   // Whether the code follows `e` by strides: it is affine, without loads, and its factors
   // fit int64.
   bool IsFollowed(IndexId e) { return PolynomialOf(e) != nullptr; }
-  // Where the element lies. `computed` has numbers for the axes that are not followed.
+  // The address of the element. `computed` has numbers for the axes that are not followed.
   Memory Address(loop::TensorId tensor, const IndexList& place,
                  absl::Span<const ComputedPlace> computed);
   Memory Address(loop::TensorId tensor, const IndexList& place) {
@@ -111,7 +109,7 @@ class FunctionBuilder {
   // The distance in bytes from one value of `var` to the next: a constant, or a slot.
   Operand Stride(loop::TensorId tensor, const IndexList& place, int32_t var);
 
-  // The operand that stands for a loop index now, and what is to be added.
+  // The operand that holds a loop index now, and the offset to add to it.
   std::pair<Operand, int64_t> Var(int64_t var) const;
   // The innermost frame that knows an index of `e`; 0: none.
   int FrameOf(IndexId e) const;
@@ -119,7 +117,8 @@ class FunctionBuilder {
  private:
   struct Frame {
     std::vector<Operation> entry, latch;
-    // Which lies at the end of the list, before those of the frames inside.
+    // Where the frame's body begins; it lies at the end of the list, before those of the
+    // frames inside.
     size_t begin_of_body = 0;
     int32_t var = -1;
     Operand value, begin;
@@ -154,7 +153,8 @@ class FunctionBuilder {
   TableSlot::Part StridePart(loop::TensorId tensor, int axis) const;
   Summands SummandsOf(loop::TensorId tensor, const IndexList& place,
                       absl::Span<const ComputedPlace> computed);
-  // Of a place whose every axis is followed, as most are: the same each time. Null: of another.
+  // The summands of a place whose axes are all followed, as most are; computed once. Null for
+  // other places.
   Summands* FollowedSummands(loop::TensorId tensor, const IndexList& place);
   static void AddPart(Summands& summands, IndexId atom, const ComputedPlace& computed,
                       TableSlot::Part part);

@@ -23,8 +23,8 @@ bool IsScale(int64_t v) { return v == 1 || v == 2 || v == 4 || v == 8; }
 
 }  // namespace
 
-// The bytes from one element of a tensor that lies compactly to the next along the axis;
-// nullopt: extents behind it are symbols.
+// The bytes from one element of a tensor that lies compactly to the next along the axis; nullopt:
+// some later extents are symbols.
 absl::optional<int64_t> FunctionBuilder::CompactStride(const loop::TensorInfo& tensor,
                                                        int axis) const {
   int64_t bytes = ByteSize(tensor.type);
@@ -35,7 +35,7 @@ absl::optional<int64_t> FunctionBuilder::CompactStride(const loop::TensorInfo& t
   return bytes;
 }
 
-// The stride of an axis: a number of bytes where it is known, else a slot.
+// The stride of an axis: a number of bytes if it is known, else a slot.
 TableSlot::Part FunctionBuilder::StridePart(loop::TensorId tensor, int axis) const {
   const loop::TensorInfo& info = program_[tensor];
   const AxisLayout layout = places_[tensor.value].layout[axis];
@@ -55,8 +55,9 @@ void FunctionBuilder::AddPart(Summands& summands, IndexId atom, const ComputedPl
   const bool is_fixed = atom.value < 0 && computed.value.kind == Operand::kNone;
   for (Summand& summand : summands) {
     if (summand.atom != atom || !(summand.computed.value == computed.value)) continue;
-    // What no index moves is a displacement, and a pointer apart from it: so the places of a
-    // window's row have one, though the distance of its rows is known only at run time.
+    // Constant summands become a displacement, separate from those known only at run time, which go
+    // into the pointer: so the places in a window's row share a pointer, though the distance of its
+    // rows may be unknown.
     if (is_fixed && is_number(part) != is_number(summand.parts[0])) continue;
     summand.parts.push_back(part);
     return;
@@ -72,7 +73,7 @@ const Polynomial* FunctionBuilder::PolynomialOf(IndexId e) {
   return known->second ? &*known->second : nullptr;
 }
 
-// Addresses are computed modulo 2^64: what is not in range is not accessed.
+// Addresses are computed modulo 2^64: an address that is not in range is not accessed.
 int64_t FunctionBuilder::WrappingProduct(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
@@ -157,7 +158,7 @@ Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place,
     if (s.atom.value < 0) return std::make_pair(0, false);
     return std::make_pair(FrameOf(s.atom), program_.pool.VarValue(s.atom) < 0);
   };
-  // Stable, as the number comes last.
+  // The order is stable, because the number comes last.
   absl::InlinedVector<std::pair<std::pair<int, bool>, size_t>, 8> sorted;
   for (size_t i = 0; i < summands.size(); ++i) sorted.push_back({order(summands[i]), i});
   std::sort(sorted.begin(), sorted.end());
@@ -170,8 +171,8 @@ Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place,
   return memory;
 }
 
-// The frame around the two innermost loops: what holds everywhere, and is as quickly loaded again
-// as kept, occupies a register only there, and none in loops beside them.
+// The frame around the two innermost loops: a value that is known everywhere, but is reloaded as
+// quickly as it is kept, occupies a register only there, and none in loops beside them.
 int FunctionBuilder::NearDepth() const {
   int depth = Depth();
   for (int loops = 0; depth > 0; --depth) {
@@ -189,7 +190,7 @@ Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, Memory& me
   const auto displace = [&](int depth, int64_t times) {
     const Operand bytes = Coefficient(summand.parts, times);
     if (bytes.kind != Operand::kImmediate && depth > 0 && memory.index.kind == Operand::kNone) {
-      // Few registers serve many multiples: of rows side by side, say.
+      // Few registers serve many multiples, for example for adjacent rows.
       const int64_t scale = std::min<int64_t>(times & -times, 8);
       memory.index = OnEntry(
           NearDepth(), Make(Opcode::kMoveG, Coefficient(summand.parts, times / scale), {}, 0));
@@ -235,8 +236,8 @@ Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, Memory& me
   return pointer;
 }
 
-// pointer + value * coefficient, where value is the loop's register without its offset.
-// In a loop that moves, a register that moves along.
+// pointer + value * coefficient, where value is the loop's register without its offset. In a loop
+// that moves, it is a register that moves along.
 Operand FunctionBuilder::RunningPointer(int depth, Operand pointer,
                                         const std::vector<TableSlot::Part>& parts) {
   const Operand coefficient = Coefficient(parts);

@@ -1,6 +1,6 @@
-// Index expressions. An affine one is computed in the outermost frame that knows the loop
-// indices in it, once there: it always has a value. Any other one, which gathers or may overflow,
-// is computed where it stands, together with whether it has a value.
+// Index expressions. An affine one is computed once, in the outermost frame that knows the loop
+// indices in it; it always has a value. Any other one, which gathers or may overflow, is computed
+// in place, together with whether it has a value.
 #include <limits>
 
 #include "jit/codegen/function_builder.h"
@@ -45,7 +45,7 @@ std::pair<Operand, int64_t> FunctionBuilder::Var(int64_t var) const {
 
 int FunctionBuilder::FrameOf(IndexId e) const {
   if (!program_.pool.HasVar(e)) return 0;
-  const int64_t own = program_.pool.VarValue(e);  // as most are
+  const int64_t own = program_.pool.VarValue(e);  // most are variables
   const auto knows = [&](const Frame& frame) {
     return own >= 0 ? frame.var == own : frame.var >= 0 && HoldsVar(program_.pool, e, frame.var);
   };
@@ -85,7 +85,7 @@ Operand FunctionBuilder::Compute(IndexId e) {
   Operand b = Index(node.args[1]);
   const bool divides = node.kind == IndexKind::kDiv || node.kind == IndexKind::kMod;
   if (divides && b.kind == Operand::kTable) {
-    // Computed even where the loop inside does not run: never a division by zero.
+    // It is computed even if the loop inside does not run, so it must never divide by zero.
     TableSlot slot{TableSlot::kDivisor};
     slot.parts.push_back({1, node.args[1], {}, 0});
     b = Operand::Table(table_.Slot(slot));
@@ -113,8 +113,8 @@ CheckedIndex FunctionBuilder::Checked(IndexId e) {
   return CheckedArithmetic(node);
 }
 
-// 1 where no divisor in an affine expression is 0: all else in it has a value. Divisors
-// are symbols' and numbers, so this is known before the first loop.
+// 1 if no divisor in an affine expression is 0: all its other parts have a value. Divisors consist
+// of symbols and numbers, so this is known before the first loop.
 Operand FunctionBuilder::DividesByNonzero(IndexId e) {
   Operand valid;
   std::vector<IndexId> divisors;
@@ -171,14 +171,14 @@ CheckedIndex FunctionBuilder::CheckedLoad(const IndexNode& node) {
   return {result, Both(valid, IsIndex(type, result))};
 }
 
-// 0 where the number is no i64: a u64 from 2^63 on. None where every number is one.
+// 0 if the number is not an i64, but a u64 from 2^63 on. kNone if all numbers of the type are.
 Operand FunctionBuilder::IsIndex(DType type, Operand number) {
   if (WidensToI64(type)) return {};
   return General(Opcode::kCompareG, number, Immediate(0),
                  static_cast<int64_t>(Condition::kGreaterEqual));
 }
 
-// Both operands are evaluated; where one has no value the result has none.
+// Both operands are evaluated; if one has no value, the result has none.
 CheckedIndex FunctionBuilder::CheckedArithmetic(const IndexNode& node) {
   const CheckedIndex a = Checked(node.args[0]);
   if (node.kind == IndexKind::kNot) {

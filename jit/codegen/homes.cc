@@ -87,7 +87,7 @@ class TileWalk {
     int32_t var = -1;
     int lanes = 1;
     int64_t begin = 0;
-    absl::optional<int64_t> extent = 1;  // where it is a number
+    absl::optional<int64_t> extent = 1;  // if it is a number
   };
 
   void Enter(const loop::Loop& loop) {
@@ -105,9 +105,9 @@ class TileWalk {
     vector_ = around;
   }
 
-  // The outer axes are numbers once loops are unrolled; along the last the lanes are
-  // those of one register, all of them where they are written. A square tile may also be
-  // read along its first axis.
+  // The outer axes are numbers once loops are unrolled; along the last one, the lanes are those
+  // of one register; writes must cover all of them. A square tile may also be read along its
+  // first axis.
   bool Conforms(TensorId tensor, absl::Span<const IndexId> place, bool is_read) const {
     if (is_read && IsColumn(tensor, place)) return true;
     for (IndexId e : place.first(place.size() - 1)) {
@@ -142,7 +142,7 @@ class TileWalk {
            program_.pool.IsConst(shape[0], lanes) && program_.pool.IsConst(shape[1], lanes);
   }
 
-  // Of e = var + offset, or e = offset where there is no vector loop.
+  // The offset in e = var + offset, or in e = offset if there is no vector loop.
   absl::optional<int64_t> OffsetFrom(IndexId e, int32_t var) const {
     if (program_.pool.HasLoad(e) || !program_.pool.IsAffine(e)) return absl::nullopt;
     const auto polynomial = Polynomial::Of(program_.pool, e);
@@ -166,7 +166,7 @@ class TileWalk {
   std::vector<int64_t> fixed_;  // indices of unrolled loops
 };
 
-// Of each register tensor the most lanes of a loop that uses it.
+// Gives each register tensor the most lanes of any loop that uses it.
 void WidenTiles(const Program& program, const Scope& scope, int lanes, std::vector<Home>& homes) {
   for (const Item& item : scope) {
     VisitAccesses(program, item, [&](TensorId tensor, absl::Span<const IndexId>, loop::AccessKind) {
@@ -197,7 +197,8 @@ Home HomeOf(const Program& program, TensorId tensor, const UseWalk& uses, bool o
   } else if (!of_program) {
     home.kind = HomeKind::kPrivate;
   }
-  // Memory is reserved for what is declared: without it, code would write to another's.
+  // Memory is reserved for declared tensors only: for any other, code would write to
+  // another tensor's.
   const bool is_argument = home.kind == HomeKind::kArgument;
   NESTOR_CHECK(use.step < 0 || is_argument || of_program || uses.IsDeclared(tensor),
                absl::StrCat(info.name, " is declared nowhere in\n", loop::ToText(program)));

@@ -20,19 +20,19 @@ enum class HomeKind : uint8_t {
 struct Home {
   HomeKind kind = HomeKind::kMemory;
   int step = -1;  // of kPrivate and registers: the step that uses it
-  // Of a scalar: written once, where it is declared, so that it may be the very
-  // register that its value was computed in.
+  // For a scalar: it is written only once, where it is declared, so that it may be the very
+  // register in which its value was computed.
   bool is_single = false;
   int tile_lanes = 0;  // of a tile: lanes of each register
 };
 
-// By tensor. `step_of_block`: the step that each block belongs to. Scalars live in
-// registers, unless several steps see them; so do tensors marked `register` whose
-// accesses are whole vectors once loops are unrolled: of the lanes of the loops around them.
+// The homes by tensor. `step_of_block`: the step that each block belongs to. Scalars live in
+// registers, unless several steps see them; so do tensors marked `register` whose accesses, once
+// loops are unrolled, are whole vectors of the lanes of the loops around them.
 std::vector<Home> FindHomes(const loop::Program& program, const std::vector<int>& step_of_block,
                             Isa isa);
 
-// A loop that code has a copy of for each iteration.
+// Whether the code has a copy of the loop's body for each iteration.
 bool IsUnrolled(const loop::Program& program, const loop::Loop& loop);
 
 }  // namespace nestor::jit

@@ -1,11 +1,10 @@
-// One walk over the list with the stack of loops that are open. Where an operation
-// touches a register that was first written before some of these loops, the register
-// must live to the end of the outermost of them: the next iteration may want it. Such
-// a loop and the one of a later access are the same or follow each other, so the last
-// one found is enough.
+// One walk over the list with the stack of loops that are open. If an operation touches a register
+// that was first written before some of these loops, the register must live to the end of the
+// outermost of them: the next iteration may need it. Such a loop and the one of a later access are
+// the same or follow each other, so the last one found is enough.
 //
-// No other jump goes back, and none leaves a loop, so outside of loops the order of
-// the list says it all.
+// No other jump goes back, and none leaves a loop, so outside of loops the order of the list
+// is enough.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -21,9 +20,9 @@ namespace nestor::jit {
 namespace {
 
 constexpr int32_t kNone = -1;
-// What one more loop around it multiplies the price of an access with.
+// The factor by which each surrounding loop multiplies the price of an access.
 constexpr double kTripsOfALoop = 8;
-// What a branch that is likely divides it by, up to its label.
+// The divisor of this price between a likely branch and its label.
 constexpr double kPassesOfABranch = 4096;
 
 class RangeFinder {
@@ -79,7 +78,7 @@ class RangeFinder {
     Touch(range);
   }
 
-  // Apart from Read, which is called for each operand: most are no registers.
+  // Separate from Read, which is called for each operand: most are not registers.
   [[gnu::noinline]] void FailToRead() const {
     NESTOR_CHECK(false, "operation " + std::to_string(at_) +
                             " reads what nothing writes before it:\n" + ToString(list_));
@@ -105,11 +104,11 @@ class RangeFinder {
 
   const OperationList& list_;
   std::vector<LiveRange> ranges_;
-  std::vector<int32_t> carrier_;   // by range: the loop to whose end it lives at least
+  std::vector<int32_t> carrier_;   // by range: the loop to whose end it must live
   std::vector<int32_t> range_of_;  // by virtual register
   std::vector<int32_t> loops_;     // open ones by their LoopBegin, outermost first
   std::vector<int32_t> loop_end_;  // by LoopBegin
-  std::vector<int64_t> jumps_;     // labels of the likely branches that the walk is behind
+  std::vector<int64_t> jumps_;     // labels of the likely branches that the walk has passed
   int32_t at_ = 0;
   double price_ = 1;
 };

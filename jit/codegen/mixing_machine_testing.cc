@@ -1,5 +1,4 @@
-// Runs lists with operations that mix their operands into a number where what they
-// compute does not matter.
+// Runs lists so that operations whose results do not matter mix their operands into a number.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -18,7 +17,7 @@ RegisterClass OnMachine(RegisterClass place, Isa isa) {
   return place == RegisterClass::kMask ? ClassOfMasks(isa) : place;
 }
 
-using Value = absl::optional<uint64_t>;  // nullopt: was never written
+using Value = absl::optional<uint64_t>;  // nullopt: never written
 
 class Machine {
  public:
@@ -26,7 +25,7 @@ class Machine {
   Machine(Isa isa, bool virtual_registers, int64_t frame_bytes)
       : isa_(isa), virtual_(virtual_registers), stack_(frame_bytes / 8) {}
 
-  // What is stored and returned, hashed one by one. Stops at the first error.
+  // The stored and returned values, hashed one by one. Stops at the first error.
   std::vector<uint64_t> Run(const std::vector<Operation>& operations) {
     std::vector<int> labels;
     for (size_t i = 0; i < operations.size(); ++i) {
@@ -102,7 +101,7 @@ class Machine {
     }
   }
 
-  // Whether it jumps.
+  // Runs the operation; whether it jumps.
   bool Step(const Operation& op) {
     const OpcodeInfo& info = Info(op.opcode);
     if (op.result.kind != Operand::kNone && WritesResultEarly(op.opcode))
@@ -138,7 +137,7 @@ class Machine {
     __builtin_unreachable();
   }
 
-  // Exact where the allocator or a counter needs it.
+  // The exact result if the allocator or a counter needs it, else a mix.
   static uint64_t Result(const Operation& op, const uint64_t (&in)[3], uint64_t address) {
     switch (op.opcode) {
       case Opcode::kMove:

@@ -33,7 +33,7 @@ int StackOperandOf(const Operation& op) {
     case Opcode::kSqrt:
     case Opcode::kRound: return LastIfAlone(op, 0);
     case Opcode::kConvert:
-      // Otherwise the operand is narrower or wider than the operation.
+      // Otherwise the operand is narrower or wider than the result.
       return LaneBytes(OperandLane(op, 0)) == LaneBytes(ResultLane(op)) ? LastIfAlone(op, 0) : -1;
     case Opcode::kAdd:
     case Opcode::kSub:
@@ -89,9 +89,9 @@ bool WritesResultEarly(Opcode opcode) {
   }
 }
 
-// In a register that its lanes do not fill, a mask's other lanes say nothing. AVX2 has no masks for
-// elements below 4 bytes, and there are processors (AMD's Zen 2 and 3) on which its masked stores
-// take 15 cycles.
+// If the lanes do not fill the register, the other lanes of a mask are undefined. AVX2 has no masks
+// for elements below 4 bytes, and there are processors (AMD's Zen 2 and 3) on which its masked
+// stores take 15 cycles.
 bool GoesByMask(const Operation& op, Isa isa) {
   if (!FillsRegister(op)) return false;
   const bool loads = op.opcode == Opcode::kLoadPartial || op.opcode == Opcode::kLoadMasked;

@@ -1,4 +1,4 @@
-// What emitters ask of registers beyond their classes, and which spilled values they
+// The constraints of emitters on registers beyond their classes, and the spilled values that they
 // take from memory: the agreement between allocate_registers and the emitters.
 #ifndef NESTOR_JIT_CODEGEN_OPERAND_CONSTRAINTS_H_
 #define NESTOR_JIT_CODEGEN_OPERAND_CONSTRAINTS_H_
@@ -8,14 +8,14 @@
 
 namespace nestor::jit {
 
-// The number of the operand that may stay kStack, or -1: of a vector operation the
-// last one, unless the operation has a constant of the pool; of a general one any,
-// but only one (the last that is kStack).
+// The number of the operand that may stay kStack, or -1: in a vector operation the last one,
+// unless the operation has a constant of the pool; in a general one any, but only one (the last
+// that is kStack).
 int StackOperandOf(const Operation& op);
 
-// Whether the emitter may write the result before it has read all operands, so that
-// the two want different registers. (An operation that redefines one of its own
-// operands has the same register for both all the same.)
+// Whether the emitter may write the result before it has read all operands, so that the two need
+// different registers. (An operation that redefines one of its own operands has the same register
+// for both all the same.)
 bool WritesResultEarly(Opcode opcode);
 
 // The most registers that spilled values pass through: as many as the operands of one
@@ -23,7 +23,7 @@ bool WritesResultEarly(Opcode opcode);
 inline int MostScratchRegisters(RegisterClass c) { return c == RegisterClass::kMask ? 2 : 3; }
 
 // Whether a partial load or store, or a masked load of elements side by side, goes by its mask.
-// Else a partial one goes by its count, and may have no mask.
+// Otherwise a partial one goes by its count, and may have no mask.
 bool GoesByMask(const Operation& op, Isa isa);
 
 // Whether it is a mere copy, whose result may be kStack where its operand is a register.

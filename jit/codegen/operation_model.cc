@@ -1,6 +1,6 @@
 // A vector register is 64 bytes. A mask is a vector of zeros and ones on AVX2, a word
-// with a bit per lane on AVX-512; both are read and written through the same two
-// functions, so that the rest does not know.
+// with a bit per lane on AVX-512; both are read and written through the same two functions, so that
+// the rest need not distinguish them.
 #include "jit/codegen/operation_model.h"
 
 #include <algorithm>
@@ -101,7 +101,7 @@ bool Holds(Predicate predicate, T a, T b) {
   __builtin_unreachable();
 }
 
-// cvt's way: the least integer for whatever does not fit.
+// As cvt does: gives the least integer for all values that do not fit.
 template <class To, class From>
 To Converted(From v) {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
@@ -118,7 +118,7 @@ bool IsSignaling(T v) {
   return std::isnan(v) && (BitsOf(v) & quiet_bit) == 0;
 }
 
-// vrange's way.
+// As vrange does.
 template <class T>
 T MaxNumber(T a, T b) {
   if (IsSignaling(a) || IsSignaling(b)) return std::numeric_limits<T>::quiet_NaN();
@@ -128,7 +128,7 @@ T MaxNumber(T a, T b) {
   return a > b ? a : b;
 }
 
-// vscalef's way.
+// As vscalef does.
 template <class T>
 T Scaled(T a, T b) {
   const T nan = std::numeric_limits<T>::quiet_NaN(), inf = std::numeric_limits<T>::infinity();
@@ -210,7 +210,7 @@ bool MovesLanes(Opcode opcode) {
          opcode == Opcode::kPermute128 || opcode == Opcode::kShuffle128;
 }
 
-// Lanes of both operands in turn, of each 128 bits from lane `first` on.
+// Interleaves lanes of both operands, from lane `first` of each 128 bits on.
 Bytes Unpacked(const Operation& op, int first, const Bytes& a, const Bytes& b) {
   const int bytes = LaneBytes(op.lane), in_block = 16 / bytes;
   Bytes result = Junk();
@@ -221,8 +221,7 @@ Bytes Unpacked(const Operation& op, int first, const Bytes& a, const Bytes& b) {
   return result;
 }
 
-// 128 bits of the result for each 4 bits of the immediate, of which the highest asks for
-// zeros.
+// Each 4 bits of the immediate pick 128 bits of the result; the highest of them asks for zeros.
 Bytes PermutedHalves(int64_t immediate, const Bytes& a, const Bytes& b) {
   Bytes result = Junk();
   for (int half = 0; half < 2; ++half) {
@@ -234,7 +233,7 @@ Bytes PermutedHalves(int64_t immediate, const Bytes& a, const Bytes& b) {
   return result;
 }
 
-// 128 bits of the result for each 2 bits of the immediate.
+// Each 2 bits of the immediate pick 128 bits of the result.
 Bytes ShuffledQuarters(int64_t immediate, const Bytes& a, const Bytes& b) {
   Bytes result;
   for (int quarter = 0; quarter < 4; ++quarter) {

@@ -1,5 +1,5 @@
-// What operations do, in C++ and lane by lane: a second opinion on expansions, and the
-// only one on instruction sets that the machine lacks. For tests.
+// A model of the operations in C++, lane by lane: a second opinion on expansions, and the only one
+// for instruction sets that the machine lacks. For tests.
 #ifndef NESTOR_JIT_CODEGEN_OPERATION_MODEL_H_
 #define NESTOR_JIT_CODEGEN_OPERATION_MODEL_H_
 
@@ -9,10 +9,10 @@
 
 namespace nestor::jit {
 
-// Runs the list as a function that is given `table`. Lanes that an operation leaves
-// undefined hold junk. Checks that constants stand where they may, and that AVX2 is not
-// asked for what it lacks. REQUIRES: a straight line on virtual registers, which accesses
-// memory by plain loads and stores only.
+// Runs the list as a function that is given `table`. Lanes that an operation leaves undefined hold
+// junk. Checks that constants are only where they are allowed, and that nothing is used that AVX2
+// lacks. REQUIRES: a straight line on virtual registers, which accesses memory by plain loads and
+// stores only.
 void RunModel(const OperationList& list, const int64_t* table);
 
 }  // namespace nestor::jit

@@ -1,5 +1,5 @@
-// Dead writes: one walk backwards knows of each register whether it is written again before it is
-// read; what it knows ends at each label and jump. Hoisting looks at innermost loops alone:
+// Dead writes: one walk backwards tracks for each register whether it is written again before it is
+// read; this knowledge ends at each label and jump. Hoisting looks at innermost loops alone:
 // operations of a few kinds (broadcasts, masks) whose operands the loop does not write move before
 // it, then constants do, as long as live ranges leave registers free.
 #include "jit/codegen/operation_passes.h"
@@ -47,7 +47,7 @@ class Hoister {
       if (list_.operations[i].opcode == Opcode::kLoopBegin) begin = i;
       if (list_.operations[i].opcode != Opcode::kLoopEnd) continue;
       if (begin != kOutside) Enter(begin, i);
-      begin = kOutside;  // what is around is no innermost loop
+      begin = kOutside;  // the loop around is not an innermost one
     }
     if (!hoisted_.empty()) Rewrite();
     if (renamed_.empty()) return;
@@ -93,7 +93,7 @@ class Hoister {
   }
 
   void HoistOperations(size_t begin, size_t end) {
-    Computed before;     // what was hoisted out of this loop
+    Computed before;     // computations hoisted out of this loop
     bool always = true;  // no jump passes the operation: the loop runs it if it runs
     for (size_t i = begin + 1; i < end; ++i) {
       always = always && !IsControl(list_.operations[i]);
@@ -118,8 +118,8 @@ class Hoister {
     }
   }
 
-  // ---- Registers that others stand for. Each is written once, so that all its reads,
-  // wherever they are, can wait for one walk at the end.
+  // ---- Registers that others replace. Each is written once, so that all its reads, wherever they
+  // are, can be replaced in one walk at the end.
 
   void Rename(Operation& op) const {
     for (Operand& operand : op.operands) {
@@ -139,7 +139,7 @@ class Hoister {
   struct Use {
     int64_t constant;
     int gain = 0;   // 1 for a memory operand, 2 for an instruction
-    int bytes = 0;  // that are read of it, at most
+    int bytes = 0;  // the most that are read of it
   };
 
   void HoistConstants(size_t begin, size_t end) {
@@ -159,8 +159,8 @@ class Hoister {
     }
   }
 
-  // Puts `loaded`, a register, in the place of a constant. One that only ever is a copy
-  // of the constant is the constant.
+  // Replaces a constant by `loaded`, a register. A register that is only ever a copy of the
+  // constant becomes `loaded`, too.
   void Load(const Operand& constant, const Operand& loaded, size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       Operation& op = list_.operations[i];
@@ -193,7 +193,7 @@ class Hoister {
     return uses;
   }
 
-  // Whether the constant is the operation's memory operand, and no instruction of its own.
+  // Whether the constant is the operation's memory operand and needs no instruction of its own.
   static bool InMemory(Operation op, int number) {
     if (op.opcode == Opcode::kMove) return false;
     for (Operand& operand : op.operands) {
@@ -227,7 +227,7 @@ class Hoister {
   // Registers by class, that need not be kept for spills.
   int usable_[4] = {};
   int free_[4] = {};                                   // ... in the loop
-  absl::flat_hash_map<Operand, Operand> renamed_;      // registers, what stands for them
+  absl::flat_hash_map<Operand, Operand> renamed_;      // registers and their replacements
   std::vector<std::pair<size_t, Operation>> hoisted_;  // before the loop that begins there
   std::vector<size_t> removed_;
 };
@@ -235,9 +235,9 @@ class Hoister {
 }  // namespace
 
 void RemoveDeadWrites(OperationList& list) {
-  // By register: the stretch behind which it is written, not read.
+  // By register: the stretch after which it is written before it is read.
   std::vector<int> dead(list.classes.size(), 0);
-  auto kept = list.operations.end();  // those that stay gather at the end
+  auto kept = list.operations.end();  // the operations that stay gather at the end
   int stretch = 1;
   for (size_t i = list.operations.size(); i-- > 0;) {
     const Operation& op = list.operations[i];

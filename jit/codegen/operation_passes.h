@@ -1,4 +1,4 @@
-// List -> list, between translation and register allocation.
+// Passes on operation lists, between translation and register allocation.
 #ifndef NESTOR_JIT_CODEGEN_OPERATION_PASSES_H_
 #define NESTOR_JIT_CODEGEN_OPERATION_PASSES_H_
 
@@ -7,21 +7,20 @@
 
 namespace nestor::jit {
 
-// Takes out what is computed for a register that is written again before anything reads
-// it, as far as this shows between labels and jumps.
+// Removes operations whose result register is written again before anything reads it; looks only
+// between labels and jumps.
 void RemoveDeadWrites(OperationList& list);
 
-// Where a register holds already what is computed or loaded again, takes it from there:
-// the loads and broadcasts that unrolled copies of a body share are made once. What a load
-// brings is kept for it only as far as registers are free: to load it again costs less than to
-// spill what it would displace ("Rematerialization", P. Briggs, K. Cooper and L. Torczon, 1992).
-// A line is prefetched once.
+// If a register already holds a value that is computed or loaded again, uses that register: the
+// loads and broadcasts that unrolled copies of a body share are made once. A loaded value is kept
+// for this only while registers are free: loading it again costs less than spilling the value that
+// it would displace ("Rematerialization", P. Briggs, K. Cooper and L. Torczon, 1992). A line is
+// prefetched once.
 void ReuseComputations(OperationList& list, const RegisterFile& file);
 
-// Before each innermost loop, computes what does not change in it: constants of the pool,
-// which then need not come from memory each time, masks, and scalars in all lanes, also those that
-// an invariant load brings. Only
-// while registers are free: where nothing had to be spilled, nothing has to be then.
+// Computes loop invariants before each innermost loop: constants of the pool, which then need not
+// come from memory each time, masks, and scalars in all lanes, also those from invariant loads.
+// Only while registers are free: if nothing had to be spilled before, nothing has to be afterwards.
 void HoistFromInnermostLoops(OperationList& list, const RegisterFile& file);
 
 }  // namespace nestor::jit

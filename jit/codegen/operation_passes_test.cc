@@ -1,4 +1,4 @@
-// Lists before and after; and random lists, which must store what they stored.
+// Lists before and after; and random lists, which must store the same values as before.
 #include "jit/codegen/operation_passes.h"
 
 #include <string>
@@ -273,7 +273,7 @@ store.f32x8 f32 [g0], v1)"},
   }
 }
 
-// Computes what it can twice, and reads the second result.
+// Computes values twice where possible, and reads the second result.
 OperationList WithCopies(const OperationList& list) {
   OperationList out = list;
   out.operations.clear();

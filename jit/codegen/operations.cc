@@ -77,8 +77,8 @@ std::string TextOf(const Memory& memory, Isa isa) {
   return text + "]";
 }
 
-// What is said before the operands: the rule that the operation follows, or the type
-// of the elements in memory.
+// The text before the operands: the rule that the operation follows, or the type of the elements
+// in memory.
 std::string TextOfVariant(const Operation& op) {
   switch (op.opcode) {
     case Opcode::kRound: return absl::StrCat(" ", NameIn(kRoundingNames, op.immediate));
@@ -93,7 +93,7 @@ std::string TextOfVariant(const Operation& op) {
   return absl::StrCat(" ", Name(op.type), op.invariant ? " invariant" : "");
 }
 
-// The immediate, where it is a number.
+// The immediate, if it is a number.
 std::string TextOfImmediate(const Operation& op) {
   switch (op.opcode) {
     case Opcode::kShiftLeft:

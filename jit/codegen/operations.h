@@ -1,13 +1,12 @@
-// The low-level operation list: what a function of a kernel does, on registers
-// without number. Data, from which registers are allocated and machine code is
-// emitted.
+// The low-level operation list: what a function of a kernel does, on an unlimited number of
+// registers. It is the input of register allocation and of the emission of machine code.
 //
 // A vector holds `lanes` lanes of one kind: a power of two. Element types of less than 32
 // bits are widened when loaded and narrowed when stored:
 //   f64 -> kF64    other floats -> kF32    integers of 64 bits -> kI64    of fewer, bool -> kI32
-// but for integers and bool where lanes of their own width, kI8 or kI16, are asked for. These
-// have no conversions, and those of 8 bits no products and shifts; elements are as wide as they
-// are, but for a bool that is broadcast.
+// Integers and bool can have lanes of their own width instead, kI8 or kI16, on request. These have
+// no conversions, and those of 8 bits no products and shifts; elements are as wide as they are, but
+// for a bool that is broadcast.
 // A scalar is a vector of one lane. An operation on up to 16 bytes uses a 128-bit
 // register; its lanes beyond `lanes` hold anything.
 //
@@ -55,13 +54,13 @@ struct OpcodeInfo {
 const OpcodeInfo& Info(Opcode opcode);
 
 // Convert, from -> to: i32 -> f32, i32 -> f64, i32 -> i64 (signed), i64 -> i32
-// (truncated), f32 -> f64, f64 -> f32, f32 -> i32, f64 -> i32 (towards zero;
-// INT32_MIN outside). i64 <-> floats: AVX-512 only (f64 -> i64 towards zero;
-// INT64_MIN outside; i64 -> f32 rounds once).
+// (truncated), f32 -> f64, f64 -> f32, f32 -> i32, f64 -> i32 (towards zero; INT32_MIN
+// outside). i64 <-> floats: on AVX-512 only (f64 -> i64 towards zero; INT64_MIN outside; i64 ->
+// f32 rounds once).
 
 enum class RoundingMode : uint8_t { kNearest, kFloor, kCeil, kTruncate };
 
-// Of floats all; of integers kEqual and kLess (signed).
+// For floats all of them, for integers kEqual and kLess (signed).
 enum class Predicate : uint8_t { kEqual, kLess, kLessEqual, kUnordered, kNotEqual };
 
 // Signed.
@@ -104,7 +103,7 @@ struct Memory {
 
 struct Operation {
   Opcode opcode;
-  Lane lane = Lane::kI32;  // of the result; of operand a where there is none, or that is a mask
+  Lane lane = Lane::kI32;  // of the result; of operand a if there is no result, or it is a mask
   uint8_t lanes = 1;
   DType type = DType::kI32;  // of memory
   Condition condition = Condition::kEqual;
@@ -112,37 +111,37 @@ struct Operation {
   Operand operands[3] = {};
   Memory memory = {};
   int64_t immediate = 0;
-  bool invariant = false;  // of a load: nothing changes what lies there while the function runs
-  bool likely = false;     // of a branch: most often it is taken, and what it jumps over is not run
+  bool invariant = false;  // of a load: the memory does not change while the function runs
+  bool likely = false;     // of a branch: mostly taken, skipping the code that it jumps over
   // The statement of the program that this comes from, or -1; for fault reports.
   int32_t statement = -1;
 };
 
-// How wide the vectors and masks of an operation are follows from its lanes, and is said
-// here alone: emitters, passes and tests ask.
+// The widths of the vectors and masks of an operation follow from its lanes. They are defined here
+// alone: emitters, passes and tests ask these functions.
 //
-// The lanes of operand `number`, which is a vector or a mask; a mask's are integers. They
-// are op.lane's but for conversions, masks that change their width, and memory.
+// The lanes of operand `number`, which is a vector or a mask; a mask's are integers. They are
+// op.lane except for conversions, masks that change their width, and memory.
 Lane OperandLane(const Operation& op, int number);
 Lane ResultLane(const Operation& op);
-// Of the register that holds so many lanes.
+// Bytes of the register that holds so many lanes.
 inline int RegisterBytes(int lanes, Lane lane) {
   return lanes * LaneBytes(lane) <= 16 ? 16 : lanes * LaneBytes(lane);
 }
-// Of an operation on memory: whether elements are narrower than their lanes, and whether the lanes
+// For an operation on memory: whether elements are narrower than their lanes, and whether the lanes
 // fill a register.
 inline bool IsNarrow(const Operation& op) { return ByteSize(op.type) < LaneBytes(op.lane); }
 inline bool FillsRegister(const Operation& op) { return op.lanes * LaneBytes(op.lane) >= 16; }
-// Bytes of operand `number` that are read; of the register that the result is in.
+// Bytes of operand `number` that are read; bytes of the register that the result is in.
 int OperandBytes(const Operation& op, int number);
 int ResultBytes(const Operation& op);
 
-// Labels, jumps and loops: all that is no straight line.
+// Labels, jumps and loops.
 inline bool IsControl(const Operation& operation) { return operation.opcode >= Opcode::kLabel; }
-// Whether both compute the same, wherever they put it. Not of memory.
+// Whether both compute the same value, into whatever register. Not for operations on memory.
 bool SameComputation(const Operation& x, const Operation& y);
 
-// What was computed before, by the operation that computed it (whatever its result).
+// Values computed earlier, by the operation that computed them (its result register is ignored).
 struct ComputationHash {
   size_t operator()(const Operation& operation) const;
 };

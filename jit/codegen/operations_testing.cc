@@ -49,7 +49,7 @@ class Parser {
     NESTOR_CHECK(condition, "cannot read \"" + std::string(line_) + "\"");
   }
 
-  // The text up to `end`, which is dropped; all where there is none.
+  // The text up to `end`, which is dropped; all of it if there is no `end`.
   absl::string_view Until(absl::string_view end) {
     const size_t at = std::min(rest_.find(end), rest_.size());
     const absl::string_view head = rest_.substr(0, at);

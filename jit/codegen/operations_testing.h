@@ -22,21 +22,21 @@ struct RandomListOptions {
   int live_vectors = 100, live_masks = 100, live_generals = 100;
   int operations = 600;  // about
 };
-// Nested loops with small constant counts, branches with and without an other arm,
-// values that a loop carries, that a loop leaves behind, and that both arms write. An
-// operation of every kind may occur. No operation that may write early redefines an
-// operand of its own. At the end all values that live are stored.
+// Nested loops with small constant counts, branches with and without a second arm, values that a
+// loop carries, that are used after a loop, and that both arms write. An operation of every kind
+// may occur. No operation that may write early redefines an operand of its own. At the end all
+// values that live are stored.
 OperationList RandomOperations(const RandomListOptions& options);
 
-// What a list stores and returns, where operations mix their operands into a number
-// unless what they compute matters. `error`: what went wrong, and at which operation.
+// The stores and the return value of a list, run so that operations mix their operands into a
+// number unless their results matter. `error`: what went wrong, and at which operation.
 struct MixedRun {
   std::vector<uint64_t> trace;
   std::string error;
 };
-// On virtual registers.
+// Runs a list on virtual registers.
 MixedRun RunMixing(const OperationList& list);
-// On physical ones, with a frame.
+// Runs one on physical registers, with a frame.
 MixedRun RunMixing(Isa isa, const std::vector<Operation>& allocated, int64_t frame_bytes);
 
 }  // namespace nestor::jit

@@ -94,8 +94,8 @@ VectorRegister OneNaN(Generator& g, const Operand& from, int bytes) {
   const VectorRegister scratch = g.Scratch(bytes);
   const Xbyak::Address nan = g.Constant(PoolConstant{Lane::kF32, kNaN, 0}, bytes);
   if (g.avx512() && from.is_register()) {
-    // For each class of numbers what becomes of it: of the two of NaNs nothing, of others
-    // what they are.
+    // What is written for each class of numbers: nothing for the two of NaNs, so that `nan` stays;
+    // the number itself for the others.
     constexpr uint32_t kOthers = 0x11111100;
     g.vmovups(scratch, nan);
     g.vfixupimmps(scratch, g.Vector(from.value, bytes),
@@ -123,8 +123,8 @@ VectorRegister OneNaN(Generator& g, const Operand& from, int bytes) {
 
 namespace {
 
-// The bytes or 16-bit words of 32-bit lanes that `shuffle` picks in each 128 bits, which
-// come to lie in the low bytes of `r`.
+// Moves the bytes or 16-bit words of 32-bit lanes that `shuffle` picks in each 128 bits to the low
+// bytes of `r`.
 void PackByShuffle(Generator& g, const VectorRegister& r, const VectorRegister& from,
                    uint64_t shuffle, int element) {
   constexpr uint8_t kEvenQuarters = 0x08;

@@ -9,7 +9,7 @@
 
 namespace nestor::jit {
 
-// Of an operation on memory: bytes of its elements, and of the register for its lanes.
+// For an operation on memory: bytes of its elements, and of the register for its lanes.
 inline int PackedBytes(const Operation& op) { return op.lanes * ByteSize(op.type); }
 inline int WideBytes(const Operation& op) { return RegisterBytes(op.lanes, op.lane); }
 
@@ -32,19 +32,19 @@ void Extract(Generator& g, const Xbyak::RegExp& address, const VectorRegister& x
 // To 32-bit lanes, from a register or from memory; `r` may carry a mask. REQUIRES: elements
 // of 8 or 16 bits.
 void Widen(Generator& g, const VectorRegister& r, const Xbyak::Operand& packed, DType type);
-// What `op` has packed in the low bytes of its result, if it is narrow.
+// Widens the elements that `op` has packed in the low bytes of its result, if it is narrow.
 void WidenInPlace(Generator& g, const Operation& op);
 
 // ---- From lanes, as Store wants them.
-// f32 lanes with every NaN made the one NaN, in the scratch vector. Of a spilled value
-// there is no second copy to blend with: its NaNs become quiet, but keep their sign.
+// Makes every NaN in f32 lanes the one NaN, in the scratch vector. A spilled value has no second
+// copy to blend with: its NaNs become quiet, but keep their sign.
 VectorRegister OneNaN(Generator& g, const Operand& from, int bytes);
 // The low bytes of integer lanes; `to` may carry a mask. REQUIRES: AVX-512, elements
 // of 8 or 16 bits.
 void NarrowLanes(Generator& g, const Xbyak::Operand& to, const VectorRegister& lanes, DType type);
-// Packed in the scratch vector. REQUIRES: IsNarrow(op).
+// Packs the elements into the scratch vector. REQUIRES: IsNarrow(op).
 VectorRegister Pack(Generator& g, const Operation& op, const Operand& from);
-// Packed in whatever register.
+// The same, but in whatever register is convenient.
 VectorRegister Packed(Generator& g, const Operation& op, const Operand& from);
 
 }  // namespace nestor::jit

@@ -13,7 +13,7 @@ Pressure::Pressure(const OperationList& list, absl::Span<const LiveRange> ranges
   for (std::vector<int>& live : live_) live.resize(list.operations.size() + 2);
   for (const LiveRange& range : ranges) {
     std::vector<int>& live = live_[static_cast<int>(list.classes[range.reg])];
-    // What is written early overlaps with what ends there.
+    // A result that is written early overlaps with the ranges that end there.
     const bool early = range.begin > 0 && WritesResultEarly(list.operations[range.begin].opcode);
     ++live[range.begin - (early ? 1 : 0)];
     --live[std::max(range.end, range.begin + 1)];

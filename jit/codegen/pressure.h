@@ -19,7 +19,7 @@ class Pressure {
 
   // The most at operations [first, last].
   int Most(RegisterClass c, size_t first, size_t last) const;
-  // One more register is needed at operations [first, last].
+  // Records that one more register is needed at operations [first, last].
   void Add(RegisterClass c, size_t first, size_t last);
 
  private:

@@ -1,5 +1,5 @@
-// A block is a sequence of operations, loops and branches; what a block has written is
-// known behind it, but for the arms of a branch, which may not be entered.
+// A block is a sequence of operations, loops and branches; values that a block has written are
+// known after it, except those of the arms of a branch, which may not be entered.
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -154,7 +154,7 @@ class Generator {
     if (two) Known(c).push_back(merged);
   }
 
-  // Ends with a write of `merged`; what else it defines is forgotten.
+  // Ends with a write of `merged`; its other values are not known afterwards.
   void Arm(int operations, int depth, RegisterClass c, const Operand& merged) {
     size_t sizes[4];
     for (int i = 0; i < 4; ++i) sizes[i] = known_[i].size();
@@ -166,7 +166,7 @@ class Generator {
     for (int i = 0; i < 4; ++i) known_[i].resize(sizes[i]);
   }
 
-  // Recent values more often.
+  // Picks recent values more often.
   Operand Any(RegisterClass c) {
     if (c == RegisterClass::kGeneral && !counters_.empty() && Below(8) == 0)
       return counters_[Below(counters_.size())];
@@ -201,7 +201,7 @@ class Generator {
     op.memory.displacement = Below(200) - 100;
   }
 
-  // A constant, an immediate or a slot of the table, where the operation takes one.
+  // Puts in a constant, an immediate or a slot of the table, if the operation takes one.
   void PutOtherOperand(Operation& op) {
     const OpcodeInfo& info = Info(op.opcode);
     int last = 2;
@@ -231,7 +231,7 @@ class Generator {
   OperationList list_;
   Values known_[4], live_[4];  // by class; written on every path to here
   Operand base_;               // the first general register
-  Values counters_;            // of the loops around; not to be written
+  Values counters_;            // of the surrounding loops; must not be written
 };
 
 }  // namespace

@@ -5,7 +5,7 @@ namespace nestor::jit {
 
 RegisterFile RegistersOf(Isa isa) {
   RegisterFile file;
-  // What a caller may lose first: rcx, rsi, r8 to r11; then rbx, rbp, r12 to r15.
+  // Caller-saved registers first: rcx, rsi, r8 to r11; then rbx, rbp, r12 to r15.
   file.general = {1, 6, 8, 9, 10, 11, 3, 5, 12, 13, 14, 15};
   for (int i = 0; i < ScratchVector(isa); ++i) file.vector.push_back(i);
   if (isa == Isa::kAvx512) file.mask = {1, 2, 3, 4, 5, 6, 7};

@@ -1,10 +1,9 @@
-// One walk in the order of the list. What was computed is known from there on, until the
-// walk comes to a place that control also reaches without passing it: behind the label of
-// a branch, what was computed since the branch; at both ends of a loop, everything.
+// One walk in the order of the list. A computed value is known from there on, until the walk comes
+// to a place that control also reaches without passing the computation: a label ends the knowledge
+// of values computed since the branch, both ends of a loop that of all values.
 //
-// A register that is written more than once has a version for each write so far; a load
-// belongs to the stores before it, as any of them may have written what it reads, but for one of
-// what nothing changes.
+// A register that is written more than once has a version for each write so far; a load depends on
+// all stores before it, because any of them may have written what it reads, unless it is invariant.
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -109,7 +108,8 @@ class Reuse {
     for (; order_.size() > count; order_.pop_back()) places_.erase(order_.back().hash);
   }
 
-  // Whether a register holds what `op` computes, or the line is prefetched; remembers it.
+  // Whether a register already holds the result of `op`, or the line is already prefetched; else
+  // remembers it.
   bool IsKnown(const Operation& op) {
     const bool is_prefetch = op.opcode == Opcode::kPrefetch || op.opcode == Opcode::kPrefetchSecond;
     if (!is_prefetch && !IsCandidate(op)) return false;
@@ -125,10 +125,11 @@ class Reuse {
     return true;
   }
 
-  // Has `known` live as long as the result of `op`, for which it is to stand. Whether there is
-  // a register for it until then: for what is no load it is worth a spill.
+  // Extends the life of `known` to that of the result of `op`, which it is to replace. Whether
+  // there is a register for it until then: a load needs a free one, other operations are worth
+  // a spill.
   bool Keep(const Operand& known, const Operation& op) {
-    if (!known.is_register()) return true;  // of a prefetch
+    if (!known.is_register()) return true;  // a prefetch
     int32_t& end = ends_[known.value];
     const RegisterClass c = list_.classes[known.value];
     if (end < at_) {
@@ -141,8 +142,8 @@ class Reuse {
     return true;
   }
 
-  // Written once, its result may be read wherever it is: another that is written once can
-  // stand for it.
+  // Since its result is written once, another register that is written once can replace it wherever
+  // it is read.
   bool IsCandidate(const Operation& op) const {
     return op.result.is_register() && writes_[op.result.value] == 1 &&
            list_.classes[op.result.value] != RegisterClass::kGeneral;
@@ -173,9 +174,9 @@ class Reuse {
   std::vector<int> writes_;     // by register
   std::vector<int> versions_;   // by register: its writes so far
   std::vector<int32_t> ends_;   // by register: the last operation that needs it, by all its names
-  std::vector<Operand> names_;  // by register: what stands for it, if anything does
-  std::vector<Known> order_;    // what is known, in the order in which it was computed
-  absl::flat_hash_map<size_t, size_t> places_;  // in order_, by hash; of equal hashes the last
+  std::vector<Operand> names_;  // by register: its replacement, if any
+  std::vector<Known> order_;    // the known values, in the order in which they were computed
+  absl::flat_hash_map<size_t, size_t> places_;  // in order_, by hash; the last for equal hashes
   // By label: how many were known at the first branch to it.
   absl::flat_hash_map<int64_t, size_t> known_at_;
   int64_t stores_ = 0;

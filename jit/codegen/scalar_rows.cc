@@ -1,6 +1,6 @@
-// From a row of scalar_ops.inc to operations: a primitive by its expansion, anything
-// else by its body, step by step, which are rows again. The table has an entry for
-// each primitive row; one whose expansion is not declared does not compile.
+// From a row of scalar_ops.inc to operations: a primitive by its expansion, any other row by its
+// body, step by step; the steps are rows again. The table has an entry for each primitive row; one
+// whose expansion is not declared does not compile.
 #include "jit/codegen/scalar_rows.h"
 
 #include <algorithm>

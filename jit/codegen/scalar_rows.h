@@ -1,7 +1,6 @@
-// The scalar ops in low-level operations, lane by lane what the interpreter gives:
-// primitives by a table with one expansion per row of scalar_ops.inc, so that a
-// primitive without one does not compile; composed rows and transcendentals by their
-// bodies.
+// Expansions of the scalar ops into low-level operations, which give in each lane what the
+// interpreter gives: primitives by a table with one expansion per row of scalar_ops.inc, so that a
+// primitive without one does not compile; composed rows and transcendentals by their bodies.
 #ifndef NESTOR_JIT_CODEGEN_SCALAR_ROWS_H_
 #define NESTOR_JIT_CODEGEN_SCALAR_ROWS_H_
 
@@ -16,20 +15,20 @@
 
 namespace nestor::jit {
 
-// A value of an element type in registers. Integers narrower than their lanes are
-// extended by their own signedness, so that lanes compare as signed numbers but for
-// unsigned ones that fill theirs; 16-bit floats are held as the f32 of the same
-// value; a bool is a mask. Any NaN stands for the one NaN; of an f16 it is one in the
-// upper half of its bits, too, and of a bf16 the lower half is 0, as of its numbers.
+// A value of an element type in registers. Integers narrower than their lanes are extended by their
+// own signedness, so that lanes compare as signed numbers except unsigned ones that fill their
+// lanes; 16-bit floats are held as the f32 of the same value; a bool is a mask. Any NaN stands for
+// the one NaN; for an f16, the upper half of its bits is a NaN, too, and for a bf16 the lower half
+// is 0, as for its numbers.
 struct TypedValue {
   DType type;
-  Operand operand;          // a vector register or constant; of a bool a mask register
-  int mask_lane_bytes = 0;  // of a bool: the width of the lanes that the mask is for
+  Operand operand;          // a vector register or constant; for a bool a mask register
+  int mask_lane_bytes = 0;  // for a bool: the width of the lanes that the mask is for
 };
 
-// Appends to `list`, working on `lanes` lanes. Operands may be constants in any
-// place: what cannot be one there is moved to a register. `narrow_bytes`: 1 or 2 where all values
-// are integers of that width, and booleans, in lanes of it; else kLeastLaneBytes.
+// Appends to `list`, working on `lanes` lanes. Any operand may be a constant: it is moved to a
+// register if the operation cannot take it. `narrow_bytes`: 1 or 2 if all values are booleans or
+// integers of that width, in lanes of that width; else kLeastLaneBytes.
 class ValueBuilder {
  public:
   ValueBuilder(OperationList& list, int lanes, int narrow_bytes = kLeastLaneBytes)
@@ -50,7 +49,7 @@ class ValueBuilder {
   Operand General(Opcode opcode, std::initializer_list<Operand> operands, int64_t immediate = 0);
 
   // ---- Constants, the same in every lane.
-  TypedValue Constant(const Scalar& value);  // of bool it is a mask register
+  TypedValue Constant(const Scalar& value);  // for bool it is a mask register
   Operand ConstantOf(Lane lane, uint64_t bits);
   Operand FloatOf(Lane lane, double value);
   // The bits of a constant that is the same in every lane.
@@ -76,21 +75,21 @@ class ValueBuilder {
   int lanes_, narrow_bytes_;
 };
 
-// What `op` gives; `target` is the result's type. REQUIRES: the row takes the
-// arguments, and `builder` has no more lanes than the widest lane that LaneBytesOf
-// names allows.
+// The result of `op`; `target` is its type. REQUIRES: the row takes the arguments, and `builder`
+// has no more lanes than the widest lane that LaneBytesOf names allows.
 TypedValue ApplyScalarOp(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args,
                          DType target);
 
-// The value of `type` that lanes hold after an operation on them: the narrow floats
-// are rounded, of the narrow integers the low bits count.
+// The value of `type` that lanes hold after an operation on them: narrow floats are rounded, and
+// only the low bits of narrow integers count.
 TypedValue Narrowed(ValueBuilder& builder, DType type, Operand lanes);
-// The same where floats are no NaN, or one of values of the type that was passed on, or the one
-// that arithmetic makes.
+// The same for floats that are not NaN, or a NaN passed on from values of the type, or the NaN that
+// arithmetic makes.
 TypedValue NarrowedOwn(ValueBuilder& builder, DType type, Operand lanes);
 
-// Between memory and registers: what Load gives of an element of `type` as a value,
-// and what Store wants (a bool in memory is any byte but 0, and written as 1).
+// Conversions between memory and registers: from the result of Load for an element of `type` to a
+// value, and from a value to the operand of Store (a bool in memory is any byte but 0, and written
+// as 1).
 TypedValue FromLoaded(ValueBuilder& builder, DType type, Operand loaded);
 Operand ToStored(ValueBuilder& builder, const TypedValue& value);
 

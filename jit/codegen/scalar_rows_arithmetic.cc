@@ -1,15 +1,14 @@
-// Arithmetic rows. Most are one operation, narrowed to the type. What x86 has not:
+// Arithmetic rows. Most are one operation, narrowed to the type. Rows that x86 lacks:
 //
 // max and min of floats (IEEE 754-2019). max_x86(a, b) gives b for a NaN and for two
-// zeros, so max_x86(a, b) and max_x86(b, a) differ in these cases only, and there are a
-// and b themselves. For min their Or is right: a NaN stays one, and -0 wins. For max
-// zeros want And, and a NaN must be brought back, by a comparison; AVX-512 has a maximum
-// that needs nothing for zeros. With a constant that is not NaN one operation is enough, but
-// for the zero that loses.
+// zeros, so max_x86(a, b) and max_x86(b, a) differ in these cases only, and there are a and b
+// themselves. For min their Or is right: a NaN stays one, and -0 wins. For max, zeros need And, and
+// a comparison must restore a NaN; AVX-512 has a maximum that needs nothing for zeros. With a
+// constant that is not NaN one operation is enough, unless the constant is the zero that loses.
 //
-// AVX2 lacks products and min and max of 64-bit integers; the latter choose by a comparison then.
-// No instruction set has products of 8 bits: those of lanes of 16 bits are right in their low
-// halves, and the upper halves' products come out in place if one factor stays where it is.
+// AVX2 lacks products and min and max of 64-bit integers; the latter use a comparison instead. No
+// instruction set has products of 8 bits: those of lanes of 16 bits are right in their low halves,
+// and the upper halves' products come out in place if one factor stays where it is.
 #include <cmath>
 #include <initializer_list>
 
@@ -19,7 +18,7 @@
 namespace nestor::jit {
 namespace {
 
-// The row is the operation, narrowed.
+// For a row that is one operation, narrowed.
 TypedValue Direct(const Expansion& x, Opcode opcode) {
   Operand operands[3];
   for (size_t i = 0; i < x.args.size(); ++i) operands[i] = x.args[i].operand;
@@ -27,7 +26,7 @@ TypedValue Direct(const Expansion& x, Opcode opcode) {
   return NarrowedOwn(x.builder, x.type(), x.builder.Vector(opcode, x.lane(), used));
 }
 
-// The result is a value of the type already.
+// The result needs no narrowing.
 TypedValue Rounding(const Expansion& x, RoundingMode mode) {
   return {x.type(),
           x.builder.Vector(Opcode::kRound, x.lane(), {x.a()}, static_cast<int64_t>(mode))};
@@ -113,11 +112,11 @@ Operand MaxOrMinOfFloats(const Expansion& x, Opcode opcode) {
              : greater;
 }
 
-// Three steps of nearly equal powers of two, none of which rounds but the last: a small `a` is
-// large before them, so that it stays away from subnormal numbers until then.
+// Scaling takes three steps of nearly equal powers of two, of which only the last rounds: a small
+// `a` is made large before them, so that it stays away from subnormal numbers until then.
 struct ScaleLimits {
-  double small, up;    // what is below `small` goes up by 2^up before
-  double most;         // powers beyond it give 0 or infinity of every `a`
+  double small, up;    // numbers below `small` are scaled by 2^up before
+  double most;         // powers beyond it give 0 or infinity for every `a`
   double biased_zero;  // whose low bits are the exponent of 1
   int exponent_shift;
 };
@@ -189,7 +188,7 @@ TypedValue MaxOrMin(const Expansion& x, Opcode opcode) {
 
 }  // namespace
 
-// On AVX2 lo lo + 2^32 (hi lo + lo hi).
+// On AVX2 it is lo lo + 2^32 (hi lo + lo hi).
 Operand MulOfI64(ValueBuilder& b, Operand x, Operand y) {
   const Lane lane = Lane::kI64;
   if (b.isa() == Isa::kAvx512) return b.Vector(Opcode::kMul, lane, {x, y});
@@ -244,7 +243,7 @@ TypedValue ExpandMul(const Expansion& x) {
   return Direct(x, Opcode::kMul);
 }
 
-// A NaN stays one beside infinity; bodies do not care.
+// A NaN stays one even with an infinite power; bodies do not need this.
 TypedValue ExpandLdexp(const Expansion& x) {
   ValueBuilder& b = x.builder;
   if (b.isa() == Isa::kAvx2) return Narrowed(b, x.type(), ScaledBySteps(x));

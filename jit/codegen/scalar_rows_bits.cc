@@ -1,12 +1,12 @@
 // Comparisons, choice, logic, shifts, and the bits of floats.
 //
-// Comparisons are of signed lanes: unsigned numbers that fill theirs have their first bit
-// turned before.
+// Comparisons are those of signed lanes: unsigned numbers that fill their lanes have their first
+// bit flipped before.
 //
-// Shifts: x86 gives 0 (or the sign) for counts not in [0, width) of the lane; a narrow
-// integer stands extended in a lane of 32 bits, where counts from its width to 31 come out
-// right of themselves. AVX2 has no arithmetic shift of 64 bits. Lanes of 8 bits are shifted two
-// by two; what has crossed from one to the other is taken out.
+// Shifts: x86 gives 0 (or the sign) for counts not in [0, width) of the lane; a narrow integer is
+// extended to a lane of 32 bits, where counts from its width to 31 give the right result without
+// further work. AVX2 has no arithmetic shift of 64 bits. Lanes of 8 bits are shifted in pairs; bits
+// that have crossed from one to the other are removed.
 //
 // Ones are counted in pairs, fours and bytes of a lane at once; then the bytes are added,
 // by shifts, since AVX2 has no product of 64 bits. Leading zeros are the width
@@ -19,7 +19,7 @@
 namespace nestor::jit {
 namespace {
 
-// a < b or a <= b; of integers the latter is !(b < a).
+// a < b or a <= b; for integers the latter is !(b < a).
 TypedValue Ordered(const Expansion& x, Predicate predicate, Operand a, Operand b) {
   if (IsFloat(x.lane())) return x.builder.Compare(predicate, x.lane(), a, b);
   if (predicate == Predicate::kLess) return LessOfIntegers(x.builder, x.type(), a, b);
@@ -31,8 +31,8 @@ TypedValue Logic(const Expansion& x, Opcode of_lanes, Opcode of_masks) {
   return {x.type(), x.builder.Vector(of_lanes, x.lane(), {x.a(), x.b()})};
 }
 
-// The count where every lane's is the same: a number in [0, width], where `width` stands
-// for all that are not below it.
+// The count if it is the same in every lane: a number in [0, width], where `width` stands for all
+// counts out of range.
 absl::optional<int> KnownCount(const Expansion& x) {
   const absl::optional<uint64_t> bits = x.builder.KnownBits(x.b());
   if (!bits) return absl::nullopt;
@@ -40,7 +40,7 @@ absl::optional<int> KnownCount(const Expansion& x) {
   return static_cast<int>(std::min(*bits, width));
 }
 
-// Of negative numbers the complement is shifted: zeros come in, which are ones then. A
+// For negative numbers the complement is shifted: the zeros that come in are ones in the result. A
 // count out of range leaves the sign.
 Operand ShiftI64RightBy(ValueBuilder& b, Operand v, Operand count) {
   const TypedValue negative =
@@ -71,7 +71,7 @@ Operand ShiftI8Left(ValueBuilder& b, Operand v, int count) {
                   {shifted, b.ConstantOf(Lane::kI8, uint64_t{0xff} << count)});
 }
 
-// The sign then stands at bit m = 7 - count; (t ^ 2^m) - 2^m extends it.
+// The sign is then at bit m = 7 - count; (t ^ 2^m) - 2^m extends it.
 Operand ShiftI8Right(ValueBuilder& b, Operand v, int count, bool is_signed) {
   const Operand crossed = Pairs(b).Vector(Opcode::kShiftRight, Lane::kI16, {v}, count);
   const Operand shifted = b.Vector(Opcode::kAnd, Lane::kI8,
@@ -87,7 +87,7 @@ Operand Bytes(ValueBuilder& b, Lane lane, uint64_t byte) {
   return b.ConstantOf(lane, byte * 0x0101010101010101);
 }
 
-// The bits of the type alone, without what extends them to a lane.
+// The bits of the type alone, without their extension to a lane.
 Operand OwnBits(const Expansion& x) {
   if (BitWidth(x.type()) == 8 * LaneBytes(x.lane()) || IsUnsigned(x.type())) return x.a();
   const uint64_t own = (uint64_t{1} << BitWidth(x.type())) - 1;
@@ -202,7 +202,7 @@ TypedValue ExpandShr(const Expansion& x) {
     return {x.type(), b.Vector(opcode, x.lane(), {x.a(), x.b()})};
   }
   if (!is_signed && *known == BitWidth(x.type())) return b.Constant(Scalar::Zero(x.type()));
-  // The last bit of a signed number is its sign, too.
+  // A signed number shifted by all but one bit is its sign.
   const int count = std::min(*known, BitWidth(x.type()) - 1);
   if (composed) return {x.type(), ShiftI64Right(b, x.a(), count)};
   if (x.lane() == Lane::kI8) return {x.type(), ShiftI8Right(b, x.a(), count, is_signed)};

@@ -1,23 +1,24 @@
 // Casts, each of one rounding. Beyond single conversions of x86:
 //
-// Float to integer: x86 gives the least integer for whatever does not fit, so NaN is
-// made 0 before, and what lies above the range is corrected after, or clamped before.
+// Float to integer: x86 gives the least integer for any value that does not fit, so NaN is made 0
+// before, and values above the range are corrected after, or clamped before.
 //
-// Unsigned numbers that fill their lanes, where x86 converts signed ones: of u32 the first
-// bit is turned, which takes 2^31 away; or its halves are converted, and their sum rounds
-// once. Floats from 2^31 on are converted less 2^31.
+// Unsigned numbers that fill their lanes, where x86 converts signed ones: the first bit of a u32 is
+// flipped, which subtracts 2^31; or its halves are converted, and their sum rounds once. Floats
+// from 2^31 on have 2^31 subtracted before conversion.
 //
-// Integers of 32 and 64 bits to what has fewer: a number so large that more bits are left than
-// the result keeps, and two, has its lowest bits folded into one above them that says
-// whether any was set ("round to odd": Boldo and Melquiond, 2008). The rest converts
-// exactly, and rounds once.
+// Integers of 32 and 64 bits to types with fewer bits: if a number has more bits than the result
+// keeps plus two, its lowest bits are folded into one above them that says whether any was set
+// ("round to odd": Boldo and Melquiond, 2008). The number left converts exactly, and is then
+// rounded once.
 //
 // f64 to a 16-bit float: adding and subtracting C >= |a|, with C's last place one unit of
 // the result at |a|, rounds to nearest even, where the additions round.
 //
-// AVX2 does not convert i64, neither set u64. To f64: the halves are put below the exponents
-// of 2^52 and 2^84 (of i64 + 2^63), where they are exact, and the sum of the two rounds once.
-// From f64: halves again, read from the low bits of sums with 2^52 and 1.5 2^52.
+// AVX2 does not convert i64, and neither set converts u64. To f64: the halves are put below the
+// exponents of 2^52 and 2^84 (for i64, those of i64 + 2^63), where they are exact, and the sum
+// of the two rounds once. From f64: halves again, read from the low bits of sums with 2^52 and
+// 1.5 2^52.
 #include <cmath>
 
 #include "jit/codegen/scalar_rows_expansions.h"
@@ -31,7 +32,7 @@ Operand Convert(ValueBuilder& b, Lane from, Lane to, Operand v) {
 
 // ---- Integer to float
 
-// v, or where its magnitude has more than `limit` bits, v with its low bits folded into one.
+// v, or, if its magnitude has more than `limit` bits, v with its low bits folded into one.
 Operand FoldLowBits(ValueBuilder& b, DType type, Operand v, int limit, int low_bits) {
   const Lane lane = b.LaneOf(type);
   const auto vector = [&](Opcode opcode, Operand x, Operand y) {
@@ -64,7 +65,7 @@ Operand I64ToF64(ValueBuilder& b, DType from, Operand v) {
   return b.Vector(Opcode::kAdd, Lane::kF64, {high, low});
 }
 
-// What is folded has at most 53 bits left, what is not at most 41: exact.
+// A folded number has at most 53 bits left, any other at most 41: both are exact.
 Operand FoldedI64ToF64(ValueBuilder& b, DType from, Operand v) {
   return I64ToF64(b, from, FoldLowBits(b, from, v, 40, 11));
 }
@@ -77,7 +78,7 @@ Operand RoundF64(ValueBuilder& b, Operand v, int precision, double least_unit) {
     return b.Vector(opcode, lane, {x, y});
   };
   const Operand absolute = vector(Opcode::kAnd, v, b.ConstantOf(lane, SignBitOf(lane) - 1));
-  // From 2^128 on all becomes infinite; a NaN stays.
+  // All numbers from 2^128 on become infinite; a NaN stays.
   const Operand magnitude = vector(Opcode::kMinX86, b.FloatOf(lane, 0x1p200), absolute);
   const Operand power = vector(Opcode::kAnd, magnitude, b.ConstantOf(lane, 0x7ff0000000000000));
   const Operand scaled =
@@ -89,11 +90,11 @@ Operand RoundF64(ValueBuilder& b, Operand v, int precision, double least_unit) {
   return vector(Opcode::kOr, rounded, sign);
 }
 
-// Rounds once; the conversions after the first are exact, but for what becomes infinite.
+// Rounds once; the conversions after the first are exact, except for numbers that become infinite.
 TypedValue FromF64(ValueBuilder& b, DType to, Operand v) {
   switch (to) {
     case DType::kBF16: {
-      // Of numbers the lower half is 0; of a NaN it becomes so.
+      // The lower half of a number is 0; that of a NaN is made 0.
       const Operand single = Convert(b, Lane::kF64, Lane::kF32, RoundF64(b, v, 8, 0x1p-133));
       return {to,
               b.Vector(Opcode::kAnd, Lane::kF32, {single, b.ConstantOf(Lane::kF32, 0xffff0000)})};
@@ -119,7 +120,7 @@ TypedValue I64ToFloat(const Expansion& x) {
   return FromF64(b, x.target, FoldedI64ToF64(b, x.type(), x.a()));
 }
 
-// An f32 holds what is folded: its own bits are left.
+// An f32 holds a folded number exactly: only its own bits are left.
 TypedValue IntegerToFloat(const Expansion& x) {
   ValueBuilder& b = x.builder;
   if (x.lane() == Lane::kI64) return I64ToFloat(x);
@@ -139,7 +140,7 @@ Operand ZeroForNan(ValueBuilder& b, Lane lane, Operand v) {
   return b.Select(b.Compare(Predicate::kEqual, lane, v, v), lane, v, b.ConstantOf(lane, 0));
 }
 
-// Lanes of one width. The least integer with all bits turned is the greatest.
+// The lanes have one width. The least integer with all bits flipped is the greatest.
 Operand TruncateSaturating(ValueBuilder& b, Lane from, Lane to, Operand v) {
   const int bytes = LaneBytes(to);
   const Operand number = ZeroForNan(b, from, v);
@@ -152,7 +153,7 @@ Operand RoundedF64(ValueBuilder& b, Operand v, RoundingMode mode) {
   return b.Vector(Opcode::kRound, Lane::kF64, {v}, static_cast<int64_t>(mode));
 }
 
-// 0 or -1 where end <= v.
+// -1 where end <= v, else 0.
 Operand LanesFrom(ValueBuilder& b, Lane lane, double end, Operand v) {
   return b.LanesOf(b.Compare(Predicate::kLessEqual, lane, b.FloatOf(lane, end), v),
                    LaneBytes(lane));
@@ -183,7 +184,7 @@ Operand F64ToI64(ValueBuilder& b, Operand v) {
   n = b.Vector(Opcode::kMinX86, Lane::kF64, {n, b.FloatOf(Lane::kF64, 0x1p63)});
   n = b.Vector(Opcode::kMaxX86, Lane::kF64, {n, b.FloatOf(Lane::kF64, -0x1p63)});
   const Operand above = LanesFrom(b, Lane::kF64, 0x1p63, n);
-  // 2^63 has come out as the least integer.
+  // 2^63 was converted to the least integer.
   return b.Vector(Opcode::kXor, Lane::kI64, {WholeToI64(b, n), above});
 }
 
@@ -205,7 +206,7 @@ Operand F64ToU32(ValueBuilder& b, Operand v) {
   return WholeToU32(b, RoundedF64(b, below_end, RoundingMode::kTruncate));
 }
 
-// From 2^31 on, less that, which is exact; then its bit is set.
+// Numbers from 2^31 on are converted less 2^31, which is exact; then that bit is set.
 Operand F32ToU32(ValueBuilder& b, Operand v) {
   const Operand n = ZeroForNegative(b, Lane::kF32, v);
   const Operand large = LanesFrom(b, Lane::kF32, 0x1p31, n);
@@ -218,7 +219,7 @@ Operand F32ToU32(ValueBuilder& b, Operand v) {
   return b.Vector(Opcode::kOr, Lane::kI32, {whole, LanesFrom(b, Lane::kF32, 0x1p32, n)});
 }
 
-// Lanes of `from` to 32 bits, clamped before.
+// Converts lanes of `from` to 32 bits, clamped before.
 Operand ToNarrow(ValueBuilder& b, Lane from, Operand v, DType to) {
   // max_x86 gives its second operand for a NaN: 0, the least unsigned number.
   if (IsSigned(to)) v = ZeroForNan(b, from, v);

@@ -3,10 +3,10 @@
 //
 // i32: in f64. |a / b| <= 2^31 / |b|, so the quotient's rounding error is below
 // 2^31 / |b| 2^-53 < 1 / |b|; a quotient that is not an integer is at least 1 / |b| away
-// from every integer, so rounding neither reaches nor passes one, and its floor is that
-// of a / b. -2^31 / -1 converts to INT32_MIN, as it should wrap.
+// from every integer, so rounding neither reaches nor passes one, and its floor is that of a / b.
+// -2^31 / -1 converts to INT32_MIN, which is the required wrapping.
 // u32: likewise, below 2^32 / |b|.
-// Of 8 and 16 bits: likewise in f32: 2^16 / |b| 2^-24 < 1 / |b|.
+// 8 and 16 bits: likewise in f32: 2^16 / |b| 2^-24 < 1 / |b|.
 // i64: in general registers, lane by lane.
 // u64: through i64 (Warren, "Hacker's Delight", unsigned from signed division): twice the
 // quotient of n / 2 is that of n or one less. A divisor from 2^63 on goes into n once at most.
@@ -17,7 +17,7 @@
 namespace nestor::jit {
 namespace {
 
-// floor(a / b) where b is not 0; else anything.
+// floor(a / b) where b is not 0, else undefined.
 Operand QuotientThroughFloats(const Expansion& x) {
   ValueBuilder& b = x.builder;
   const Lane real = ByteSize(x.type()) == 4 ? Lane::kF64 : Lane::kF32;
@@ -30,7 +30,7 @@ Operand QuotientThroughFloats(const Expansion& x) {
   return b.Vector(Opcode::kConvert, Lane::kI32, {q}, static_cast<int64_t>(real));
 }
 
-// 0 where b is.
+// The result, but 0 where b is 0.
 TypedValue ZeroByZero(const Expansion& x, Operand result) {
   ValueBuilder& b = x.builder;
   const Lane lane = x.lane();
@@ -49,7 +49,7 @@ Operand LaneOfVector(ValueBuilder& b, Operand v, int lane) {
   return b.General(Opcode::kLaneG, {v});
 }
 
-// f of each pair of lanes.
+// Applies f to each pair of lanes.
 Operand LaneByLane(ValueBuilder& b, Operand n, Operand d,
                    absl::FunctionRef<Operand(Operand, Operand)> f) {
   const Operand numbers = b.list().AddConstant({Lane::kI64, 0, 1});
@@ -68,8 +68,8 @@ Operand LaneByLane(ValueBuilder& b, Operand n, Operand d,
   return all;
 }
 
-// n by d in general registers. `opcode`: kFloorDivG or kFloorModG, which take no 0; d is 1
-// instead then.
+// Divides n by d in general registers. `opcode`: kFloorDivG or kFloorModG, which do not allow 0; d
+// is then 1 instead.
 Operand DivideI64(ValueBuilder& b, Opcode opcode, Operand dividends, Operand divisors) {
   return LaneByLane(b, dividends, divisors, [&](Operand n, Operand d) {
     const auto equal = static_cast<int64_t>(Condition::kEqual);
@@ -94,7 +94,7 @@ Operand LanesNotBelow(const Expansion& x, Operand r) {
   return x.builder.LanesOf(x.builder.Not(LessOfIntegers(x.builder, x.type(), r, x.b())), 8);
 }
 
-// Of u64; anything where b is 0.
+// The quotient for u64; undefined where b is 0.
 Operand QuotientU64(const Expansion& x) {
   ValueBuilder& b = x.builder;
   const Lane lane = x.lane();
@@ -119,7 +119,7 @@ TypedValue ExpandFloorDiv(const Expansion& x) {
 }
 
 TypedValue ExpandMod(const Expansion& x) {
-  // By 1: 0.
+  // The remainder by 1 is 0.
   if (x.type() == DType::kI64)
     return {x.type(), DivideI64(x.builder, Opcode::kFloorModG, x.a(), x.b())};
   const Operand quotient = x.lane() == Lane::kI64 ? QuotientU64(x) : QuotientThroughFloats(x);

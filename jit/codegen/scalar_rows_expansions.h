@@ -19,7 +19,7 @@ struct Expansion {
   // no infinite second operand that matters.
   bool in_transcendental;
 
-  DType type() const { return args.back().type; }  // of the operands; of a select, the branches
+  DType type() const { return args.back().type; }  // of the operands; in a select, of the branches
   Lane lane() const { return builder.LaneOf(type()); }
   Operand a() const { return args[0].operand; }
   Operand b() const { return args[1].operand; }
@@ -89,8 +89,7 @@ TypedValue LessOfIntegers(ValueBuilder& builder, DType type, Operand a, Operand 
 
 // The floats of integers in lanes of 32 bits, each rounded once. `to`: a float lane.
 Operand I32ToFloat(ValueBuilder& builder, DType from, Lane to, Operand v);
-// The u32 that an f64 is. REQUIRES: it is a whole number in [0, 2^32), or the result
-// does not matter.
+// An f64 as a u32. REQUIRES: it is a whole number in [0, 2^32), or the result does not matter.
 Operand WholeToU32(ValueBuilder& builder, Operand whole);
 
 // The product of lanes of 64 bits.

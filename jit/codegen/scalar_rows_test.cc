@@ -32,7 +32,7 @@ struct Engine {
   Means means;
 };
 
-// A use of a row: which operands are constants, and how many lanes, how wide.
+// A use of a row: which operands are constants, and the number and width of lanes.
 struct Use {
   ScalarOp op;
   DType operand, target;
@@ -124,7 +124,7 @@ class Function {
 
 // ---- Values
 
-// The bits in memory, and what the interpreter makes of them.
+// The bits in memory as the interpreter reads them.
 Bits Stored(DType type, const uint8_t* at) {
   return VisitType(type, [&](auto zero) -> Bits {
     if constexpr (std::is_same_v<decltype(zero), bool>) return *at;
@@ -180,7 +180,7 @@ void AddFloats(DType type, std::vector<Bits>& values) {
 void AddIntegers(DType type, std::vector<Bits>& values) {
   for (int shift = 0; shift < 64; ++shift) {
     for (int64_t offset : {-1, 0, 1}) {
-      // With what lies next to halfway between two floats of 8, 11 and 24 bits.
+      // Includes numbers next to the middle between two floats of 8, 11 and 24 bits.
       const uint64_t p = uint64_t{1} << shift;
       for (uint64_t v :
            {p + offset, p + (p >> 8) + offset, p + (p >> 11) + offset, p + (p >> 24) + offset,
@@ -192,7 +192,7 @@ void AddIntegers(DType type, std::vector<Bits>& values) {
   }
 }
 
-// Without repetition; all of a type of 8 bits.
+// Values without repetition; all values of a type of 8 bits.
 std::vector<Bits> EdgeValues(DType type, int random_ones = 24) {
   std::vector<Bits> values;
   std::mt19937_64 random(7);
@@ -302,7 +302,7 @@ void CompareOnAll(const Engine& engine, const Use& use,
   }
 }
 
-// The lanes' width where all that is in memory has that, which is narrow.
+// The width of narrow lanes if all elements in memory have it.
 int NarrowBytesOf(Use use) {
   const int bytes = LaneBytesOf(use.op, use.operand, use.target);
   bool same = ByteSize(use.target) == bytes;
@@ -310,8 +310,8 @@ int NarrowBytesOf(Use use) {
   return same && bytes < kLeastLaneBytes ? bytes : kLeastLaneBytes;
 }
 
-// f(use) for every row, operand type and target that there is, on one lane, on a vector, and on one
-// of narrow lanes.
+// Calls f(use) for every row, operand type and target that exists, on one lane, on a vector, and on
+// a vector of narrow lanes.
 template <class F>
 void ForEachUse(Isa isa, F f) {
   for (const ScalarOpRow& row : AllScalarOps()) {
@@ -332,7 +332,7 @@ void ForEachUse(Isa isa, F f) {
 
 class ScalarRowsTest : public testing::TestWithParam<Engine> {
  protected:
-  // What the CPU cannot run is encoded all the same.
+  // Code that the CPU cannot run is encoded nevertheless.
   void SetUp() override {
     const absl::Status can_run = CheckIsa(GetParam().isa);
     if (GetParam().means == Means::kModel || can_run.ok()) return;
@@ -369,7 +369,7 @@ TEST_P(ScalarRowsTest, ConstantOperands) {
   });
 }
 
-// Lanes of their own width are shifted by counts that are known.
+// Lanes of the elements' own width are shifted by known counts.
 TEST_P(ScalarRowsTest, ShiftsInNarrowLanes) {
   for (ScalarOp op : {ScalarOp::kShl, ScalarOp::kShr}) {
     for (DType type : AllTypes()) {
@@ -442,8 +442,7 @@ OperationList ListOfSum(Isa isa, DType from, bool through_max, int lanes) {
   return list;
 }
 
-// Whatever lies in its bits, a NaN goes through arithmetic of bf16, which rounds without
-// looking for one.
+// A NaN with any bits passes through arithmetic of bf16, which rounds without testing for it.
 TEST_P(ScalarRowsTest, NaNsOfBF16StayNaN) {
   for (DType from : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
     const int lanes = VectorBytes(GetParam().isa) / LaneBytes(LaneOf(from));
@@ -492,8 +491,8 @@ TEST_P(ScalarRowsTest, MasksOfTwoWidths) {
 }
 
 // A stride through all f32, and numbers of moderate size.
-// A number of which a few bits are a tie but for its last bit, above or below: a result that is
-// rounded twice is wrong.
+// A number whose first few bits are a tie except for its last bit, above or below: rounding it
+// twice gives a wrong result.
 Bits NearTie(DType type, std::mt19937_64& random) {
   const int fraction = FactsOf(type).significand - 1;
   const Bits tie = Bits{1} << random() % fraction, last = random() % 2 == 0 ? 1 : -Bits{1};
@@ -501,7 +500,7 @@ Bits NearTie(DType type, std::mt19937_64& random) {
   return ((RandomBits(type, random) & above_tie) | tie) + last;
 }
 
-// Every power that does not give 0 or infinity of all numbers, and some that do: results are
+// Every power that does not give 0 or infinity for all numbers, and some that do: results are
 // subnormal in every way.
 TEST_P(ScalarRowsTest, Powers) {
   for (DType type : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16}) {

@@ -1,9 +1,9 @@
-// Values in registers: the builder that the expansions are written in, and the ways
-// between the lanes of an operation, a value of an element type, and memory.
+// Values in registers: the builder that the expansions are written in, and the conversions between
+// the lanes of an operation, a value of an element type, and memory.
 //
-// An x86 instruction takes at most one operand from memory, the last (of an fma or a
-// blend the middle one, too); so the builder gives constants that place where the
-// operation commutes, and a register elsewhere.
+// An x86 instruction takes at most one operand from memory, the last (for an fma or a blend the
+// middle one, too); so the builder gives constants that place where the operation commutes, and a
+// register elsewhere.
 // A mask of AVX2 is a vector of zeros and ones, which an And can use where AVX-512
 // needs a blend.
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace nestor::jit {
 namespace {
 
-// Whether operands a and b may change places.
+// Whether operands a and b may be swapped.
 bool Commutes(Opcode opcode, Lane lane) {
   switch (opcode) {
     case Opcode::kAdd:
@@ -32,7 +32,7 @@ bool Commutes(Opcode opcode, Lane lane) {
     case Opcode::kMinUnsigned:
     case Opcode::kMaxUnsigned: return true;
     case Opcode::kMinX86:
-    case Opcode::kMaxX86: return !IsFloat(lane);  // of floats they pick b
+    case Opcode::kMaxX86: return !IsFloat(lane);  // for floats they may pick b
     default: return false;
   }
 }
@@ -44,9 +44,9 @@ bool TakesMiddleConstant(const Operation& op, size_t i) {
          (op.opcode == Opcode::kFma && op.operands[2].kind != Operand::kConstant);
 }
 
-// To 8 bits of precision by integer arithmetic, to nearest even: the carry of adding
-// half a unit less the parity goes into the kept half, and on into the exponent. It does not
-// where the lower half is 0; so a NaN stays one then, else it comes back (`any_nan`).
+// To 8 bits of precision by integer arithmetic, to nearest even: the carry of adding half a unit
+// less the parity goes into the kept half, and on into the exponent. There is no carry if the lower
+// half is 0; then a NaN stays one, otherwise it is restored (`any_nan`).
 Operand RoundToBF16(ValueBuilder& builder, Operand f, bool any_nan) {
   const auto constant = [&](uint64_t bits) { return builder.ConstantOf(Lane::kI32, bits); };
   Operand odd = builder.Vector(Opcode::kShiftRight, Lane::kI32, {f}, 16);
@@ -149,7 +149,7 @@ TypedValue ValueBuilder::Not(const TypedValue& mask) {
 }
 
 Operand ValueBuilder::MaskFor(const TypedValue& mask, int lane_bytes) {
-  // A mask register has a bit per lane, however wide.
+  // A mask register has one bit per lane, whatever its width.
   if (mask.mask_lane_bytes == lane_bytes || isa() == Isa::kAvx512) return mask.operand;
   NESTOR_CHECK(mask.mask_lane_bytes + lane_bytes == 4 + 8, "a mask of lanes that meet no others");
   const Opcode opcode = lane_bytes == 8 ? Opcode::kMaskWiden : Opcode::kMaskNarrow;

@@ -1,4 +1,4 @@
-// Slots are numbered in the order in which they are first asked for; equal ones are one.
+// Slots are numbered in the order in which they are first asked for; equal ones are shared.
 #include "jit/codegen/table.h"
 
 namespace nestor::jit {

@@ -1,6 +1,6 @@
 // The table that a kernel's functions are given: one 64-bit slot for each number that
-// does not change while the program runs. Whoever runs the kernel fills it: addresses
-// for each run, the rest once for each shape. So no code computes with symbols alone.
+// does not change while the program runs. Whoever runs the kernel fills it: addresses for each run,
+// the rest once for each shape. Hence no code evaluates expressions of symbols alone.
 #ifndef NESTOR_JIT_CODEGEN_TABLE_H_
 #define NESTOR_JIT_CODEGEN_TABLE_H_
 
@@ -66,7 +66,7 @@ enum class AxisLayout : uint8_t {
   kUnit,     // next to each other
   kZero,     // all in one place
   kAny,      // at a stride that the table gives
-  kCompact,  // one after the other, as are all elements behind: a stride of their number
+  kCompact,  // without gaps, as in all later axes: the stride is the product of their extents
 };
 // By axis. Compact tensors are kCompact, ..., kCompact, kUnit.
 using Layout = std::vector<AxisLayout>;

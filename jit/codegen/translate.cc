@@ -1,7 +1,7 @@
-// Programs, steps, scopes and what they declare; loops are in translate_loops.cc, statements in
-// translate_statements.cc. A step is what runs between two points at which threads wait for each
-// other: a parallel loop is one by itself, what lies between two of them shares one. A tensor
-// has its registers where it is declared, and starts there at its identity.
+// Programs, steps, scopes and their declarations; loops are in translate_loops.cc, statements in
+// translate_statements.cc. A step is the code between two points at which threads wait for each
+// other: each parallel loop is a step, and the items between two of them share one. A tensor has
+// its registers where it is declared, and starts there at its identity.
 #include "jit/codegen/translate.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ const loop::Loop* ParallelLoop(const loop::Block& block) {
   return loop != nullptr && loop->attributes.parallel ? loop : nullptr;
 }
 
-// What an accumulator starts at.
+// The start value of an accumulator.
 Scalar StartOf(const TensorInfo& info) {
   if (NESTOR_MUTANT("max_starts_at_zero") && info.op == ReduceOp::kMax)
     return Scalar::Zero(info.type);
@@ -47,7 +47,7 @@ Scalar StartOf(const TensorInfo& info) {
 Translator::Translator(Program& program, const TranslateOptions& options, const StepSink* sink)
     : program_(program), options_(options), sink_(sink), registers_(program.tensors.size()) {}
 
-// Parallel loops have a step each; what lies between shares one, but for what is constant.
+// Each parallel loop has a step; the items between two share one, except constant ones.
 std::vector<int> Translator::StepsOfBlocks(const std::vector<bool>& is_constant) const {
   std::vector<int> steps;
   int step = 0;
@@ -78,7 +78,7 @@ absl::Status Translator::CheckMemory() {
   for (size_t i = 0; i < program_.tensors.size(); ++i) {
     const TensorInfo& info = program_.tensors[i];
     const TensorId tensor{static_cast<int32_t>(i)};
-    if (homes_[i].step < 0) continue;  // used nowhere: passes leave such tensors behind
+    if (homes_[i].step < 0) continue;  // unused: passes leave such tensors
     const bool is_private = KindOf(tensor) == HomeKind::kPrivate;
     if (is_private || KindOf(tensor) == HomeKind::kMemory) out_.memory.push_back(tensor);
     if (!is_private) continue;
@@ -182,7 +182,7 @@ void Translator::FindTempsOfSteps() {
   }
 }
 
-// Those that the item is the first to touch. Before it their memory may hold anything
+// The accumulators that the item is the first to touch. Before it their memory may hold anything
 // else: see loop_ir/memory_plan.h.
 std::vector<TensorId> Translator::TakeUnfilled(const loop::Item& item) {
   if (unfilled_.empty()) return {};
@@ -195,8 +195,7 @@ std::vector<TensorId> Translator::TakeUnfilled(const loop::Item& item) {
   return touched;
 }
 
-// A step of its own, before the parallel loop, for the accumulators that it touches
-// first.
+// Makes a step of its own, before the parallel loop, for the accumulators that it touches first.
 absl::Status Translator::FillStep(const loop::Item& item, bool constant) {
   const std::vector<TensorId> tensors = TakeUnfilled(item);
   if (tensors.empty()) return absl::OkStatus();
@@ -251,7 +250,7 @@ void Translator::DeclareScalar(TensorId tensor) {
   Registers& home = registers_[tensor.value];
   home = {};
   home.lanes = lanes_.count;
-  if (homes_[tensor.value].is_single) return;  // bound where it is written
+  if (homes_[tensor.value].is_single) return;  // bound when it is written
   const bool is_arg = info.storage == Storage::kAccumulator && IsArg(info.op);
   ValueBuilder builder = Builder();
   home.value = {info.type,

@@ -1,7 +1,7 @@
-// From a scheduled program to low-level operations. The program says which loops run in lanes,
-// in how many, which accesses must be checked, what streams and what is prefetched. What is
-// decided here is how to do so: which tensors live in registers, how many vectors of a loop run
-// side by side, and how addresses run.
+// From a scheduled program to low-level operations. The program says which loops run in lanes, in
+// how many, which accesses must be checked, what streams and what is prefetched. This translation
+// decides how: which tensors live in registers, how many vectors of a loop run side by side, and
+// how addresses run.
 #ifndef NESTOR_JIT_CODEGEN_TRANSLATE_H_
 #define NESTOR_JIT_CODEGEN_TRANSLATE_H_
 
@@ -22,9 +22,9 @@ namespace nestor::jit {
 // the statement whose access was out of range.
 struct Step {
   std::string name;    // "softmax.1"
-  int first_item = 0;  // at the top of the program, that it runs or fills memory for
+  int first_item = 0;  // the first top-level item of the program that it runs or fills memory for
   bool parallel = false;
-  // What it computes follows from constant inputs (TranslateOptions::constant).
+  // Its results depend on constant inputs (TranslateOptions::constant) alone.
   bool constant = false;
   Operand begin, end;  // of a parallel loop: immediates or table slots
   int64_t stride = 1;  // its step
@@ -40,7 +40,7 @@ struct Translation {
   std::vector<loop::Statement> statements;  // by number, for messages
   // Temps that need memory: of the program, and of the worker that runs their scope.
   std::vector<loop::TensorId> memory;
-  // Those that constant steps leave to others.
+  // Temps that constant steps write for other steps.
   std::vector<loop::TensorId> kept;
 };
 
@@ -48,17 +48,17 @@ struct TranslateOptions {
   Isa isa = Isa::kAvx2;
   // By argument: inputs, then outputs. Empty: all compact.
   std::vector<Layout> layouts;
-  // By input: whether runs after the first one find the same elements there, so that what is
-  // computed of these alone stays from one to the next. Empty: none.
+  // By input: whether runs after the first one find the same elements there, so that results that
+  // depend on these inputs alone are kept from run to run. Empty: none.
   std::vector<bool> constant;
 };
 
-// Takes a step as soon as it is whole; its operations are gone afterwards, so that those of
-// a long program are never there all at once.
+// Takes a step as soon as it is complete; its operations are freed afterwards, so that those of a
+// long program are never in memory all at once.
 using StepSink = absl::FunctionRef<absl::Status(Step& step)>;
 
 // Unimplemented, naming it, for what cannot be translated (more lanes than the vectors of the
-// instruction set have, say), or what `sink` says of a step.
+// instruction set have, say), or the Status that `sink` returns for a step.
 // Adds expressions to the program's pool and changes nothing else. REQUIRES: Verify accepts
 // the program.
 absl::StatusOr<Translation> Translate(loop::Program& program, const TranslateOptions& options,

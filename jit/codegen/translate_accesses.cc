@@ -1,6 +1,6 @@
-// Accesses. One that may not be made is guarded: a masked one by a branch around it, and by
-// a mask of the lanes in which it is in range, if these differ; one that should be in range but
-// could not be proven to be by a branch that leaves the function with the statement's number.
+// Accesses. An access that is not always made is guarded: a masked one by a branch around it, and
+// by a mask of the lanes in which it is in range, if these differ; one that is not proven to be in
+// range by a branch that leaves the function with the statement's number.
 #include <algorithm>
 
 #include "jit/codegen/operand_constraints.h"
@@ -29,7 +29,7 @@ TypedValue Translator::Load(const Access& access) {
   return LoadMemory(access.tensor, Locate(access));
 }
 
-// Without looking at what all lanes share of the mask.
+// Loads without testing the part of the mask that all lanes share.
 TypedValue Translator::LoadLanes(const Access& access, const Location& location) {
   const TypedValue loaded = LoadAt(access, location);
   if (location.lanes.kind == Operand::kNone || IsPlusZero(program_, access.fill)) return loaded;
@@ -47,7 +47,7 @@ TypedValue Translator::LoadAt(const Access& access, const Location& location) {
   }
 }
 
-// Of vectors that share a cache line, for the first.
+// Prefetches only for the first of the vectors that share a cache line.
 void Translator::Prefetch(const loop::Prefetch& prefetch) {
   const Access& access = prefetch.access;
   const DType type = program_[access.tensor].type;
@@ -97,7 +97,7 @@ TypedValue Translator::LoadScalar(TensorId tensor) {
   return home.lanes == lanes_.count ? value : Spread(value);
 }
 
-// A scalar from before the vector loop, in all lanes.
+// Broadcasts a scalar from before the vector loop to all lanes.
 TypedValue Translator::Spread(const TypedValue& scalar) {
   if (scalar.operand.kind == Operand::kConstant) {
     ValueBuilder builder = Builder();
@@ -108,7 +108,7 @@ TypedValue Translator::Spread(const TypedValue& scalar) {
   Operation spread{Opcode::kBroadcast, LaneOf(scalar.type), lanes};
   spread.operands[0] = scalar.operand;
   if (scalar.type != DType::kBool) return {scalar.type, f_->OnEntry(lanes_.region, spread)};
-  // In lanes of which a vector has room for as many as the loop runs in.
+  // Uses lanes so narrow that a vector has as many as the loop runs in.
   const Lane lane = LaneOf(DType::kBool);
   Operand mask = scalar.operand;
   if (scalar.mask_lane_bytes == 8 && options_.isa == Isa::kAvx2) {
@@ -149,7 +149,7 @@ TypedValue Translator::LoadMasked(const Access& access, const Location& location
 
 // ---- Memory
 
-// What a read of the tensor gives.
+// The result of reading the tensor.
 TypedValue Translator::LoadMemory(TensorId tensor, const Location& location) {
   const TensorInfo& info = program_[tensor];
   const bool is_arg = info.storage == Storage::kAccumulator && IsArg(info.op);
@@ -258,9 +258,8 @@ Translator::Location Translator::Locate(const Access& access) {
   return location;
 }
 
-// The lanes, of those that take part, in which an index that goes up by one from lane to lane is in
-// range: without those before the begin, and as many as lie before the end, where the loop's own
-// bounds leave room for either.
+// A mask of the participating lanes in which an index that grows by one from lane to lane is in
+// range. It tests the begin and the end only if the loop's own bounds do not ensure them.
 Operand Translator::LanesInRange(IndexId e, IndexId extent, int lane_bytes) {
   IndexPool& pool = program_.pool;
   Operation mask{Opcode::kMaskOfCount, IntegerLane(lane_bytes), static_cast<uint8_t>(lanes_.count)};
@@ -293,8 +292,8 @@ Operand Translator::LanesInRange(IndexId e, IndexId extent, int lane_bytes) {
   return on_entry(f_->FrameOf(e), Opcode::kMaskAndNot, first_lanes(pool.Neg(e)), inside);
 }
 
-// Whether a gathered index is the same for all of a vector loop and gathers from inputs,
-// so that it can be looked up once before the loop.
+// Whether a gathered index is the same throughout a vector loop and gathers from inputs, so that it
+// can be looked up once before the loop.
 bool Translator::IsSharedGather(IndexId e) const {
   return lanes_.var >= 0 && f_->FrameOf(e) <= lanes_.region && LoadsOnlyInputs(program_, e);
 }

@@ -1,13 +1,13 @@
-// Sums of gated products, in register tiles. mulz(a, b) is 0 where a factor is 0, whatever the
-// other one is: a gradient behind a mask sums such. It is a * b but where a factor is 0 and the
-// other one inf or NaN, and there a * b is NaN, which a sum keeps. So the sum runs with products
-// first, and once more with the gates only if an element of the tile is NaN then.
+// Sums of gated products, in register tiles. mulz(a, b) is 0 if a factor is 0, whatever the other
+// one is: gradients through a mask sum such products. It equals a * b unless one factor is 0 and
+// the other inf or NaN, and then a * b is NaN, which a sum keeps. So the sum first runs with
+// products, and once more with the gates only if an element of the tile is then NaN.
 //
-// Bits are those of the gated sum: what differs is the sign of a product that is 0, which matters
-// to a sum of -0 alone. A sum that starts at +0 never is -0: x + y is only where both are. One of
-// fused multiply-adds is where a product less than the least number is rounded; from there on the
-// gated sum may be +0 while the other one stays -0, so that an element of -0 at the end asks for
-// the gates, too.
+// The bits are those of the gated sum: the only difference is the sign of a product that is 0,
+// which matters only if the sum is -0. A sum that starts at +0 is never -0: x + y is -0 only if
+// both are. But a sum of fused multiply-adds becomes -0 when a product smaller than the least
+// number is rounded; from there on the gated sum may be +0 while the other one stays -0, so that an
+// element of -0 at the end requires the gates, too.
 #include <algorithm>
 #include <vector>
 
@@ -33,7 +33,8 @@ const LoadValue* AsLoad(const loop::Program& program, ValueId id) {
   return absl::get_if<LoadValue>(&program[id].node);
 }
 
-// Whether the factor of a gated product holds no other, and does not follow from the tensor.
+// Whether the factor of a gated product contains no other gated product, and does not depend on
+// the tensor.
 bool IsPlainFactor(const loop::Program& program, ValueId factor, TensorId tensor) {
   bool plain = true;
   VisitValues(program, factor, [&](ValueId inner, const loop::Value&) {
@@ -79,7 +80,8 @@ bool AssignsPlusZero(const loop::Program& program, const loop::Statement& statem
   return !statement.op && !statement.target.masked && IsPlusZero(program, statement.value);
 }
 
-// Calls f with each statement of the item; false where it declares something, or f says so.
+// Calls f with each statement of the item; false if the item declares something, or f
+// returns false.
 template <class F>
 bool AllStatements(const loop::Item& item, F f) {
   bool good = true;
@@ -93,8 +95,8 @@ bool AllStatements(const loop::Item& item, F f) {
 
 }  // namespace
 
-// Temporaries that hold nothing but parts of sums of gated products: only tiles are stored to
-// them, which are such sums, and start at +0 or at such parts.
+// Finds temporaries that hold only partial sums of gated products: all values stored to them are
+// tiles that are such sums, and start at +0 or at such parts.
 void Translator::FindPartsOfGatedSums() {
   absl::flat_hash_map<TensorId, std::vector<TensorId>> sources;
   absl::flat_hash_set<TensorId> others;
@@ -126,7 +128,7 @@ void Translator::FindPartsOfGatedSums() {
   }
 }
 
-// +0, or the part of a sum that was stored before.
+// Whether it assigns +0, or the part of a sum that was stored before.
 bool Translator::StartsSum(const loop::Statement& statement) const {
   const LoadValue* load = AsLoad(program_, statement.value);
   if (load == nullptr) return AssignsPlusZero(program_, statement);
@@ -134,9 +136,10 @@ bool Translator::StartsSum(const loop::Statement& statement) const {
   return moves && parts_of_gated_sums_.contains(load->access.tensor);
 }
 
-// Of the tile that item number `declaration` of the scope declares: the last of the items behind it
-// that are its sum of gated products, where what stands between only starts the sum. Beside it they
-// may copy elements to where none of them has read: that they may do twice. nullopt: it has none.
+// For the tile that item number `declaration` of the scope declares: the last of the items after
+// it that make up its sum of gated products, if the items in between only start the sum. They may
+// also copy elements to places that none of them has read, because that can be repeated. nullopt:
+// it has none.
 absl::optional<size_t> Translator::GatedSumOf(const loop::Scope& scope, size_t declaration) const {
   const auto* declared = scope[declaration].As<loop::Declaration>();
   if (declared == nullptr || KindOf(declared->tensor) != HomeKind::kTile) return absl::nullopt;
@@ -169,7 +172,7 @@ absl::optional<size_t> Translator::GatedSumOf(const loop::Scope& scope, size_t d
   return last;
 }
 
-// Of an element to a temporary that is no tile.
+// Whether it copies an element to a temporary that is not a tile.
 bool Translator::IsCopy(const loop::Statement& statement) const {
   const LoadValue* load = AsLoad(program_, statement.value);
   const TensorId target = statement.target.tensor;
@@ -178,7 +181,7 @@ bool Translator::IsCopy(const loop::Statement& statement) const {
          KindOf(load->access.tensor) != HomeKind::kTile;
 }
 
-// Items first .. last: what starts the tile, and its sum.
+// Translates items first .. last: the start of the tile, and its sum.
 void Translator::GatedSum(const loop::Scope& scope, size_t first, size_t last, TensorId tile) {
   const auto run = [&] {
     for (size_t i = first; i <= last; ++i) Item(scope[i]);
@@ -205,7 +208,7 @@ void Translator::GatedSum(const loop::Scope& scope, size_t first, size_t last, T
   f_->Label(done);
 }
 
-// 0 where no element of the tile is NaN, nor, with `zeros`, -0.
+// 0 if no element of the tile is NaN, nor, with `zeros`, -0.
 Operand Translator::AnyDoubtful(TensorId tile, bool zeros) {
   const Registers& home = registers_[tile.value];
   const Lane lane = LaneOf(program_[tile].type);

@@ -6,8 +6,9 @@
 //     if (v < end)                      { group at v, of the first end - v lanes }
 //
 // where a group is the loop's body on vectors. A loop that walks a register tile has a
-// copy of its body for each register of the tile instead, and a short one of fixed length
-// for each vector. Nested parallel loops are counted as one, which threads share by number.
+// copy of its body for each register of the tile instead, and a short one of fixed length has
+// one for each vector. Nested parallel loops are counted as one, whose iterations threads share
+// by number.
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
@@ -25,9 +26,9 @@ namespace {
 // The most vectors of one loop that run side by side.
 constexpr int kUnroll = 2;
 
-// Makes groups of independent operations, each straight on from its start to the next
-// one's, take turns: a processor looks only so far ahead, and within one group each
-// operation mostly waits for the one before.
+// Interleaves groups of independent operations; each group reaches from its start to the next
+// one's. A processor looks only so far ahead, and within a group most operations wait for the
+// one before.
 void Interleave(std::vector<Operation>& operations, absl::Span<const size_t> starts) {
   const size_t first = starts[0];
   if (starts.size() < 2 ||
@@ -45,8 +46,8 @@ void Interleave(std::vector<Operation>& operations, absl::Span<const size_t> sta
   std::copy(mixed.begin(), mixed.end(), operations.begin() + static_cast<int64_t>(first));
 }
 
-// Whether no statement of the loop changes what the condition is computed from, nor does it move
-// with a loop of its.
+// Whether no statement of the loop changes the condition's inputs, and the condition does not
+// depend on a loop inside.
 bool StaysInside(const loop::Program& program, const loop::Loop& loop, IndexId condition) {
   bool stays = !HoldsVar(program.pool, condition, loop.var);
   VisitItems(loop.body, [&](const loop::Item& item) {
@@ -62,15 +63,15 @@ bool StaysInside(const loop::Program& program, const loop::Loop& loop, IndexId c
   return stays;
 }
 
-// Whether the number says so, whatever its parts are.
+// Whether this is certain, whatever the parts of the expression are.
 bool IsAtMostOne(const IndexPool& pool, IndexId e) {
   const IndexNode& node = pool[e];
   if (node.kind != IndexKind::kMin) return node.kind == IndexKind::kConst && node.value <= 1;
   return absl::c_any_of(node.args, [&](IndexId arg) { return IsAtMostOne(pool, arg); });
 }
 
-// A condition without which each statement of the loop is dropped, at all its steps alike; invalid:
-// there is none.
+// A condition, the same at all steps of the loop, without which each of its statements is dropped;
+// invalid: there is none.
 IndexId GuardOf(const loop::Program& program, const loop::Loop& loop) {
   absl::optional<IndexList> common;
   VisitItems(loop.body, [&](const loop::Item& item) {
@@ -129,8 +130,8 @@ std::vector<const loop::Loop*> Translator::CollapsedChain(const loop::Loop& oute
   return chain;
 }
 
-// Iterations [begin, end) of all that the chain has. The innermost loop runs as it is, from
-// and to where the piece begins and ends; of the others the number is decomposed.
+// Runs iterations [begin, end) of the chain. The innermost loop runs as it is, between the begin
+// and the end of the piece; the number is decomposed into the indices of the others.
 void Translator::CollapsedLoops(const std::vector<const loop::Loop*>& chain, Operand begin,
                                 Operand end) {
   const loop::Loop& inner = *chain.back();
@@ -168,8 +169,8 @@ void Translator::CollapsedLoops(const std::vector<const loop::Loop*>& chain, Ope
   f_->CloseRegion();
 }
 
-// How often the loop, which begins at 0, runs; at least 1, as what would run never is not
-// called.
+// How often the loop, which begins at 0, runs; at least 1, because code with nothing to run is
+// not called.
 Operand Translator::CountOf(const loop::Loop& loop) {
   return InRegister(f_->Index(program_.pool.Max(loop.end, program_.pool.Const(1))));
 }
@@ -180,7 +181,7 @@ void Translator::Loop(const loop::Loop& loop) {
   Guarded(loop, [&] { LoopItself(loop); });
 }
 
-// A loop that would drop all that it computes is skipped.
+// Skips a loop that would drop all its results.
 void Translator::Guarded(const loop::Loop& loop, absl::FunctionRef<void()> run) {
   const IndexId guard = lanes_.var < 0 && guard_.value < 0 ? GuardOf(program_, loop) : IndexId();
   if (guard.value < 0) return run();
@@ -220,7 +221,7 @@ void Translator::ScalarLoop(const loop::Loop& loop, Operand begin, Operand end) 
   f_->CloseRegion();
 }
 
-// One iteration, or none.
+// Runs one iteration, or none.
 void Translator::Choice(const loop::Loop& loop, Operand runs) {
   const int done = f_->list().NewLabel();
   f_->Branch(Condition::kLessEqual, runs, Immediate(0), done);
@@ -338,7 +339,7 @@ void Translator::TileLoop(const loop::Loop& loop, Operand begin, Operand end, in
   std::vector<size_t> starts;
   for (int64_t offset = 0; offset < extent; offset += lanes_.count) {
     starts.push_back(f_->list().operations.size());
-    // Lanes beyond the end of a tile hold anything; those of memory are left alone.
+    // Lanes beyond the end of a tile hold anything; memory beyond the end is left alone.
     const bool whole = fixed && offset + lanes_.count <= extent;
     f_->OpenRegion();
     lanes_.region = f_->Depth();

@@ -1,6 +1,6 @@
-// Statements and values. A value is computed in the lanes of the loop around; what all
-// lanes share is loaded to all of them, and a scalar that was computed before the loop
-// is spread over them once, at its entry. How an element is reached is in translate_accesses.cc.
+// Statements and values. A value is computed in the lanes of the surrounding loop; an element that
+// all lanes share is loaded to all of them, and a scalar that was computed before the loop is
+// broadcast once, at its entry. Accesses to elements are in translate_accesses.cc.
 #include <algorithm>
 
 #include "jit/codegen/translator.h"
@@ -73,7 +73,7 @@ void Translator::Statement(const loop::Statement& statement) {
   if (location.valid.kind == Operand::kNone) {
     Write(statement, location);
   } else {
-    // What is dropped is not evaluated.
+    // A dropped value is not evaluated.
     const int dropped = f_->list().NewLabel();
     f_->Branch(Condition::kEqual, location.valid, Immediate(0), dropped);
     f_->OpenRegion();
@@ -102,7 +102,7 @@ TypedValue Translator::Result(const loop::Statement& statement, const TypedValue
   return ApplyScalarOp(builder, StepOp(*statement.op), {old, value}, old.type);
 }
 
-// `target`, a register, gets the value; the operation that has just computed it writes
+// Assigns the value to `target`, a register; an operation that has just computed it writes
 // there directly.
 void Translator::Assign(TypedValue& target, const TypedValue& value) {
   std::vector<Operation>& operations = f_->list().operations;
@@ -125,8 +125,8 @@ void Translator::Assign(TypedValue& target, const TypedValue& value) {
   EmitTo(target.operand, move);
 }
 
-// Whether the statement has made the register: not where its value is another tensor's
-// register as it is, or that reinterpreted.
+// Whether the statement itself has made the register: not if its value is just another tensor's
+// register, or that reinterpreted.
 bool Translator::IsOwn(Operand operand) const {
   return operand.is_register() && operand.value >= first_own_register_;
 }
@@ -179,7 +179,7 @@ void Translator::WriteMemory(const loop::Statement& statement, const Location& l
   StoreElements(type, location, value, statement.streams);
 }
 
-// The first of equals, the first NaN if any.
+// Picks the first of equal values, and the first NaN if any.
 std::pair<TypedValue, TypedValue> Translator::Better(ReduceOp op, const TypedValue& best,
                                                      const TypedValue& place,
                                                      const TypedValue& value,
@@ -222,8 +222,9 @@ void Translator::WriteArg(const loop::Statement& statement, const Location& loca
   StoreElements(DType::kI64, positions, where, false);
 }
 
-// Where an arg accumulator's position lies: i64s behind its values, of which it has as
-// many. The distance of the first is in the table; an element's grows with its offset.
+// The location of an arg accumulator's position: the positions are i64s after its values, of
+// which it has as many. The distance to the first is in the table; that to an element's grows
+// with its offset.
 Translator::Location Translator::PositionsOf(TensorId tensor, const Location& location) {
   const int64_t size = ByteSize(program_[tensor].type);
   const IndexList origin(program_[tensor].shape.size(), program_.pool.Const(0));
@@ -246,9 +247,9 @@ Translator::Location Translator::PositionsOf(TensorId tensor, const Location& lo
 
 // ---- Values
 
-// How many registers it takes to compute the value, the operand that needs most first; of a
-// value that several others hold, more than it takes. (Sethi and Ullman, "The generation of
-// optimal code for arithmetic expressions", 1970.)
+// How many registers the value takes if the operand that needs most is computed first; too many for
+// a value that several others contain. (Sethi and Ullman, "The generation of optimal code for
+// arithmetic expressions", 1970.)
 int Translator::NeedOf(ValueId id) {
   for (size_t i = needs_.size(); i <= static_cast<size_t>(id.value); ++i) {
     const auto* apply = absl::get_if<loop::ApplyValue>(&program_.values[i].node);
@@ -267,7 +268,7 @@ int Translator::NeedOf(ValueId id) {
 
 // Operands first, without recursion: a sum may have any number of terms.
 TypedValue Translator::Value(ValueId root) {
-  std::vector<std::pair<ValueId, bool>> stack = {{root, false}};  // whether the operands are known
+  std::vector<std::pair<ValueId, bool>> stack = {{root, false}};  // whether its operands are known
   while (!stack.empty()) {
     const auto [id, ready] = stack.back();
     stack.pop_back();

@@ -1,4 +1,4 @@
-// Tiny programs and all of their operations: what is computed where, what is masked,
+// Tiny programs and all of their operations: where values are computed, which accesses are masked,
 // and how addresses run.
 #include "jit/codegen/translate.h"
 
@@ -64,7 +64,7 @@ v3 = mul.f32x1 v2, c0
 store.f32x1 f32 [g0], v3
 label L0
 return 0)"},
-      // What is prefetched is at a place that no pointer follows.
+      // The prefetched element is at a place that no pointer follows.
       {"program ahead(x: f32[N]) -> (y: f32[N])"
        " { for i in [0, N) prefetch x[i*i] { y[i] = 2.0 } }",
        R"(
@@ -87,7 +87,7 @@ loop_begin L1
 loop_end less g0, table[0], L1
 label L0
 return 0)"},
-      // The iterations that it is given.
+      // Runs the iterations that it is given.
       {"program scale(x: f32[N]) -> (y: f32[N])"
        " { for i in [0, N) parallel { y[i] = x[i] * 2.0 } }",
        R"(
@@ -107,7 +107,7 @@ loop_begin L1
 loop_end less g2, g1, L1
 label L0
 return 0)"},
-      // Two vectors at a time, one, and what is left over.
+      // Two vectors at a time, then one, and then the remaining elements.
       {"program scale(x: f32[N]) -> (y: f32[N])"
        " { for i in [0, N) vector(8) { y[i] = x[i] * 2.0 } }",
        R"(
@@ -198,7 +198,7 @@ loop_end less g0, table[0], L2
 label L0
 return 0)"},
       // A window: its places in a row are displacements of one pointer, and the sum so far, which
-      // needs a register more, comes before what is added.
+      // needs one more register, is computed before the added product.
       {"program window(x: f32[N, 4], w: f32[2, 2]) -> (y: f32[N]) { for i in [0, N - 1) {"
        " y[i] = fma(w[1, 1], x[i + 1, 1], fma(w[0, 1], x[i, 1], w[0, 0] * x[i, 0])) } }",
        R"(

@@ -36,13 +36,13 @@ class Translator {
   // The lanes in which statements run.
   struct Lanes {
     int count = 1;
-    int narrow_bytes = kLeastLaneBytes;  // of each, where the loop is of narrow integers
+    int narrow_bytes = kLeastLaneBytes;  // of each lane, if the loop is of narrow integers
     int32_t var = -1;                    // of the loop whose iterations lie side by side
     // The frame around the loop: what all lanes share is computed there.
     int region = 0;
     int group = 0;   // ... and the frame of this group of lanes
-    Operand active;  // of a tail: how many lanes take part; kNone: all
-    // Of a loop over a register tile: where it ends, if that is a number.
+    Operand active;  // in a tail: how many lanes take part; kNone: all
+    // For a loop over a register tile: its end, if that is a number.
     int64_t end = -1;
     const loop::Loop* loop = nullptr;
   };
@@ -62,7 +62,7 @@ class Translator {
     Memory memory;
     Operand valid;   // 1 where the access is made; kNone: always
     Operand stride;  // bytes from lane to lane: immediate or slot
-    Operand lanes;   // a mask of those that read it; kNone: all that take part
+    Operand lanes;   // a mask of the lanes that read it; kNone: all that take part
   };
 
   // ---- Steps and scopes (translate.cc)
@@ -157,9 +157,9 @@ class Translator {
   Operand Emit(Operation operation);
   Operand EmitTo(Operand result, Operation operation);
   ValueBuilder Builder() { return ValueBuilder(f_->list(), lanes_.count, lanes_.narrow_bytes); }
-  // Of the tile's registers.
+  // A builder for the tile's registers.
   ValueBuilder TileBuilder(loop::TensorId tile);
-  // The lanes that values of the type have in the loop around.
+  // The kind of lanes that values of the type have in the surrounding loop.
   Lane LaneOf(DType type) const { return jit::LaneOf(type, lanes_.narrow_bytes); }
   Operand ActiveMask(int lane_bytes);
   bool IsPartial() const { return lanes_.active.kind != Operand::kNone; }
@@ -172,21 +172,21 @@ class Translator {
   std::vector<Home> homes_;
   // Accumulators of the program in memory, before their first use.
   std::vector<loop::TensorId> unfilled_;
-  // Of the program, in registers, by step.
+  // Temps of the program that are in registers, by step.
   absl::flat_hash_map<int, std::vector<loop::TensorId>> temps_;
   std::vector<TensorPlace> places_;
   std::unique_ptr<FunctionBuilder> f_;
   std::vector<Registers> registers_;  // by tensor
   Lanes lanes_;
-  IndexId guard_;  // that a loop around has tested
+  IndexId guard_;  // the condition that a surrounding loop has tested
   absl::flat_hash_set<loop::TensorId> parts_of_gated_sums_;
   bool without_gates_ = false;            // gated products run as products
-  absl::flat_hash_set<int32_t> ungated_;  // of fused ones, the choices that are not made then
+  absl::flat_hash_set<int32_t> ungated_;  // of fused ones, the choices that are left out then
   int32_t statement_ = -1;
-  int64_t first_own_register_ = 0;  // of the statement: those before are others'
+  int64_t first_own_register_ = 0;  // of the statement: earlier ones belong to other statements
   int item_ = 0;                    // at the top of the program, counted over all blocks
   Memo memo_;                       // of the statement: values that were computed
-  std::vector<int> needs_;          // by value, of those that were asked for and those before them
+  std::vector<int> needs_;          // by value, for those that were asked for and those before them
   absl::flat_hash_map<const loop::Statement*, int32_t> numbers_;
 };
 

@@ -1,7 +1,7 @@
 // Two steps. Within each 128 bits, groups of as many rows as these hold lanes are
-// transposed by unpacking: afterwards, register c of group k holds, in its 128 bits
-// number b, what belongs to column c of those, from the rows of group k. Then the 128
-// bits are transposed as wholes.
+// transposed by unpacking: afterwards, register c of group k holds, in its 128 bits number b, the
+// elements of column c of those 128 bits, from the rows of group k. Then blocks of 128 bits are
+// transposed as wholes.
 #include "jit/codegen/transpose.h"
 
 #include "uops/invariant.h"
@@ -13,7 +13,7 @@ class Tile {
  public:
   Tile(OperationList& list, int bytes) : list_(list), bytes_(bytes) {}
 
-  // Of a group of rows: 4 of 32-bit lanes, or 2 of 64-bit lanes.
+  // For a group of rows: 4 of 32-bit lanes, or 2 of 64-bit lanes.
   std::vector<Operand> Unpacked(Lane lane, absl::Span<const Operand> rows) {
     if (LaneBytes(lane) == 8) {
       return {Make(Opcode::kUnpackLow, lane, rows[0], rows[1]),

@@ -9,7 +9,7 @@
 
 namespace nestor::jit {
 
-// Appends what turns `rows`, as many vectors as each has lanes, into the columns of the
+// Appends operations that turn `rows`, as many vectors as each has lanes, into the columns of the
 // tile, in new registers. REQUIRES: a vector fills 16, 32 or 64 bytes.
 std::vector<Operand> TransposeTile(OperationList& list, Lane lane, absl::Span<const Operand> rows);
 

@@ -1,10 +1,10 @@
-// No compiler lets a caller see whether the registers that it trusts were kept, so the
-// call is made by a trampoline assembled for it. It saves what its own caller trusts,
+// No compiler lets a caller see whether the registers that it relies on were kept, so the call is
+// made by a trampoline assembled for it. It saves the registers that its own caller relies on,
 // brings the machine into a known state, calls, records the state, and restores.
 //
-// Nothing that the function may break is relied on behind the call: all that must
-// survive lies in one CallState, whose address is written into the trampoline as a
-// number, and the stack pointer and the preserved registers come back from there.
+// After the call, nothing is relied on that the function may break: all that must survive lies in
+// one CallState, whose address is written into the trampoline as a number, and the stack pointer
+// and the preserved registers come back from there.
 #include "jit/runtime/abi_harness.h"
 
 #include <cpuid.h>
@@ -34,7 +34,7 @@ const Xbyak::Reg64 kPreserved[] = {rbx, rbp, r12, r13, r14, r15};
 constexpr int kNumPreserved = 6;
 constexpr int kFrameWords = 8;
 constexpr int kVectors = 16;      // those that vzeroupper clears
-constexpr int kVectorBytes = 64;  // of the widest register
+constexpr int kVectorBytes = 64;  // those of the widest register
 constexpr int kLowBytes = 16;     // xmm
 // Garbage: the i-th word of it is this plus i. As a double and as two floats it is NaN.
 constexpr uint64_t kPattern = 0xfff8'1234'7fc5'6780;
@@ -50,24 +50,24 @@ struct X87Environment {
 constexpr uint16_t kAllEmpty = 0xffff;  // tags
 
 struct CallState {
-  // What the call is made with.
+  // The call's function and arguments.
   KernelFunction function;
   int64_t arguments[4];
   uint64_t stack_offset;  // bytes of rsp below a multiple of 64
   uint32_t mxcsr;
   uint16_t x87_control;
 
-  // The trampoline's caller.
+  // The registers of the trampoline's caller.
   uint64_t host_preserved[kNumPreserved];
   uint64_t host_rsp;
   uint32_t host_mxcsr;
   uint16_t host_x87_control;
 
-  // Right before the call.
+  // State right before the call.
   uint64_t rsp_before;
   uint32_t in_use_before;
 
-  // Right after it.
+  // State right after the call.
   int64_t result;
   uint64_t rsp;
   uint64_t preserved[kNumPreserved];
@@ -137,7 +137,7 @@ class Trampoline : public Xbyak::CodeGenerator {
 
   void PrepareRegisters() {
     vzeroupper();
-    // Garbage, and zero above it.
+    // Garbage in the low halves, and zeros above.
     for (int i = 0; i < kVectors; ++i) vmovups(Xbyak::Xmm(i), ptr[rsp]);
     ReadInUse(offsetof(CallState, in_use_before));
     for (int i = 0; i < kNumPreserved; ++i) mov(kPreserved[i], kPattern + i);
@@ -237,7 +237,7 @@ void CheckUpperVectors(const CallState& state, std::vector<std::string>* broken)
         absl::StrCat("vector register ", i, " is not zero above its low 128 bits (no vzeroupper)"));
     return;
   }
-  // A CPU that always reports the state as in use did so before the call, too.
+  // A CPU that always reports the state as in use also did so before the call.
   if ((state.in_use & ~state.in_use_before & kUpperState) != 0) {
     broken->push_back(
         "the upper parts of the vector registers are zero but in use (no vzeroupper)");
@@ -260,9 +260,8 @@ struct Surroundings {
   uint32_t mxcsr;
   uint16_t x87_control;
 };
-// MXCSR 0xffc0: truncate, flush results and operands to zero. x87 0xf7f: truncate. Only
-// with such settings does a function show that puts back the usual ones instead of the
-// caller's.
+// MXCSR 0xffc0: truncate, flush results and operands to zero. x87 0xf7f: truncate. Only such
+// settings expose a function that restores the usual ones instead of the caller's.
 constexpr Surroundings kSurroundings[] = {
     {48, 0xffc0, 0x0f7f},
     {32, 0x1f80, 0x037f},

@@ -12,8 +12,8 @@ namespace nestor::jit {
 using KernelFunction = int64_t (*)(const int64_t* table, int64_t p0, int64_t p1, int64_t p2);
 
 // Calls `function` four times, with rsp at each multiple of 16 modulo 64, with usual and
-// unusual floating-point settings (rounding, flushing; the last call has the usual ones),
-// with garbage in every register that holds no argument; and checks after each call that
+// unusual floating-point settings (rounding, flushing; the last call has the usual ones), and with
+// garbage in every register that holds no argument; and checks after each call that
 //   1. rbx, rbp, r12 to r15 and rsp hold what they held,
 //   2. the caller's frame, above the return address, is untouched,
 //   3. the direction flag is clear,
@@ -21,7 +21,7 @@ using KernelFunction = int64_t (*)(const int64_t* table, int64_t p0, int64_t p1,
 //      x87 registers are empty,
 //   5. the vector registers 0 to 15 are zero above their low 128 bits, and not in use
 //      there either where the CPU tells (so zeros do not hide a missing vzeroupper).
-// The result of the last call; Internal, naming all that one call broke; FailedPrecondition
+// Returns the result of the last call; Internal, naming all that one call broke; FailedPrecondition
 // on a CPU without AVX2.
 //
 // REQUIRES: `function` returns to its caller, and may be called four times.

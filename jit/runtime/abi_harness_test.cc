@@ -22,7 +22,7 @@ using namespace Xbyak::util;  // NOLINT: names of registers
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Assembler = Xbyak::CodeGenerator;
-using Write = void (*)(Assembler&);  // writes a function but for its last `ret`
+using Write = void (*)(Assembler&);  // writes a function without its last `ret`
 
 // Memory that the functions under test get as their table: zeros at first.
 constexpr int kTableWords = 16;
@@ -53,7 +53,7 @@ class AbiHarness : public testing::Test {
 };
 
 struct Case {
-  std::string name;  // of a bad one: what the harness says of it
+  std::string name;  // for a bad function: the finding of the harness
   Write write;
 };
 

@@ -1,7 +1,7 @@
 // Code is copied to pages that are readable and writable, and only then do these become
 // readable and executable: at no time is a page both writable and executable, so that
-// a stray write can never turn into an instruction. The rest of the last page is filled
-// with breakpoints: a jump behind the end stops there.
+// a stray write can never turn into an instruction. The rest of the last page is filled with
+// breakpoints: a jump past the end stops there.
 //
 // Each kernel has its own pages. Sharing one page between kernels would need it to be
 // writable again while another thread runs in it.
@@ -78,8 +78,8 @@ absl::StatusOr<CodeMemory> CodeMemory::Seal(absl::Span<const uint8_t> code) {
 void ReportToPerf(const void* begin, size_t size, absl::string_view name) {
   if (!PerfMapWanted()) return;
   const std::string path = absl::StrCat("/tmp/perf-", getpid(), ".map");
-  // A line is appended by one write, so that those of two threads do not mix. Others may
-  // write to /tmp: a link that they laid there is not followed.
+  // A line is appended by one write, so that those of two threads do not mix. Others may write to
+  // /tmp: a link that they have put there is not followed.
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return;
   const std::string line =

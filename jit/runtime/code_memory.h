@@ -12,7 +12,7 @@
 
 namespace nestor::jit {
 
-// Owns sealed pages. Immutable; movable; unmapped when it goes.
+// Owns sealed pages. Immutable; movable; unmapped on destruction.
 class CodeMemory {
  public:
   CodeMemory() = default;
@@ -20,11 +20,11 @@ class CodeMemory {
   CodeMemory& operator=(CodeMemory&& other) noexcept;
   ~CodeMemory();
 
-  // Copies `code` to fresh pages and seals them. ResourceExhausted where the system
-  // gives no memory; PermissionDenied where it lets nothing be executable.
+  // Copies `code` to fresh pages and seals them. ResourceExhausted if the system gives no memory;
+  // PermissionDenied if it allows no executable memory.
   static absl::StatusOr<CodeMemory> Seal(absl::Span<const uint8_t> code);
 
-  // At the first byte of the code; 64-byte aligned. Null for an empty one.
+  // Points to the first byte of the code; 64-byte aligned. Null if the code is empty.
   const uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
 
@@ -33,7 +33,7 @@ class CodeMemory {
   size_t size_ = 0;
 };
 
-// Where a function lies, for `perf`: appends a line to /tmp/perf-PID.map. Does nothing
+// Reports the address of a function to `perf`: appends a line to /tmp/perf-PID.map. Does nothing
 // unless the environment variable NESTOR_PERF_MAP is set and not "0". Thread-safe.
 void ReportToPerf(const void* begin, size_t size, absl::string_view name);
 

@@ -46,7 +46,7 @@ std::vector<Mapping> Mappings() {
   return all;
 }
 
-// "" where nothing is mapped.
+// "" if nothing is mapped.
 std::string PermissionsAt(const void* at) {
   const uintptr_t address = reinterpret_cast<uintptr_t>(at);
   for (const Mapping& mapping : Mappings()) {
@@ -109,7 +109,7 @@ TEST(CodeMemory, MovesAndUnmaps) {
   EXPECT_EQ(PermissionsAt(second_pages), "");
 }
 
-// Shows how Seal fails in a process from which `take_away` took something.
+// Shows how Seal fails in a process that `take_away` has deprived of something.
 template <typename TakeAway>
 [[noreturn]] void ShowFailure(TakeAway take_away) {
   take_away();

@@ -1,11 +1,11 @@
 // A set of instructions may be used only where the CPU has each of them (its CPUID
 // leaves say so) and the operating system saves the registers they write when it
 // switches threads (XCR0 says so): a CPU with AVX-512 under a system that does not
-// keep its state would lose half of a vector at a switch. Both are read here once,
-// without the compiler's builtins, which leave open which state they ask after.
+// keep its state would lose half of a vector at a switch. Both are read here once, without the
+// compiler's builtins, which do not specify which state they check.
 //
-// One table lists for each requirement its name and its bit, so that a refusal can
-// name what is missing. The sets are in rising order: a set needs all rows up to its own.
+// One table lists for each requirement its name and its bit, so that a refusal can name what is
+// missing. The sets are in ascending order: a set needs all rows up to its own.
 #include "uops/cpp20.h"
 
 #include "jit/runtime/cpu_features.h"
@@ -36,7 +36,7 @@ struct Leaf {
   uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
 };
 
-// All zero where the CPU does not have the leaf: no feature, no cache.
+// All zero if the CPU does not have the leaf: no feature, no cache.
 Leaf CpuId(uint32_t leaf, uint32_t subleaf) {
   Leaf out;
   if (!__get_cpuid_count(leaf, subleaf, &out.eax, &out.ebx, &out.ecx, &out.edx)) return Leaf();
@@ -55,7 +55,7 @@ uint32_t EnabledState() {
 constexpr uint32_t kYmmState = 0x06;  // xmm and the upper halves of ymm
 constexpr uint32_t kZmmState = 0xe6;  // these, the masks, and both parts of zmm
 
-// What this machine says of itself.
+// The CPUID and XCR0 data of this machine.
 struct Machine {
   Leaf basic = CpuId(1, 0);
   Leaf extended = CpuId(7, 0);
@@ -92,12 +92,12 @@ constexpr Requirement kRequirements[] = {
      [](const Machine& m) { return (m.extended.ebx & bit_AVX512VL) != 0; }},
 };
 
-// What no set needs, but may have beside it.
+// An extension that no set requires, but that a machine may have in addition.
 constexpr Requirement kDotProducts = {Isa::kAvx512, "AVX512_VNNI", [](const Machine& m) {
                                         return (m.extended.ecx & bit_AVX512VNNI) != 0;
                                       }};
 
-// Of no machine, whatever it says: see LackForTesting.
+// A requirement that is treated as missing: see LackForTesting.
 std::atomic<const Requirement*> lacking{nullptr};
 
 constexpr Isa kIsas[] = {Isa::kAvx2, Isa::kAvx512};
@@ -156,7 +156,7 @@ uint32_t CacheLeaf() {
 }
 
 CacheSizes FindCaches() {
-  constexpr uint32_t kMostCaches = 16;  // against a list without an end
+  constexpr uint32_t kMostCaches = 16;  // guards against an endless list
   CacheSizes sizes;
   int last_level = 0;
   const uint32_t leaf = CacheLeaf();
@@ -173,7 +173,7 @@ CacheSizes FindCaches() {
   return sizes;
 }
 
-// Three leaves hold the name: 16 characters each, in the order of the registers.
+// Three leaves hold the name, 16 characters each, in the order of the registers.
 std::string FindCpuName() {
   std::string name;
   for (uint32_t leaf = 0x80000002; leaf <= 0x80000004; ++leaf) {
@@ -237,7 +237,7 @@ std::string CpuName() {
 }
 
 int64_t ShareOfLastCache(int64_t bytes, int64_t processors) {
-  // What processors of servers have for each of their cores, or nearly so.
+  // About the amount that server processors have for each core.
   constexpr int64_t kMostForOne = int64_t{4} << 20;
   return std::min(bytes, kMostForOne * std::max<int64_t>(processors, 1));
 }

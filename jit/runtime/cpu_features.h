@@ -10,8 +10,8 @@
 
 namespace nestor::jit {
 
-// In rising order. kAvx2: AVX2, FMA, F16C, BMI1 and BMI2. kAvx512: these and
-// AVX-512 F, VL, BW and DQ.
+// In ascending order. kAvx2: AVX2, FMA, F16C, BMI1 and BMI2. kAvx512: these and AVX-512 F, VL, BW
+// and DQ.
 enum class Isa : uint8_t { kAvx2, kAvx512 };
 
 absl::string_view Name(Isa isa);  // "avx2", "avx512"
@@ -20,16 +20,15 @@ absl::StatusOr<Isa> IsaByName(absl::string_view name);
 // Bytes of a vector register.
 inline int VectorBytes(Isa isa) { return isa == Isa::kAvx512 ? 64 : 32; }
 
-// The best set that the CPU and the operating system support and that is not above the
-// one that the environment variable NESTOR_ISA names, if it does. FailedPrecondition
-// where there is none, naming what is missing; InvalidArgument for a wrong
-// NESTOR_ISA. Asks the CPU once; thread-safe.
+// The best set that the CPU and the operating system support, up to the one that the environment
+// variable NESTOR_ISA names, if it is set. FailedPrecondition where there is none, naming what is
+// missing; InvalidArgument for a wrong NESTOR_ISA. Asks the CPU once; thread-safe.
 absl::StatusOr<Isa> BestIsa();
 // FailedPrecondition, naming what the CPU lacks, where it cannot run `isa`.
 absl::Status CheckIsa(Isa isa);
 
 // Whether the machine has AVX512_VNNI beside the set: sums of products of narrow integers in one
-// instruction. False of sets below kAvx512.
+// instruction. False for sets below kAvx512.
 bool HasDotProducts(Isa isa);
 
 constexpr int64_t kCacheLineBytes = 64;
@@ -41,12 +40,12 @@ struct CacheSizes {
 };
 CacheSizes Caches();
 
-// Of a last cache of so many bytes, what a machine with so many processors may count on: a virtual
-// one of two processors may be told of all that the processors of its host share.
+// The part of a last cache of so many bytes that a machine with so many processors may count on:
+// a virtual machine with two processors may report the whole cache that all processors of its
+// host share.
 int64_t ShareOfLastCache(int64_t bytes, int64_t processors);
 
-// What the processor calls itself, blanks being underscores: "AMD_EPYC_9R45"; "unknown"
-// where it does not.
+// The processor's own name, with underscores for blanks: "AMD_EPYC_9R45"; "unknown" if it has none.
 std::string CpuName();
 
 }  // namespace nestor::jit

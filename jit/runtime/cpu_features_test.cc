@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The compiler's own reading of the same CPU.
+// What the compiler's builtins say about the same CPU.
 bool CompilerFinds(Isa isa) {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                     __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
@@ -70,8 +70,8 @@ TEST(CpuFeatures, DotProductsAreBesideAvx512) {
   EXPECT_EQ(CheckIsa(Isa::kAvx512).ok(), CompilerFinds(Isa::kAvx512)) << "the set does without";
 }
 
-// BestIsa asks once, so each value of the variable needs a process of its own, which
-// shows what it got on stderr.
+// BestIsa asks once, so each value of the variable needs a process of its own, which shows the
+// result on stderr.
 [[noreturn]] void ShowBestIsa(const char* limit) {
   setenv("NESTOR_ISA", limit, 1);
   const absl::StatusOr<Isa> best = BestIsa();
@@ -101,7 +101,7 @@ TEST(CpuFeatures, CachesAreOfSizesThatExist) {
     EXPECT_GT(caches.l2, caches.l1);
   }
   EXPECT_GE(caches.last, caches.l2);
-  // What the system's library found, where it found something.
+  // The sizes that the system's library found, if it found any.
   if (const int64_t l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE); l1 > 0) {
     EXPECT_EQ(caches.l1, l1);
   }

@@ -6,8 +6,8 @@
 
 namespace nestor::jit {
 
-// While it lives, CheckIsa answers as on a machine that lacks that requirement of a set, as
-// refusals name it: "AVX512F"; HasDotProducts, with "AVX512_VNNI". One at a time.
+// While it lives, CheckIsa answers as on a machine that lacks this requirement of a set, named as
+// in refusals ("AVX512F"); with "AVX512_VNNI", HasDotProducts does. One at a time.
 class LackForTesting {
  public:
   explicit LackForTesting(absl::string_view requirement);

@@ -1,12 +1,11 @@
 // A signal handler may neither lock nor allocate, so the registered ranges lie in a table
 // of fixed size, and each line that it may write is composed at registration.
 //
-// A handler reads the table while other threads write it. Each slot carries a version,
-// odd while it is written (a sequence lock): what was read is believed only if the
-// version was even and has not moved. A slot that moves is not the one sought, for the
-// code that faults stays registered as long as it runs; so the handler never waits, and
-// what it finds stays valid. Writers claim a slot by making its version odd, without a
-// lock either.
+// A handler reads the table while other threads write it. Each slot carries a version, odd while it
+// is written (a sequence lock): the data read is trusted only if the version was even and has not
+// moved. A slot that moves is not the one sought, for the code that faults stays registered as long
+// as it runs; so the handler never waits, and the slot that it finds stays valid. Writers claim a
+// slot by making its version odd, also without a lock.
 #include "uops/cpp20.h"
 
 #include "jit/runtime/crash_report.h"
@@ -39,7 +38,7 @@ struct Slot {
 constexpr int kSlots = 4096;
 Slot table[kSlots];
 
-// -1 where all slots are taken.
+// Returns -1 if all slots are taken.
 int Register(uintptr_t begin, uintptr_t end, const Parts* parts) {
   for (int i = 0; i < kSlots; ++i) {
     Slot& slot = table[i];
@@ -65,7 +64,7 @@ void Unregister(int i) {
 
 // Everything from here to Handle runs in the signal handler.
 
-// The line to write of the code at `address`; null where it is nobody's.
+// The line to write for the code at `address`; null if it is not registered.
 const std::string* LineOf(uintptr_t address) {
   for (const Slot& slot : table) {
     const uint64_t version = slot.version;
@@ -99,7 +98,7 @@ void SetDefaultAction(int signal) {
   sigaction(signal, &action, nullptr);
 }
 
-// As if the system had called the handler before this one.
+// Acts as if the system had called the previous handler directly.
 void PassOn(int signal, siginfo_t* info, void* context) {
   const struct sigaction& before = previous[signal];
   const bool sent = info->si_code <= 0;  // by a process, rather than raised by an instruction
@@ -108,8 +107,8 @@ void PassOn(int signal, siginfo_t* info, void* context) {
   if (before.sa_handler == SIG_IGN && sent) return;
   if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
     return before.sa_handler(signal);
-  // The system does not let a fault be ignored. Behind the return the instruction faults
-  // again, and a core file shows it.
+  // The system does not let a fault be ignored. After the return the instruction faults again, and
+  // a core file shows it.
   SetDefaultAction(signal);
   if (sent) raise(signal);
 }
@@ -127,7 +126,7 @@ void Handle(int signal, siginfo_t* info, void* context) {
 
 void InstallHandlers() {
   for (const int signal : kSignals) {
-    // Before the change, as the handler may run right behind it.
+    // This precedes the change, because the handler may run right after it.
     sigaction(signal, nullptr, &previous[signal]);
     struct sigaction action = previous[signal];
     action.sa_sigaction = &Handle;

@@ -13,14 +13,14 @@ namespace nestor::jit {
 // From now on a SIGSEGV, SIGBUS, SIGILL or SIGFPE that an instruction of registered code
 // raises writes one line to stderr,
 //   nestor: fault in PLACE
-// and then goes to the handler that was there before, which sees the signal as if this
-// one did not exist; every other signal goes there at once. A fault in a function that a
-// kernel calls is not one in the kernel. Runs on the host's alternate signal stack, if
-// any. Never undone; a second call does nothing; thread-safe.
+// and then goes to the handler that was there before, which sees the signal as if this one did not
+// exist; every other signal goes there directly. A fault in a function that a kernel calls is not
+// one in the kernel. Runs on the host's alternate signal stack, if any. Never undone; a second call
+// does nothing; thread-safe.
 void InstallCrashReport();
 
-// Whether it is installed, or NESTOR_CRASH_REPORT asks for it (see below): whether to
-// compose the messages of a registration. Thread-safe.
+// Whether it is installed, or NESTOR_CRASH_REPORT asks for it (see below), so that the messages of
+// a registration are worth composing. Thread-safe.
 bool CrashReportIsOn();
 
 // Machine code is known to the report for as long as its registration lives. The first

@@ -72,7 +72,7 @@ class CrashReportDeathTest : public testing::Test {
   void SetUp() override { testing::GTEST_FLAG(death_test_style) = "threadsafe"; }
 };
 
-// A page that is mapped but that no file stands behind.
+// A mapped page past the end of its file.
 const void* PageBehindTheFile() {
   const int file = memfd_create("empty", 0);
   return mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file, 0);
@@ -202,7 +202,7 @@ void SetHandler(Handler handler, int flags) {
   sigaction(SIGSEGV, &action, nullptr);
 }
 
-// Faults in a kernel with the host's handler beneath the report.
+// Raises a fault in a kernel, with the host's handler installed before the report.
 template <typename Handler>
 void FaultUnder(Handler handler, int flags) {
   SetHandler(handler, flags);
@@ -215,7 +215,7 @@ TEST_F(CrashReportDeathTest, TheHandlerBeforeIsCalled) {
               HasSubstr(absl::StrCat(kReport, "host got 11\n")));
   EXPECT_EXIT(FaultUnder(&ShowAddress, SA_SIGINFO), testing::ExitedWithCode(8),
               HasSubstr(absl::StrCat(kReport, "host got address 0\n")));
-  // One that is to be called once, and returns: the second time is the default's.
+  // A handler that is to be called once, and returns: the second fault goes to the default.
   EXPECT_EXIT(FaultUnder(&Return, static_cast<int>(SA_RESETHAND)), KilledBySignal(SIGSEGV),
               HasSubstr(kReport));
   // A fault cannot be ignored.
@@ -255,7 +255,7 @@ TEST_F(CrashReportDeathTest, ASentSignalIsNotAFault) {
   EXPECT_EXIT(ignored(), testing::ExitedWithCode(3), Not(HasSubstr("nestor:")));
 }
 
-// Faults again and again, and recovers, while others come and go in the table.
+// One thread faults again and again, and recovers, while others come and go in the table.
 constexpr int kRounds = 300;
 void FaultAmongOthers() {
   SetHandler(&Recover, SA_NODEFER);

@@ -54,15 +54,15 @@ class HandOver {
 #endif
 };
 
-// What a thread allocates first takes address space for all that it may allocate, tens of
-// megabytes.
+// The first allocation of a thread reserves address space for all its later ones, tens
+// of megabytes.
 void TakeHeap() {
-  void* volatile memory = std::malloc(64);  // so that it is not left out
+  void* volatile memory = std::malloc(64);  // so that it is not optimized away
   std::free(memory);
 }
 
-// How many of `threads` the system lets start now, all at once. Each has its heap before the next
-// one starts: there would seem to be room for more.
+// How many of `threads` the system lets start now, all at once. Each gets its heap before the next
+// one starts: otherwise there would seem to be room for more.
 int CountStarted(int threads) {
   std::promise<void> tried;
   const std::shared_future<void> is_tried(tried.get_future());
@@ -87,8 +87,8 @@ int CountStarted(int threads) {
   return static_cast<int>(started.size());
 }
 
-// As many as wanted; else, with the caller's, half of those that start, so that the process may
-// need others, too.
+// As many as wanted; if fewer start, half of those, including the caller's, so that the process can
+// start others, too.
 int ThreadsThatStart(int wanted) {
   const int others = CountStarted(wanted - 1);
   return others == wanted - 1 ? wanted : 1 + others / 2;
@@ -128,7 +128,7 @@ class ThreadPool : public Executor {
       for (int64_t i = range.begin(); i < range.end(); ++i) task(worker, i);
       HandOver::Give();
     };
-    const auto run = [&] {  // on another thread, where many call at once
+    const auto run = [&] {  // may run on another thread, if there are many callers
       HandOver::Take();
       tbb::parallel_for(tbb::blocked_range<int64_t>(0, count), part, context);
       HandOver::Give();

@@ -20,7 +20,7 @@
 namespace nestor::jit {
 namespace {
 
-// A host's own pool, as small as one can be: fresh threads that draw numbers.
+// A host's own pool, as simple as possible: fresh threads that draw numbers.
 class HostPool : public Executor {
  public:
   explicit HostPool(int threads) : threads_(threads) {}
@@ -63,7 +63,8 @@ std::vector<Case> AllExecutors() {
   return cases;
 }
 
-// Runs `count` tasks and checks that each ran once, in a worker that ran no other.
+// Runs `count` tasks and checks that each ran once, in a worker that ran no other task at the
+// same time.
 void CheckRun(Executor& executor, int64_t count) {
   std::vector<std::atomic<int>> calls(count);
   std::vector<std::atomic<bool>> busy(executor.NumThreads());
@@ -102,7 +103,7 @@ TEST(Executor, AHugeCountIsNoList) {
   }
 }
 
-// Two tasks that wait for each other end only where both run at once.
+// Two tasks that wait for each other end only if both run at once.
 TEST(Executor, TwoThreadsAreTwo) {
   const std::unique_ptr<Executor> pool = NewThreadPool(2);
   std::atomic<int> arrived{0};
@@ -146,7 +147,7 @@ TEST(Executor, ReturnsWhenAllHaveReturned) {
   }
 }
 
-// In a process of its own, in whose memory there is room for the stacks of some.
+// Runs in its own process, whose memory has room for the stacks of only some threads.
 TEST(ExecutorDeathTest, StartsNoMoreThanTheSystemLets) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "what a sanitizer maps exceeds the limit";

@@ -24,7 +24,7 @@ absl::optional<size_t> OnlyAxisAlong(const Program& program, const IndexList& pl
 
 bool IsAlong(Program& program, const Access& access, const Loop& loop) {
   const Shape& shape = program[access.tensor].shape;
-  size_t last = shape.size();  // behind it axes have one element
+  size_t last = shape.size();  // axes after it have one element
   while (last > 0 && program.pool.IsConst(shape[last - 1], 1)) --last;
   for (size_t axis = 0; axis < access.place.size(); ++axis) {
     const auto coefficient = CoefficientOf(program, access.place[axis], loop.var);

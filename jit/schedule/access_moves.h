@@ -11,22 +11,22 @@
 
 namespace nestor::loop {
 
-// Whether the access is another at another step of the loop.
+// Whether the access differs from step to step of the loop.
 bool DependsOn(const Program& program, const Access& access, const Loop& loop);
 
-// Whether the index is another at another step of some of the loops.
+// Whether the index differs from step to step of any of the loops.
 bool MovesWithAny(const IndexPool& pool, IndexId e, absl::Span<const Loop* const> loops);
 
-// The only axis along which the loop moves the place; nullopt: there are several, or none.
+// The only axis along which the loop moves the place; nullopt if there are several, or none.
 absl::optional<size_t> OnlyAxisAlong(const Program& program, const IndexList& place,
                                      const Loop& loop);
 
-// Whether the access goes from element to element with the loop: along the last axis that is not
-// known to have one.
+// Whether each step of the loop moves the access to the next element along the last axis that is
+// not known to have a single element.
 bool IsAlong(Program& program, const Access& access, const Loop& loop);
 
-// Whether all that statements of the scope store goes from element to element with the loop;
-// scalars apart.
+// Whether all stores of statements of the scope move from element to element with the loop, except
+// those to scalars.
 bool StoresLieAlong(Program& program, const Scope& scope, const Loop& loop);
 
 // Whether the loop moves the last axis, by a number of elements, and no other.
@@ -38,12 +38,12 @@ bool SlidesAlong(const Program& program, const Access& access, const std::vector
                  const Loop& loop);
 
 // Whether the rows of an operand lie side by side in a temporary, as those of an image do in its
-// copy: so close to each other at all steps that tiles read them there, where an iteration of a
-// batch loop has a part of it.
+// copy. They are so close to each other at all steps that tiles read them there, where an iteration
+// of a batch loop has a part of it.
 bool AreRowsOfTemporary(Program& program, const Access& access, const Loop& row);
 
-// Whether a copy of what such loops read has each element once: no condition masks it, and each
-// axis moves with one of them at most.
+// Whether a copy of what these loops read has each element once: no condition masks it, and each
+// axis moves with at most one of them.
 bool IsReadOnce(const Program& program, const Access& access, absl::Span<const Loop* const> loops);
 
 }  // namespace nestor::loop

@@ -1,5 +1,5 @@
-// A nest is searched from the outside in, and a loop taken if that gains at least as
-// much as the best of those inside.
+// A nest is searched from the outside in, and a loop is taken if it gains at least as much as the
+// best loops inside.
 #include "jit/schedule/attributes.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class VectorMarker {
     return changed;
   }
 
-  // Marks one loop of a chain of nested loops, or goes down into what it holds.
+  // Marks one loop of a chain of nested loops, or looks further at its items.
   bool Visit(Loop& loop) {
     const Scheduled scheduled = ScheduledOf(loop);
     if (scheduled == Scheduled::kAll) return false;
@@ -76,7 +76,8 @@ class VectorMarker {
     return runs ? gain : 0;
   }
 
-  // Whether it is known to have so few places that masks for their lanes take longer than they do.
+  // Whether the loop is known to be so short that masks for its lanes take longer
+  // than its iterations.
   bool IsBorder(const Loop& loop) {
     constexpr int64_t kMostAtBorder = 8;
     return ranges_.Less(ranges_.LengthOf(loop), program_.pool.Const(kMostAtBorder + 1));
@@ -118,7 +119,7 @@ absl::StatusOr<bool> MarkParallel(Program& program) {
 }
 
 absl::StatusOr<bool> MarkInnerParallel(Program& program) {
-  // A few vectors are less work than it is to find out which iteration they belong to.
+  // A few vectors are less work than finding out which iteration they belong to.
   const auto is_work = [&](const Item& item) {
     constexpr int64_t kMostOfVectors = 64;
     const auto* loop = item.As<Loop>();
@@ -150,8 +151,9 @@ absl::StatusOr<bool> MarkVector(Program& program) { return VectorMarker(program)
 
 namespace {
 
-// Loops of narrow integers that have lanes of their width, more than other types leave room for:
-// those that are long enough. A register tile has as many lanes in all loops that use it.
+// Loops of narrow integers that have lanes of their width, more than a vector has for other
+// types: those loops that are long enough. A register tile has the same number of lanes in all
+// loops that use it.
 class NarrowLoops {
  public:
   NarrowLoops(Program& program, jit::Isa isa) : program_(program) {
@@ -166,15 +168,15 @@ class NarrowLoops {
     });
     while (!loops_.empty() && !others.empty()) others = TakeSharersOf(others);
   }
-  // nullopt: it is none.
+  // nullopt: it is none of these loops.
   absl::optional<int> CountOf(const Loop& loop) const {
     const auto of = loops_.find(&loop);
     return of == loops_.end() ? absl::nullopt : absl::make_optional(of->second);
   }
 
  private:
-  // Whether it moves elements of memory, fewer than `lanes`; but for what is left over beside a
-  // loop of whole vectors, which works on the same tile.
+  // Whether it accesses memory, and has fewer iterations than `lanes`; except for the remainder of
+  // a loop of whole vectors, which works on the same tile.
   bool IsShort(const Loop& loop, int lanes) const {
     const auto length = program_.pool.ConstValue(program_.pool.Sub(loop.end, loop.begin));
     if (!length || *length >= lanes) return false;
@@ -187,7 +189,7 @@ class NarrowLoops {
     return in_memory && !has_long_tile;
   }
 
-  // Takes away, and returns, the loops that share a register tile with one of `others`.
+  // Removes, and returns, the loops that share a register tile with one of `others`.
   std::vector<const Loop*> TakeSharersOf(absl::Span<const Loop* const> others) {
     absl::flat_hash_set<TensorId> tiles;
     for (const Loop* loop : others) {

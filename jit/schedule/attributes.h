@@ -1,4 +1,4 @@
-// Marks loops: which may run on several threads, and which in the lanes of vectors.
+// Marks the loops that may run on several threads, and those that run in the lanes of vectors.
 #ifndef NESTOR_JIT_SCHEDULE_ATTRIBUTES_H_
 #define NESTOR_JIT_SCHEDULE_ATTRIBUTES_H_
 
@@ -10,9 +10,9 @@
 
 namespace nestor::loop {
 
-// How much of a loop's body stands in loops that are marked `vector` or `unroll`, the loop
-// itself among them: how that runs is decided. Passes leave alone what is scheduled, and of
-// what is in part only look at the parts.
+// How much of a loop is scheduled: its body is in loops marked `vector` or `unroll`, or the loop
+// itself is marked. Passes leave a scheduled loop alone, and look only at the parts of one that is
+// scheduled in part.
 enum class Scheduled : uint8_t { kNothing, kInPart, kAll };
 Scheduled ScheduledOf(const Loop& loop);
 
@@ -20,15 +20,14 @@ Scheduled ScheduledOf(const Loop& loop);
 // (loop_ir/dependence.h).
 absl::StatusOr<bool> MarkParallel(Program& program);
 
-// Loops right inside a parallel one, which hold nothing beside them, become parallel, too,
-// where they carry no dependence, begin at 0 and hold a loop of their own that is more than a
-// few vectors: code cuts the iterations of all such loops together into pieces. Not those of a
-// vector.
+// A loop that is all of a parallel loop's body becomes parallel, too, where it carries no
+// dependence, begins at 0 and holds a loop that is more than a few vectors: the code cuts the
+// iterations of all these loops together into pieces. Vector loops, and loops inside them, do not.
 absl::StatusOr<bool> MarkInnerParallel(Program& program);
 
-// In each nest, the loop along which most accesses step from one element to the next
-// becomes `vector`, if it can run in lanes (loop_ir/lanes.h) and carries no dependence;
-// of equals the outermost. A nest whose loops all jump stays scalar.
+// In each nest, the loop along which most accesses step from one element to the next becomes
+// `vector`, if it can run in lanes (loop_ir/lanes.h) and carries no dependence; among equals, the
+// outermost. A nest whose loops all jump stays scalar.
 absl::StatusOr<bool> MarkVector(Program& program);
 
 // Vector loops that can run in lanes get as many as their widest value leaves room for in the

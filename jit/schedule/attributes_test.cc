@@ -23,7 +23,7 @@ TEST(MarkParallel, TextInTextOut) {
       {"for i in [0, N) { r[i] += v[i] }", "for i in [0, N) parallel { r[i] += v[i] }"},
       {"for i in [0, N) { drop y[i, ids[i]] = v[i] }",
        "for i in [0, N) parallel { drop y[i, ids[i]] = v[i] }"},
-      // Not what carries a dependence.
+      // Not loops that carry a dependence.
       {"for i in [0, N) { r[0] += v[i] }", ""},
       {"for i in [0, N) { r[i] = r[i - 1 | 0.0] + v[i] }", ""},
       {"for j in [0, M) { for i in [0, N) { r[i] += x[i, j] } }", ""},
@@ -40,7 +40,7 @@ TEST(MarkParallel, TextInTextOut) {
 
 TEST(MarkVector, TextInTextOut) {
   constexpr PassCase kCases[] = {
-      // The loop along memory, wherever it stands.
+      // The loop along memory, wherever it is in the nest.
       {"for i in [0, N) { r[i] = v[i] }", "for i in [0, N) vector { r[i] = v[i] }"},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }",
        "for i in [0, N) { for j in [0, M) vector { y[i, j] = x[i, j] } }"},
@@ -50,14 +50,14 @@ TEST(MarkVector, TextInTextOut) {
        "for l in [0, A) vector { for i in [0, N) { drop o[i, 0, l] = 0.0 } }"},
       {"for i in [0, N) parallel { for j in [0, M) { y[i, j] = x[i, j] * v[i] } }",
        "for i in [0, N) parallel { for j in [0, M) vector { y[i, j] = x[i, j] * v[i] } }"},
-      // Across rows where each step is much work; not where jumps cost more than it does.
+      // The loop across rows where each step is much work; not where jumps cost more than the work.
       {"for i in [0, N) { for j in [1, M) { y[i, j] = logaddexp(y[i, j - 1], x[i, j]) } }",
        "for i in [0, N) vector { for j in [1, M) { y[i, j] = logaddexp(y[i, j - 1], x[i, j]) } }"},
       {"for i in [0, N) { for j in [1, M) { y[i, j] = y[i, j - 1] + x[i, j] } }", ""},
-      // Along the axis before one of a single element.
+      // The loop along the axis before one of a single element.
       {"for i in [0, N) { for j in [0, 1) { r[i] = u[i, j] } }",
        "for i in [0, N) vector { for j in [0, 1) { r[i] = u[i, j] } }"},
-      // Of equals the outermost.
+      // The outermost of equals.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = v[i] * v[i] + v[i] * v[i] } }",
        "for i in [0, N) vector { for j in [0, M) { y[i, j] = v[i] * v[i] + v[i] * v[i] } }"},
       // Each of several nests by itself.
@@ -97,7 +97,7 @@ TEST(MarkVector, TextInTextOut) {
       {"block { acc a: f32 = sum  for i in [0, N) { a += v[i] }  r[0] = a }", ""},
       {"for i in [0, N) { r[i] = r[i - 1 | 0.0] + v[i] }", ""},
       {"for i in [0, N) step 2 { r[i] = v[i] }", ""},
-      // Lanes have masks where they go out of range one by one; but not at short borders.
+      // Lanes have masks where they leave the range one by one; but not at short borders.
       {"for i in [0, N) { r[i] = v[i - 1 | 0.0] }",
        "for i in [0, N) vector { r[i] = v[i - 1 | 0.0] }"},
       {"for i in [0, min(N, 8)) { r[i] = v[i - 1 | 0.0] }", ""},
@@ -123,15 +123,15 @@ TEST(MarkInnerParallel, TextInTextOut) {
        "for i in [0, N) parallel { for j in [0, M) parallel { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }"},
       {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 65) vector { drop o[i, j, k] = 0.0 } } }",
        "for i in [0, N) parallel { for j in [0, M) parallel { for k in [0, 65) vector { drop o[i, j, k] = 0.0 } } }"},
-      // Not a few vectors, where the outermost is not, where something stands beside the loop, or
-      // what is in lanes.
+      // Not for a few vectors, where the outermost loop is not parallel, where something is beside
+      // the loop, or in lanes.
       {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 64) vector { drop o[i, j, k] = 0.0 } } }",
        ""},
       {"for i in [0, N) { for j in [0, M) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }", ""},
       {"for i in [0, N) parallel { r[i] = 0.0 for j in [0, M) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }",
        ""},
       {"for i in [0, N) parallel { for j in [0, M) vector { y[i, j] = 0.0 } }", ""},
-      // Not bounds that move, other beginnings, or a dependence.
+      // Not with bounds that move, other begins, or a dependence.
       {"for i in [0, N) parallel { for j in [0, i) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }",
        ""},
       {"for i in [0, N) parallel { for j in [1, M) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }",
@@ -145,17 +145,17 @@ TEST(MarkInnerParallel, TextInTextOut) {
 TEST(SetLanes, TextInTextOut) {
   constexpr PassCase kCases[] = {
       {"for i in [0, N) vector { r[i] = v[i] }", "for i in [0, N) vector(8) { r[i] = v[i] }"},
-      // As the widest value asks, on the way to one of another type, too.
+      // As many lanes as the widest value allows, even an intermediate one.
       {"for i in [0, N) vector { r[i] = f32(f64(v[i])) }",
        "for i in [0, N) vector(4) { r[i] = f32(f64(v[i])) }"},
       {"for i in [0, N) { for j in [0, M) vector { q[i, j] = index(j) } }",
        "for i in [0, N) { for j in [0, M) vector(4) { q[i, j] = index(j) } }"},
-      // The outer of two; the inner where the outer has a place of its own in each lane.
+      // The outer of two loops; the inner one where each lane of the outer has a place of its own.
       {"for i in [0, N) vector { for j in [0, M) vector { y[i, j] = v[i] } }",
        "for i in [0, N) vector(8) { for j in [0, M) vector { y[i, j] = v[i] } }"},
       {"for i in [0, N) vector { for j in [0, M) vector { y[i, j] = x[ids[i], j] } }",
        "for i in [0, N) vector { for j in [0, M) vector(8) { y[i, j] = x[ids[i], j] } }"},
-      // Not what was given lanes, is not marked, or may be out of range.
+      // Not loops that have lanes already, are not marked, or may be out of range.
       {"for i in [0, N) vector(4) { r[i] = v[i] }", ""},
       {"for i in [0, N) { r[i] = v[i] }", ""},
       {"for i in [0, N) vector { r[i] = v[i + 1] }", ""},

@@ -1,7 +1,7 @@
-// Of each nest at the top the statements are listed in the order of the text, with the loops
-// around them. A sum may run later where what it loads is the same then: a tensor that the nest
-// does not change, or one each of whose elements it stores once, before the sum loads it. A
-// scalar of the nest may be read from where it was stored.
+// The statements of each outermost nest are listed in the order of the text, with the loops around
+// them. A sum may run later if it loads the same values then: from a tensor that the nest does not
+// change, or stores each element of once, before the sum loads it. A scalar of the nest may be read
+// from where it was stored.
 #include "jit/schedule/carried_sums.h"
 
 #include <algorithm>
@@ -21,15 +21,15 @@ namespace {
 
 struct Site {
   const Statement* statement;
-  LoopsAround loops;  // from that of the nest on
+  LoopsAround loops;  // from the nest's outermost on
 };
 
 class Mover {
  public:
   explicit Mover(Program& program) : program_(program), pool_(program.pool) {}
 
-  // What stands behind the nest, once it is without `removed`; nullopt where that would not leave
-  // its iterations independent.
+  // The sums to put after the nest, which must then lose `removed`; nullopt where its iterations
+  // would not become independent.
   absl::optional<Scope> Run(Item& nest, absl::flat_hash_set<const Statement*>& removed) {
     const std::vector<TensorId> carried = CarriedTensors(program_, *nest.As<Loop>());
     if (carried.empty()) return absl::nullopt;
@@ -52,7 +52,8 @@ class Mover {
   }
 
  private:
-  // Whether it adds to an element whose place loops alone say, and others are deeper in the nest.
+  // Whether it adds to an element whose place depends on loop indices only, and other statements
+  // are deeper in the nest.
   bool IsPlainSum(const Site& site) const {
     const Statement& statement = *site.statement;
     const auto has_load = [&](IndexId e) { return pool_.HasLoad(e); };
@@ -66,8 +67,8 @@ class Mover {
         sites_, [&](const Site& other) { return other.loops.size() > site.loops.size(); });
   }
 
-  // Whether each is the only sum of its target, which the nest does not read, of what is in memory
-  // when the nest has run.
+  // Whether each is the only sum into its target, which the nest does not read, and its operands
+  // are in memory when the nest has run.
   bool MayMove(const std::vector<size_t>& moved) const {
     absl::flat_hash_set<TensorId> targets;
     return absl::c_all_of(moved, [&](size_t number) {
@@ -84,7 +85,7 @@ class Mover {
     });
   }
 
-  // What the statement sums, with scalars of the nest read from where they were stored.
+  // The value that the statement sums, with scalars of the nest read from where they were stored.
   ValueId ValueBehind(size_t number) {
     return RewriteValues(
         program_, sites_[number].statement->value, [&](ValueId id) -> absl::optional<ValueId> {
@@ -94,7 +95,7 @@ class Mover {
         });
   }
 
-  // Whether the element is, behind the nest, what it is at the statement.
+  // Whether the element has the same value after the nest as at the statement.
   bool IsThere(const Access& access, size_t number) const {
     if (!access.conditions.empty()) return false;
     if (absl::c_any_of(access.place, [&](IndexId e) { return pool_.HasLoad(e); })) return false;
@@ -107,8 +108,9 @@ class Mover {
     return store == nullptr || StoresOnce(*store, access, sites_[number]);
   }
 
-  // Whether each iteration of the loops around the store has an element of its own, and those
-  // around both have that of the access: then it was stored in the same iteration of them.
+  // Whether each iteration of the loops around the store has an element of its own, and the
+  // access reads the one of the same iteration of the loops around both: then it was stored
+  // in that iteration.
   bool StoresOnce(const Site& store, const Access& access, const Site& reader) const {
     const Statement& statement = *store.statement;
     if (statement.op || statement.target.masked || !footprint_.Changes(access.tensor)) return false;

@@ -1,4 +1,5 @@
-// Sums that go from one iteration of a nest to the next, out of nests that could run in parallel.
+// Moves sums that one iteration of a nest hands on to the next out of nests that could
+// run in parallel.
 #ifndef NESTOR_JIT_SCHEDULE_CARRIED_SUMS_H_
 #define NESTOR_JIT_SCHEDULE_CARRIED_SUMS_H_
 
@@ -15,10 +16,10 @@ namespace nestor::loop {
 //       g[j] += y[i, j]                               } }
 //   } }                                             for i_2 in [0, B) { for j_2 in [0, N) { g[j_2] += y[i_2, j_2] } }
 //
-// Fusion lets a sum join a walk that is there, as the gradient by a bias joins the product that
-// makes what it sums. Where nothing else keeps the iterations apart, and they do more for each
-// element than to sum it, such sums stand behind the nest, which reads no element again that is
-// not in memory: what is summed is an input, or was stored.
+// Fusion lets a sum join an existing walk, as the gradient by a bias joins the product that makes
+// its operand. Where nothing else makes iterations depend on each other, and they do more for each
+// element than sum it, these sums move after the nest. They read only elements that are in memory:
+// their operand is an input, or was stored.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. Every sum keeps its order. REQUIRES: Verify accepts the program; and so it does

@@ -14,7 +14,7 @@ TEST(CarriedSums, StandBehindTheNest) {
   ExpectPass(
       MoveCarriedSums, kFrame,
       {
-          // Of what was stored; of an input.
+          // Sums of a stored value; of an input.
           {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } y[i, j] = s "
            "g[j] += y[i, j] h[j] += y[i, j] * x[i, 0] } }",
            R"(block {
@@ -22,14 +22,14 @@ TEST(CarriedSums, StandBehindTheNest) {
              for i_2 in [0, B) { for j_2 in [0, N) { g[j_2] += y[i_2, j_2] } }
              for i_3 in [0, B) { for j_3 in [0, N) { h[j_3] += y[i_3, j_3] * x[i_3, 0] } }
            })"},
-          // Of a scalar that was stored, too.
+          // Sums of a scalar that was also stored.
           {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } temp t: f32 t = s * 2.0 "
            "y[i, j] = t g[j] += t } }",
            R"(block {
              for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } temp t: f32 t = s * 2.0 y[i, j] = t } }
              for i_2 in [0, B) { for j_2 in [0, N) { g[j_2] += y[i_2, j_2] } }
            })"},
-          // Of what another loop stored in the same row.
+          // Sums of elements that another loop stored in the same row.
           {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } y[i, j] = s } "
            "for l in [0, N) { g[l] += y[i, l] } }",
            R"(block {
@@ -43,12 +43,12 @@ TEST(CarriedSums, Stay) {
   ExpectPass(
       MoveCarriedSums, kFrame,
       {
-          // Nothing is deeper.
+          // No statement is deeper.
           {"for i in [0, B) { for j in [0, N) { y[i, j] = x[i, 0] g[j] += y[i, j] } }", ""},
-          // What is summed is nowhere in memory.
+          // The summed value is nowhere in memory.
           {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } g[j] += s } }",
            ""},
-          // It is another later, or was not stored before.
+          // The value changes later, or was not stored before.
           {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } y[0, j] = s g[j] += y[0, j] } }",
            ""},
           {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } g[j] += y[i, j] y[i, j] = s } }",

@@ -1,5 +1,5 @@
-// The band of loops is collected, then each pair of its loops is tried as row and column;
-// of those that work, the one whose lanes lie best in memory is taken.
+// The band of loops is collected, then each pair of its loops is tried as row and column; the pair
+// whose lanes lie best in memory is taken.
 #include "jit/schedule/contraction.h"
 
 #include <algorithm>
@@ -19,11 +19,11 @@
 namespace nestor::loop {
 namespace {
 
-// Columns that leave most lanes of a vector empty, rows that leave most of a tile.
+// So few columns leave most lanes of a vector empty, so few rows most of a tile.
 constexpr int64_t kFewColumns = 7, kFewRows = 3;
-// Fewer iterations than those of loops whose length is no number.
+// A known length that counts as less than any unknown one.
 constexpr int64_t kShort = 16;
-// Steps of a sum beside which it is little work to store results that lie far apart.
+// Steps of a sum that take so long that storing results far apart is little work.
 constexpr int64_t kLongSum = 1024;
 
 // Whether the sum, or one within a quotient of it, has `symbol` with a negative factor.
@@ -107,8 +107,8 @@ class Matcher {
     return loop.step == 1 && !a.parallel && !a.vector && !a.unroll && !pool_.HasLoad(loop.begin) &&
            !pool_.HasLoad(loop.end);
   }
-  // Whether the bounds are numbers, but for an end that moves with a loop around the nest and
-  // lies within one.
+  // Whether the bounds are numbers, except that the end may be the minimum of one and an expression
+  // that moves with a loop around the nest.
   bool IsFixed(const Loop& loop) const {
     const auto hull = HullOf(program_, loop);
     return hull && hull->begin == loop.begin;
@@ -149,7 +149,8 @@ class Matcher {
            info.shape.empty() && info.type != DType::kBool && !found_.step->target.masked;
   }
 
-  // What a scalar of the core decides is no matter of rows and columns.
+  // Indices must not be loaded, either: one computed from a scalar of the core does not follow from
+  // rows and columns.
   bool EndsUseOnlyTheSum() const {
     bool good = true;
     for (const Item& item : *core_) {
@@ -250,8 +251,9 @@ class Matcher {
     return true;
   }
 
-  // i + min(a, N - i) as min(i + a, N), of which N bounds the sum: the row's last number in a strip
-  // that starts at i has the first form. `e` as it is where it holds no such minimum (maximum).
+  // Rewrites i + min(a, N - i) as min(i + a, N), in which N bounds the sum: the last row of
+  // a strip that starts at i has the first form. Returns `e` as it is where it holds no
+  // such minimum (maximum).
   IndexId Within(IndexId e, IndexKind kind) {
     const auto sum =
         pool_.HasVar(e) && pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
@@ -266,7 +268,7 @@ class Matcher {
     return e;
   }
 
-  // Whether the bounds of a sum hold the loop's index, or that of another sum.
+  // Whether the bounds of a sum move with the loop, or with another sum.
   bool Moves(const Loop& side) const {
     return absl::c_any_of(found_.sums, [&](const Loop* sum) {
       return BoundsMoveWith(pool_, *sum, side.var) || MovesWith(*sum, found_.sums);
@@ -300,27 +302,28 @@ class Matcher {
     operands.push_back(operand);
   }
 
-  // Whether the loop is known to be shorter than others, or to have but `few` steps.
+  // Whether the loop is known to be shorter than others, or to have at most `few` steps.
   bool IsWindow(const Contraction& found, const Loop& loop, int64_t few) const {
     const auto length = KnownLength(program_, loop);
     return length ? *length <= few : absl::c_linear_search(found.windows, &loop);
   }
 
-  // Whether just the row is another, further inside: loops outside go over batches and heads, of
-  // which there are few. Not where it is known to be short.
+  // Whether only the row differs, and is further inside: loops outside run over batches and heads,
+  // of which there are few. False where it is known to be short.
   bool IsAlikeInside(const Contraction& found, const Contraction& best) const {
     const auto length = KnownLength(program_, *found.row);
     return found.column == best.column && (!length || *length > kShort);
   }
 
-  // Whether just its columns are the same in all batches, so that they are packed once.
+  // Whether only its columns are the same in all batches, so that they are packed once.
   static bool IsPackedOnce(const Contraction& found, const Contraction& best) {
     const auto moves = [](const Contraction::Operand& operand) { return operand.batch_loops > 0; };
     return absl::c_none_of(found.columns, moves) && absl::c_any_of(best.columns, moves);
   }
 
-  // Whether just the row is another, along which operands lie side by side: they are read in place,
-  // and others would be packed, as what is summed of one of their rows does not lie together.
+  // Whether only the row differs, and its operands lie side by side along it: they are read in
+  // place, while those of `best` would be packed, as the elements that one of their rows sums do
+  // not lie together.
   bool LiesBetter(const Contraction& found, const Contraction& best) const {
     const auto lies_along = [&](const Contraction::Operand& operand) {
       return IsAlong(program_, AccessOf(program_, operand), *found.row);
@@ -336,9 +339,9 @@ class Matcher {
            !absl::c_all_of(best.rows, lies_together);
   }
 
-  // Whether just the row is another, along which windows go over elements side by side: tiles
-  // read them in place, while those of windows that go over another axis would be copied for each
-  // of their places.
+  // Whether only the row differs, and windows slide along it over adjacent elements: tiles read
+  // these in place, while operands of windows that slide over another axis would be copied for each
+  // place of the window.
   bool SlidesBetter(const Contraction& found, const Contraction& best) const {
     const auto slides = [&](const Contraction& nest, bool along_last) {
       return absl::c_all_of(nest.rows, [&](const Contraction::Operand& operand) {
@@ -350,16 +353,16 @@ class Matcher {
     return found.column == best.column && slides(found, true) && slides(best, false);
   }
 
-  // Whether each place of a window around is an iteration of the batch: what is read
-  // there overlaps.
+  // Whether each place of a window is an iteration of a batch loop: the elements
+  // read there overlap.
   bool IsOfWindows(const Access& access, const Contraction& found) const {
     return absl::c_any_of(found.batch, [&](const Loop* loop) {
       return SlidesAlong(program_, access, found.sums, *loop);
     });
   }
 
-  // Whether results of all places of a small window around lie next to each other: a tile with
-  // columns of which has them all is stored line by line.
+  // Whether results of all places of a small window, whose loop is around, lie next to each other:
+  // a tile whose columns have all these results is stored line by line.
   bool StoresPlacesTogether(const Contraction& found) const {
     const auto is_small_window = [&](const Loop* loop) {
       const auto slides = [&](const Contraction::Operand& operand) {
@@ -383,9 +386,9 @@ class Matcher {
     return steps >= kLongSum;
   }
 
-  // Many columns count most, unless they would be packed for a few rows; then results that lie
-  // next to each other, operands that do, columns of which results of all places of a window do,
-  // rows over which windows go, as they are read where they lie, and many rows.
+  // Many columns count most, unless they would be packed for a few rows; then results that lie next
+  // to each other, operands that do, columns for which results of all places of a window do, rows
+  // that windows slide over, as they are read in place, and many rows.
   int LaneScore(const Contraction& found) {
     const bool few_rows = IsWindow(found, *found.row, kFewRows);
     const bool lie_well = absl::c_all_of(found.columns, [&](const Contraction::Operand& operand) {
@@ -416,9 +419,9 @@ class Matcher {
   Program& program_;
   IndexPool& pool_;
   const Scope* core_ = nullptr;
-  Contraction found_;  // what does not depend on row and column
+  Contraction found_;  // the parts that do not depend on row and column
   absl::flat_hash_set<TensorId> declared_;
-  std::vector<std::pair<ValueId, ValueId>> parts_;  // loads and PartReading of them
+  std::vector<std::pair<ValueId, ValueId>> parts_;  // loads and their PartReading
 };
 
 }  // namespace
@@ -444,7 +447,7 @@ std::vector<Access> AccessesOf(const Program& program, const Contraction::Operan
   return accesses;
 }
 
-// A number that leaves int64 where there are more says so.
+// Assumes a number that exceeds int64 where there are more elements.
 void AssumeFewElements(Program& program, const Shape& shape) {
   constexpr int64_t kMostElements = int64_t{1} << 24;
   IndexId number = program.pool.Const(std::numeric_limits<int64_t>::max() / kMostElements);

@@ -12,10 +12,10 @@
 
 namespace nestor::loop {
 
-// Steps of sums that tiles write out: more make long code, and no quicker.
+// The most steps of sums that tiles write out: more make the code longer, and no faster.
 inline constexpr int64_t kMostWrittenOut = 12;
 
-// Bounds of symbols alone that hold those of a loop.
+// Bounds that depend on symbols alone and contain those of a loop.
 struct Hull {
   IndexId begin, end;
 };
@@ -26,13 +26,13 @@ struct Hull {
 //     y[i, j] = g(s, ..)
 //   } } }
 //
-// with the loops over i and j in any order among the others. Each load of the sum's value
-// depends on i, the row, or on j, the column, or on none of them; some on each.
+// with the loops over i and j in any order among the others. Each load of the sum's value depends
+// on i, the row, or on j, the column, or on neither; some loads depend on each.
 struct Contraction {
-  // A load of the value, and the loops of `batch` up to the last that it depends on. What is copied
-  // of it is `read`: the largest part of the value that reads nothing else, but for elements at a
-  // fixed distance from it, if it fills a lane and has all of the load: a cast to a wider type,
-  // say. Else it is the load.
+  // A load of the value, and the loops of `batch` up to the last that it depends on. `read` is what
+  // is copied: the largest part of the value that reads this element alone, and elements at a fixed
+  // distance from it, if it fills a lane and has all uses of the load: a cast to a wider type, say.
+  // Else `read` is the load.
   struct Operand {
     ValueId load, read;
     int batch_loops = 0;
@@ -40,59 +40,59 @@ struct Contraction {
   };
   std::vector<const Loop*> batch;  // outermost first
   const Loop* row = nullptr;
-  const Loop* column = nullptr;   // that of the lanes
+  const Loop* column = nullptr;   // the one that fills lanes
   std::vector<const Loop*> sums;  // outermost first
   std::vector<Hull> hulls;        // of the sums
-  // There is one sum, whose bounds rise or fall with the row: a triangle. What is packed of
-  // columns is an input then: more of it is read than is summed.
+  // There is one sum, whose bounds rise or fall with the row: a triangle. Packed column operands
+  // are inputs then: more of them is read than is summed.
   bool is_ragged = false;
-  const Statement* step = nullptr;  // of the innermost
+  const Statement* step = nullptr;  // of the innermost sum
   TensorId accumulator;
   std::vector<Operand> rows, columns;  // loads, each once
-  // Of all these loops those that others are longer than: one whose length is taken off
-  // another's, as a window's size is from the number of its places, N - R + 1.
+  // Those of all these loops that are known to be shorter than others: the length of one is
+  // subtracted in another's, as a window's size R is in the number of its places, N - R + 1.
   std::vector<const Loop*> windows;
   const Scope* core = nullptr;  // what the innermost loop of the band holds
-  // A loop taken out of `batch` so that its iterations lie beside each other in a tile: then
-  // all columns are one vector, and each iteration has one. Null: none.
+  // A loop taken out of `batch` so that its iterations lie beside each other in a tile: then all
+  // columns fit one vector, and each iteration has a vector. Null: none.
   const Loop* jammed = nullptr;
 };
 
-// Of the nest that begins with `loop`. All loops but those over k carry no dependence and run
-// by one; bounds of rows and columns are numbers of symbols. Those of sums may move with batch
-// loops, and ends of all with loops around the nest, where HullOf holds them, or that of one
-// sum with the row. The sum's operands are not changed in the nest. The result points into
-// `loop`.
+// The contraction that begins with `loop`. All loops but those over k carry no dependence and run
+// in steps of one; bounds of rows and columns are expressions of symbols. Bounds of sums may move
+// with batch loops, and the ends of all with loops around the nest, where HullOf finds a hull;
+// those of a single sum may move with the row. The sum's operands are not changed in the nest. The
+// result points into `loop`.
 absl::optional<Contraction> ContractionOf(Program& program, const Loop& loop);
 
-// Of a nest of this form whose rows share no operand, so that it is no contraction, though
-// masked windows slide along a column: a convolution of each channel by itself. There is no
-// row, all other loops are batch loops, and `columns` has just the masked loads.
+// The same for a nest of this form whose rows share no operand, so that it is no contraction,
+// though masked windows slide along a column: a depthwise convolution. There is no row, all other
+// loops are batch loops, and `columns` has the masked loads only.
 absl::optional<Contraction> WindowsOf(Program& program, const Loop& loop);
 
 Access AccessOf(const Program& program, const Contraction::Operand& operand);
-// Of all elements that are read for the operand, its own first.
+// Accesses to all elements that are read for the operand, its own first.
 std::vector<Access> AccessesOf(const Program& program, const Contraction::Operand& operand);
 
-// Of a sum with bounds max(0, R - i) and min(R, N - i): 0 and R. nullopt where the bounds do
-// not say such.
+// The hull of a sum with bounds max(0, R - i) and min(R, N - i) is 0 and R. nullopt where the
+// bounds do not have this form.
 absl::optional<Hull> HullOf(const Program& program, const Loop& loop);
 
 // The sums' loops, without bodies, over all steps that their hulls hold.
 std::vector<Loop> HullLoopsOf(const Contraction& nest);
 
-// Of a ragged sum, the bounds at one row; and those within which it sums at all rows from number
+// The bounds of a ragged sum at one row; and those within which it sums at all rows from number
 // `first` to `last`, counted from the row loop's begin.
 Hull BoundsAt(Program& program, const Contraction& nest, IndexId row);
 Hull CommonBounds(Program& program, const Contraction& nest, IndexId first, IndexId last);
-// What `bounds` hold before and behind `common`, which lies within them or is empty: what can be
-// known to be nothing left out.
+// The parts of `bounds` before and after `common`, which lies within them or is empty; without the
+// parts that are known to be empty.
 std::vector<Hull> RaggedParts(Program& program, const Contraction& nest, const Hull& common,
                               const Hull& bounds);
 
-// Whether the operand, and what else is read for it without a mask, is in range at all rows, and
-// all columns that their hull holds, and all steps of the sums, or of their hulls, that it moves
-// with: also where others have none. REQUIRES: `ranges` is at the place of the nest.
+// Whether the operand, and what else is read for it without a mask, is in range at all rows, all
+// columns of their hull, and all steps of the sums, or of their hulls, that it moves with, even
+// where other loops have no iteration. REQUIRES: `ranges` is at the place of the nest.
 enum class CheckedSteps { kOfSums, kOfHulls };
 bool IsInRange(Program& program, Ranges& ranges, const Contraction& nest,
                const Contraction::Operand& operand, CheckedSteps steps = CheckedSteps::kOfHulls);

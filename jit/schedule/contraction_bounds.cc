@@ -1,5 +1,5 @@
 // Bounds of a contraction's sums: hulls, where they move with batch loops, and rows of a triangle;
-// and what is read within them.
+// and whether operands are in range within them.
 #include <cstddef>
 #include <iterator>
 #include <vector>
@@ -28,8 +28,8 @@ bool IsInRange(Program& program, Ranges& ranges, const Contraction& nest,
   inside.push_back({nest.column->var, columns.begin, columns.end, 1, {}, {}});
   for (const Loop& loop : inside) nested.push_back(&loop);
   const Access access = AccessOf(program, operand);
-  // Where another loop runs no iteration, a copy is made all the same: what the operand does
-  // not move with says nothing of its sizes.
+  // A copy is made even if another loop runs no iteration: loops that do not move the operand imply
+  // nothing about its sizes.
   std::vector<const Loop*> around;
   absl::c_copy_if(nested, std::back_inserter(around),
                   [&](const Loop* loop) { return DependsOn(program, access, *loop); });

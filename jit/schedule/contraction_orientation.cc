@@ -1,6 +1,6 @@
 // A product of two matrices whose rows lie along the sum, as of a linear layer or of a gradient of
-// weights: the operand of fewer elements is the one to copy, if not too many results are then
-// stored across. And one of few columns.
+// weights: the operand with fewer elements is the one to copy, if not too many results are then
+// stored across. And a product with few columns.
 #include "jit/schedule/contraction_orientation.h"
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 namespace nestor::loop {
 namespace {
 
-// To copy an element from across takes about 0.4 ns, to store a result across 1 ns. So it pays to
-// turn the nest around where there are less than half as many rows as columns, and so many steps of
-// the sum for each row.
+// Copying an element from across takes about 0.4 ns, storing a result across 1 ns. So turning the
+// nest around pays where there are less than half as many rows as columns, and more than
+// kStepsForRow steps of the sum for each row.
 constexpr int64_t kStepsForRow = 5;
 
 bool RowsLieAlongRows(Program& program, const Contraction& nest) {
@@ -55,7 +55,7 @@ absl::optional<Contraction> TurnedAround(Program& program, Ranges& ranges, const
            IsAlong(program, access, *nest.sums.back());
   };
   if (nest.is_ragged || !is_fixed(*nest.row) || !is_fixed(*nest.column)) return absl::nullopt;
-  // Rows of an image lie along both: those of a window, too.
+  // Rows of an image under a window lie along both the rows and the sum.
   const bool pays = RowsLieAlongRows(program, nest) ? HasFewColumns(program, nest, lanes)
                                                     : absl::c_all_of(nest.rows, lies_along) &&
                                                           absl::c_all_of(nest.columns, lies_along);

@@ -1,4 +1,4 @@
-// Which operand of a contraction has the lanes, where either may.
+// Decides which operand of a contraction fills the lanes, where either may.
 #ifndef NESTOR_JIT_SCHEDULE_CONTRACTION_ORIENTATION_H_
 #define NESTOR_JIT_SCHEDULE_CONTRACTION_ORIENTATION_H_
 
@@ -13,7 +13,7 @@
 namespace nestor::loop {
 
 // Whether the tensor is an input that is frozen (`bound`, by input; empty: none is), so that what
-// is made of it alone is made once.
+// is computed from it alone is computed once.
 bool IsBound(const Program& program, const std::vector<bool>& bound, TensorId tensor);
 
 // The nest with rows and columns exchanged.
@@ -22,14 +22,14 @@ Contraction Exchanged(Contraction nest);
 // Whether there are known to be two columns or more, but so few that they leave lanes empty.
 bool HasFewColumns(Program& program, const Contraction& nest, int64_t lanes);
 
-// The nest with rows and columns exchanged, where all operands lie along the sum and none is
-// bound: either would be copied for its elements to lie along lanes; or where columns are few,
+// The nest with rows and columns exchanged, where all operands lie along the sum and none is bound:
+// then one of them has to be copied for its elements to lie along lanes; or where columns are few,
 // and elements of rows lie along the rows. nullopt for other nests. REQUIRES: `ranges` is at the
 // place of the nest.
 absl::optional<Contraction> TurnedAround(Program& program, Ranges& ranges, const Contraction& nest,
                                          int64_t lanes, const std::vector<bool>& bound);
 
-// 1 at sizes where such a nest is quicker when turned around, else 0.
+// 1 at sizes where the nest is faster when turned around, else 0.
 IndexId IsQuickerTurnedAround(Program& program, Ranges& ranges, const Contraction& nest,
                               int64_t lanes);
 

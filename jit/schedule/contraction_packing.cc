@@ -38,17 +38,17 @@ bool Packing::IsInRange() {
                         [&](const auto& operand) { return IsRow(operand) || is_safe(operand); });
 }
 
-// Whether the operand is read where it is: nothing is computed of it first, and what is summed of a
-// row lies together, or rows that overlap lie side by side.
+// Whether the operand is read in place: nothing is computed from it first, and the elements that a
+// row sums lie together, or overlapping rows lie side by side.
 bool Packing::IsRow(const Contraction::Operand& operand) const {
   const Access access = AccessOf(program_, operand);
   if (access.masked || operand.is_computed()) return false;
   const bool overlaps = !FitsItsTensor({operand, false, SumsOf(access), {}});
   if (overlaps && MovesLastAlone(program_, access, *nest_.row)) return true;
-  // Those of one matrix lie far apart from step to step of the sum, often by a power of two at
-  // which lines of a cache share few of its places.
+  // Rows of a single matrix are far apart from step to step of the sum, often by a power of two at
+  // which cache lines compete for few sets.
   if (operand.batch_loops > 0 && AreRowsOfTemporary(program_, access, *nest_.row)) return true;
-  bool in_sums = false;  // but for windows, whose few places lie at as many other rows
+  bool in_sums = false;  // except for windows, whose few places are at as many other rows
   for (IndexId e : access.place) {
     if (in_sums && HoldsVar(pool_, e, nest_.row->var)) return false;
     in_sums =
@@ -92,7 +92,7 @@ void Packing::Decide(IndexId whole) {
   }
 }
 
-// Columns [vectors, k.., lanes], rows [row, k..].
+// The shape is [vectors, k.., lanes] for columns, [row, k..] for rows.
 void Packing::AddPacked(const Contraction::Operand& operand, bool in_columns) {
   Packed packed{operand, in_columns, SumsOf(AccessOf(program_, operand)), {}};
   TensorInfo info;
@@ -110,16 +110,16 @@ void Packing::AddPacked(const Contraction::Operand& operand, bool in_columns) {
   packed_.push_back(std::move(packed));
 }
 
-// Whether tiles can read columns where they lie, and nothing else would use the copy: no other
-// iteration of a loop around, and no other call.
+// Whether tiles can read columns in place, and nothing else would use the copy: no other iteration
+// of a loop around, and no other call.
 bool Packing::FitsPanels(const Packed& packed) const {
   if (!options_.panels || !packed.in_columns || packed.sums.size() != 1) return false;
   if (nest_.is_ragged || nest_.jammed != nullptr || nest_.sums.size() != 1) return false;
   const Access access = AccessOf(program_, packed.operand);
   const Loop& sum = *nest_.sums[0];
   if (!FitsItsTensor(packed) || !IsAlong(program_, access, *nest_.column)) return false;
-  // A copy of the columns beside whole tiles, of which the number moves, would have no place in a
-  // plan of memory.
+  // If the number of whole tiles moves, memory for the copy of the columns beside them
+  // cannot be planned.
   const auto moves = [&](IndexId e) { return pool_.HasVar(e); };
   if (moves(sum.begin) || moves(sum.end) || moves(whole_)) return false;
   if (IsBound(program_, options_.bound, access.tensor)) return false;
@@ -159,7 +159,7 @@ bool Packing::FitsItsTensor(const Packed& packed) const {
   return IsReadOnce(program_, access, loops);
 }
 
-// Whether columns are read where they lie: copies of windows would hold each element often.
+// Whether columns are read in place: copies of windows would hold each element several times.
 bool Packing::IsInPlace(const Packed& packed) {
   const Access access = AccessOf(program_, packed.operand);
   const auto slides = [&](const Loop* batch) {
@@ -301,7 +301,7 @@ size_t Packing::BatchLoops() const {
 Scope Packing::CopiesBehind(size_t depth, absl::optional<IndexId> flag) {
   Scope scope;
   for (const Packed& packed : packed_) {
-    // Whole tiles have all columns.
+    // The copy is empty where whole tiles have all columns.
     const bool is_empty = pool_.IsConst(program_[packed.tensor].shape[0], 0);
     if (packed.operand.batch_loops != static_cast<int>(depth) || is_empty) continue;
     scope.push_back(DeclarationOf(packed.tensor));
@@ -310,7 +310,7 @@ Scope Packing::CopiesBehind(size_t depth, absl::optional<IndexId> flag) {
   return scope;
 }
 
-// The sums of the operand from number `begin` to `end`.
+// Loops over the sums of the operand from number `begin` to `end`.
 Scope Packing::OverHulls(const Packed& packed, OverSteps body, Steps steps, size_t begin,
                          size_t end) {
   if (begin == end) return body(steps);
@@ -323,8 +323,8 @@ Scope Packing::OverHulls(const Packed& packed, OverSteps body, Steps steps, size
                        });
 }
 
-// Where rows lie across what is summed, they are walked next to the last sum, for transpose_tiles
-// to take both.
+// Where rows lie across the sum, the loop over them is next to the last sum, so that
+// transpose_tiles takes both.
 Scope Packing::CopyRows(const Packed& packed, absl::optional<IndexId> flag) {
   if (nest_.is_ragged && !packed.sums.empty()) return CopyRaggedRows(packed, flag);
   const Access access = AccessOf(program_, packed.operand);
@@ -342,8 +342,9 @@ Scope Packing::CopyRows(const Packed& packed, absl::optional<IndexId> flag) {
   return OverHulls(packed, row_of, Steps(nest_.sums.size()), 0, around);
 }
 
-// Of each row what is summed of it: of a block of rows first what is of all of them, a
-// rectangle for transpose_tiles; then so of smaller blocks what is before and behind that.
+// Copies the elements that each row sums. First come those that all rows of a block sum, a
+// rectangle for transpose_tiles; then, in the same way for smaller blocks, those before
+// and after it.
 Scope Packing::CopyRaggedRows(const Packed& packed, absl::optional<IndexId> flag) {
   return CopyRaggedBlocks(packed, 0, pool_.Const(0), rows_, absl::nullopt, flag);
 }
@@ -368,14 +369,14 @@ Scope Packing::CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begi
   });
 }
 
-// To whole cache lines of the copy: those that tiles share would be fetched twice.
+// Rounds up to whole cache lines of the copy: lines that tiles share would be fetched twice.
 IndexId Packing::RoundedUp(IndexId step) {
   const IndexId line = pool_.Const(16), begin = nest_.hulls[0].begin;
   const IndexId lines = pool_.Div(pool_.Add(pool_.Sub(step, begin), pool_.Const(15)), line);
   return pool_.Add(begin, pool_.Mul(line, lines));
 }
 
-// `bounds` but for what lies within `taken`.
+// `bounds` without the part within `taken`.
 std::vector<Hull> Packing::PartsBeside(const absl::optional<Hull>& taken, const Hull& bounds) {
   if (!taken) return {bounds};
   return RaggedParts(program_, nest_, *taken, bounds);
@@ -394,10 +395,10 @@ Scope Packing::CopyRectangle(const Packed& packed, IndexId first, IndexId count,
   });
 }
 
-// Whole vectors, then one whose other lanes are zero.
+// Copies whole vectors, then one whose other lanes are zero.
 Scope Packing::CopyColumns(const Packed& packed, absl::optional<IndexId> flag) {
-  // Of a temporary only what was stored: where a loop around moves their number, it may be
-  // fewer columns than there is room for.
+  // Only the stored columns of a temporary are copied: where their number moves with a loop around,
+  // they may be fewer than there is room for.
   const TensorId from = AccessOf(program_, packed.operand).tensor;
   const bool is_partial =
       program_[from].storage == Storage::kTemp && pool_.HasVar(nest_.column->end);
@@ -439,8 +440,8 @@ Scope Packing::CopyColumns(const Packed& packed, absl::optional<IndexId> flag) {
   return scope;
 }
 
-// Whether columns lie across rows, for transpose_tiles to take. A scalar that a condition on
-// the column masks does not.
+// Whether columns lie across rows, so that transpose_tiles takes them. A scalar that is masked by a
+// condition on the column does not.
 bool Packing::LieAcross(const Access& access) const {
   return !access.place.empty() && !HoldsVar(pool_, access.place.back(), nest_.column->var);
 }

@@ -28,42 +28,42 @@ class Packing {
   Packing(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes,
           const Options& options);
 
-  // Whether what would be packed may be read for all steps of the sums' hulls, though some of
-  // them are not summed, or there is no row at all.
+  // Whether the operands to pack may be read for all steps of the sums' hulls, even if some of them
+  // are not summed, or there is no row at all.
   bool IsInRange();
 
-  // Whether they lie along the columns, or along what is summed.
+  // Whether all column operands lie along the columns, or along the sum.
   bool ColumnsLieWell();
 
-  // How many there are, which all that follows needs.
+  // Finds how many rows and columns there are, which all calls below need.
   void Measure();
 
   // Whether no column operand is packed.
   bool ColumnsAreInPlace();
 
-  // Chooses what is packed, and declares its tensors. What a copy may need more memory for
-  // than its tensor has becomes an assumption of the program: where it is large, the program
+  // Chooses what is packed, and declares its tensors. Where a copy may need more memory than its
+  // tensor, its being small becomes an assumption of the program: where it is large, the program
   // runs as it was written. The first `whole` vectors of columns are those of whole tiles.
   void Decide(IndexId whole);
 
-  // How many of the batch loops, from the outermost on, what is packed depends on.
+  // The number of batch loops, from the outermost on, that packed operands depend on.
   size_t BatchLoops() const;
 
-  // Declarations and copies of what depends on just the first `depth` batch loops, each in
-  // loops of no iteration unless `flag`, if it is given, is 1.
+  // Declarations and copies of operands that depend on the first `depth` batch loops only. If
+  // `flag` is given, the loops of the copies run only where it is 1.
   Scope CopiesBehind(size_t depth, absl::optional<IndexId> flag);
 
-  // Of a tile: a row, a vector of columns and a lane in it, and steps of the sums counted
+  // A place in a tile: a row, a vector of columns and a lane in it, and steps of the sums counted
   // from the begin of their hulls.
   struct Place {
     IndexId row, vector, lane;
     std::vector<IndexId> sums;
   };
   // Where columns that lie well are read: the columns of whole tiles in their operand, or in a
-  // panel; the others in a copy. All else is read where Decide says.
+  // panel; the others in a copy. Everything else is read where Decide says.
   enum class Columns { kInCopies, kInOperands, kInPanel };
-  // A copy of a block of columns, which the topmost tiles make as they sum: it needs no time of its
-  // own, and stays in the caches until the tiles below have read it.
+  // A copy of a block of columns, which the topmost tiles make as they sum: the copy takes no extra
+  // time, and stays in the caches until the tiles below have read it.
   struct Panel {
     std::vector<TensorId> tensors;  // by operand
     IndexId first_vector;           // of the block
@@ -72,24 +72,24 @@ class Packing {
   bool UsesPanels() const {
     return absl::c_any_of(packed_, [](const Packed& packed) { return packed.in_panels; });
   }
-  // Declares it, in `scope`, for as many vectors.
+  // Declares a panel of that many vectors in `scope`.
   Panel PanelOf(int64_t vectors, IndexId first_vector, Scope& scope);
   // Copies columns to the panel.
   Scope ToPanel(const Panel& panel, const Place& at);
-  // The elements that are copied to a panel from there; those that are read, in copies or where
-  // they lie, for columns that have no panel, and for an operand.
+  // The elements that are copied to a panel; those that are read, in copies or in place, for
+  // columns without a panel; and the one that is read for an operand.
   std::vector<Access> ReadForPanel(const Place& at);
   std::vector<Access> ReadOfColumns(const Place& at);
   Access ReadOf(const Contraction::Operand& operand, const Place& at);
 
-  // The value that is summed there. `panel`: null unless columns are in one.
+  // The value that is summed at that place. `panel`: null unless columns are in one.
   ValueId ValueAt(const Place& at, Columns columns, const Panel* panel);
 
-  // Sets where a row, a vector of columns and a lane in it are in terms of the nest.
+  // Sets the nest's indices to a row, and to a lane of a vector of columns.
   void Locate(VarReplacement& replace, IndexId row, IndexId vector, IndexId lane);
   IndexId ColumnAt(IndexId vector, IndexId lane);
 
-  // Of a sum's hull, whatever the batch loops make of its bounds.
+  // The length of a sum's hull, whatever its bounds are in an iteration of the batch loops.
   IndexId LengthOfHull(size_t sum) { return LengthOfHull(*nest_.sums[sum], nest_.hulls[sum]); }
 
  private:
@@ -98,7 +98,7 @@ class Packing {
     bool in_columns;
     std::vector<size_t> sums;  // that it depends on
     TensorId tensor;
-    bool in_panels = false;  // `tensor` has those beside whole tiles
+    bool in_panels = false;  // `tensor` has the columns beside whole tiles
   };
   using Steps = std::vector<IndexId>;  // by sum; invalid: any
   using OverSteps = absl::FunctionRef<Scope(const Steps& steps)>;

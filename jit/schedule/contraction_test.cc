@@ -11,7 +11,7 @@
 namespace nestor::loop {
 namespace {
 
-// "ROW COLUMN" of y[o, c, s] = sum[h](g[o, h] * x[c, h + s]) for so many places each.
+// "ROW COLUMN" of y[o, c, s] = sum[h](g[o, h] * x[c, h + s]), given the length of each loop.
 std::string TileOf(const char* o, const char* c, const char* s,
                    const char* value = "g[o, h] * x[c, h + s]") {
   const std::string text = absl::StrCat(
@@ -30,28 +30,28 @@ TEST(ContractionOf, TakesColumnsThatFillVectors) {
   // Results lie side by side along s.
   EXPECT_EQ(TileOf("O", "C", "S"), "o s");
   EXPECT_EQ(TileOf("O", "C", "8"), "o s");
-  // A few of them, as a number: lanes would be empty.
-  // Those that are the same for all places of a window are packed once.
+  // A few columns of known number would leave lanes empty. Columns that are the same for all places
+  // of a window are packed once.
   EXPECT_EQ(TileOf("O", "C", "7"), "c o");
   EXPECT_EQ(TileOf("O", "C", "3"), "c o");
   EXPECT_EQ(TileOf("O", "100", "3"), "c o");
-  // Then what is packed has the lanes, if there are rows for it.
+  // Packed operands fill the lanes if there are enough rows for them.
   EXPECT_EQ(TileOf("O", "4", "3"), "c o");
-  // Columns across memory are packed, which few rows do not pay for.
+  // Columns across memory are packed, which does not pay for few rows.
   EXPECT_EQ(TileOf("3", "C", "7"), "o s");
   EXPECT_EQ(TileOf("8", "C", "7"), "c o");
   EXPECT_EQ(TileOf("O", "2", "3", "g[o, h] * x[c, s]"), "o s");
 }
 
-// Windows over columns that lie side by side: a tile with those has the results of all their
-// places, which are stored line by line.
+// Windows over columns that lie side by side: a tile with these columns has the results of all
+// places of the window, which are stored line by line.
 TEST(ContractionOf, TakesColumnsWhoseResultsLieTogether) {
   EXPECT_EQ(TileOf("O", "C", "3", "v[h, o] * u[h + s, c]"), "o c");
   EXPECT_EQ(TileOf("O", "C", "3", "v[h, o] * x[c, h + s]"), "c o") << "not side by side";
 }
 
-// Windows of an image, whose results lie one after the other: of its rows and columns, both short,
-// tiles take those along which elements lie.
+// Windows of an image, whose results lie one after the other: both its rows and columns are short,
+// and tiles take the loop along which elements lie.
 TEST(ContractionOf, TakesRowsAlongWhichWindowsSlideInPlace) {
   Program program = ParseVerified(
       "program p(w: f32[O, C, 3, 3], x: f32[C, 15, 15]) -> (y: f32[O, 49]) { "

@@ -1,5 +1,5 @@
-// Where both operands lie along the sum, the sizes of a call decide which of them is packed,
-// and its loop fills the lanes: there are two nests in tiles then.
+// Where both operands lie along the sum, the sizes of a call decide which of them is packed, and so
+// which loop fills the lanes: then there are two nests in tiles.
 #include "jit/schedule/contraction_tiles.h"
 
 #include <utility>
@@ -22,11 +22,11 @@
 namespace nestor::loop {
 namespace {
 
-// Most rows, and steps of the sum, of a product that is less than a tile.
+// The most rows, and steps of the sum, of a product that is less than a tile.
 constexpr int64_t kTinyRows = 8, kTinySteps = 16;
 
 // Whether the product is known to be less than a tile: a copy of its columns would be read once.
-// Where they do not lie side by side, it has no lanes then, and must be small for that.
+// Where columns do not lie side by side, it has no lanes then, so it must be small.
 bool IsTiny(Program& program, const Contraction& nest, jit::Isa isa) {
   const int64_t lanes = jit::LanesOf(program[nest.accumulator].type, isa);
   const auto at_most = [&](const Loop& loop, int64_t most) {
@@ -41,7 +41,7 @@ bool IsTiny(Program& program, const Contraction& nest, jit::Isa isa) {
          absl::c_all_of(nest.sums, [&](const Loop* sum) { return at_most(*sum, kTinySteps); });
 }
 
-// Whether what is copied is computed of masked elements: most copies need no mask.
+// Whether copies are computed from masked elements: most of their elements need no mask.
 bool HasComputedMasks(const Program& program, const Contraction& nest) {
   const auto is_masked = [&](const Contraction::Operand& operand) {
     return ComputesOfMasked(program, operand.read);
@@ -49,7 +49,7 @@ bool HasComputedMasks(const Program& program, const Contraction& nest) {
   return absl::c_any_of(nest.rows, is_masked) || absl::c_any_of(nest.columns, is_masked);
 }
 
-// `sums_in_lanes`: nests of few columns alone.
+// `sums_in_lanes`: takes only nests with few columns.
 absl::StatusOr<bool> TileNests(Program& program, const ContractionTileOptions& options,
                                bool sums_in_lanes) {
   Ranges ranges(program);
@@ -59,7 +59,7 @@ absl::StatusOr<bool> TileNests(Program& program, const ContractionTileOptions& o
                              bool may_be_few) {
     return TiledNest(program, ranges, options, nest, loop, runs, may_be_few);
   };
-  // `runs`: whether it does, 0 or 1.
+  // `runs`: whether the nest runs, 0 or 1.
   const auto tiled_by_columns = [&](const Contraction& nest, const Loop& loop,
                                     IndexId runs) -> absl::optional<Scope> {
     const int64_t lanes = jit::LanesOf(program[nest.accumulator].type, options.isa);
@@ -67,7 +67,7 @@ absl::StatusOr<bool> TileNests(Program& program, const ContractionTileOptions& o
         TurnedAround(program, ranges, nest, lanes, options.bound);
     const IndexId is_turned =
         other ? IsQuickerTurnedAround(program, ranges, nest, lanes) : pool.Const(0);
-    // More than twice as many rows as columns are not few.
+    // Rows that are more than twice as many as columns are not few.
     absl::optional<Scope> turned =
         other ? tiling_of(*other, loop, OnlyIf(pool, runs, is_turned), false) : Scope();
     if (!turned) return tiling_of(nest, loop, runs, true);
@@ -89,8 +89,8 @@ absl::StatusOr<bool> TileNests(Program& program, const ContractionTileOptions& o
     return scope;
   };
   bool changed = false;
-  // A nest of few rows that is left as it was may be a contraction with another loop's rows. This
-  // ends: each such copy has one more loop that is proven to have few iterations.
+  // A nest of few rows that is left as it was may be a contraction with another loop as its rows.
+  // This ends: each such copy has one more loop that is proven to have few iterations.
   while (ReplaceLoops(program, ranges, tiled)) changed = true;
   if (changed && has_masks) NESTOR_RETURN_IF_ERROR(SplitLoops(program).status());
   return changed;

@@ -12,29 +12,29 @@
 
 namespace nestor::loop {
 
-// Fewer rows than that are not worth a packed copy of columns that lie well where they are.
+// With fewer rows than that, a packed copy of columns that lie well where they are does not pay.
 constexpr int64_t kLeastRows = 4;
 
 struct ContractionTileOptions {
   jit::Isa isa = jit::Isa::kAvx2;
-  // Of the register tile: rows, and vectors of columns; fewer rows where there are no registers for
-  // so many. 0: as many as there are registers for.
+  // Rows, and vectors of columns, of the register tile; there are fewer rows where registers do not
+  // suffice. 0: as many as there are registers for.
   int64_t rows = 0, vectors = 0;
-  // Of a block: steps of all sums together (at least one of the outermost), tiles one below the
-  // other, tiles beside each other. A block of columns stays in the second cache while the
-  // rows of a tile stay in the first.
+  // The size of a block: steps of all sums together (at least one of the outermost), tiles one
+  // below the other, tiles beside each other. A block of columns stays in the second cache while
+  // the rows of a tile stay in the first.
   int64_t sum_block = 384;
   int64_t row_block = 16;
   int64_t column_block = 3;
-  // Of so many elements of columns, more than caches hold, rows of several tiles read each where it
-  // lies, too, rather than from a panel.
+  // Columns of at least this many elements, more than the caches hold, are read in place rather
+  // than from a panel even where rows make several tiles.
   int64_t many_elements = int64_t{1} << 21;
   // Whether columns that only one block reads may be copied by its topmost tiles, rather than
   // before the nest.
   bool panels = true;
   // Whether the loop over blocks of columns goes around the one over blocks of rows.
   bool columns_outside = false;
-  // By input: whether it is the same in many calls, so that what is computed of it alone is
+  // By input: whether it is the same in many calls, so that what is computed from it alone is
   // computed once. Empty: none is.
   std::vector<bool> bound;
 };
@@ -53,10 +53,10 @@ struct ContractionTileOptions {
 //
 // with loops over blocks of rows, columns and sums around. Columns that lie side by side and are
 // read by nothing else are packed by the first tile of a block of rows, as it sums. Any nest that
-// ContractionOf finds is taken, whatever it computes of its operands, and every sum keeps its
-// order. Rows that walk along memory are read where they are; others are packed as well. Where
-// packing would cost more than it brings, for few rows, the nest runs as it was; and so it does
-// where it is known to be less than a tile.
+// ContractionOf finds is taken, whatever it computes from its operands, and every sum keeps its
+// order. Rows that walk along memory are read where they are; others are packed as well. The nest
+// runs as it was where packing costs more than it gains, because rows are few, or where it is known
+// to be less than a tile.
 //
 // The method is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix
 // Multiplication" (2008), with one operand in place.
@@ -65,7 +65,7 @@ struct ContractionTileOptions {
 // nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOptions& options);
 
-// The same of nests with few columns alone: at sizes where their sums are long, these run in lanes
+// The same for nests with few columns only: at sizes where their sums are long, these run in lanes
 // (dot_tiles.h). *Reorders rounding*.
 absl::StatusOr<bool> TileFewColumns(Program& program, const ContractionTileOptions& options);
 

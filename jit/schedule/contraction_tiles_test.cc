@@ -1,5 +1,5 @@
-// Which nests are contractions, and what one becomes. What tiles compute is held against the
-// interpreter in tests/jit_contractions_test.
+// Which nests are contractions, and what one becomes. Results of tiles are compared with the
+// interpreter's in tests/jit_contractions_test.
 #include "jit/schedule/contraction_tiles.h"
 
 #include <functional>
@@ -52,7 +52,7 @@ ContractionTileOptions SmallestTile() {
   return options;
 }
 
-// Of as many vectors as fetch what is read next.
+// A tile large enough to prefetch.
 ContractionTileOptions FetchingTile() {
   ContractionTileOptions options = SmallestTile();
   options.isa = jit::Isa::kAvx512;
@@ -146,7 +146,7 @@ program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) {
 })")));
 }
 
-// What loops fetch, each behind the loop's index.
+// The accesses that loops prefetch, each after the loop's index.
 std::vector<std::string> PrefetchesOf(const Program& program) {
   std::vector<std::string> prefetches;
   VisitItems(program, [&](const Item& item) {
@@ -162,8 +162,8 @@ std::vector<std::string> PrefetchesOf(const Program& program) {
   return prefetches;
 }
 
-// While tiles read a panel, they fetch the columns of the next block of the sum, or after the last
-// one of the columns.
+// While tiles read a panel, they fetch columns of the next block of the sum, or, at its last block,
+// of the next block of columns.
 TEST(ContractionTiles, PanelsAreFetchedAhead) {
   Program program = ParseVerified(
       "program p(a: f32[64, 64], b: f32[64, 64]) -> (c: f32[64, 64]) { for i in [0, 64) { for j in [0, 64) { "
@@ -180,8 +180,8 @@ TEST(ContractionTiles, PanelsAreFetchedAhead) {
                   "16*((p_3 + 1)%2) - 32*min(-s + 1, 1) + 32]",
                   "k_3: (2) a[32*p + 32*p_2 + 8*p_3 + r_6 + 8, -224*s - 128*r_6 + 8*k_3]",
                   "k_4: (2) a[32*p + 32*p_2 + 8*p_3 + r_8 + 8, -224*s - 128*r_8 + 8*k_4]"));
-  // By the two tiles below the topmost one of a block of rows; in the second such block, which has
-  // the panel, after the last block of the sum alone.
+  // The two tiles below the topmost one of a block of rows do so; in the second block of rows,
+  // which shares the panel, only at the last block of the sum.
   EXPECT_THAT(
       ToText(program),
       ::testing::HasSubstr(
@@ -190,9 +190,9 @@ TEST(ContractionTiles, PanelsAreFetchedAhead) {
           "for k_3 in [32*s + 16*r_6, min(32*s + 16*r_6 + 16, min(32*s + 32, 64))) prefetch"));
 }
 
-// Tiles fetch the rows of the tile below, each in one of as many pieces of the sum; an element of
-// eight is on its way to the end of the row then. Copies of columns are fetched for the next
-// block of the sum.
+// Tiles fetch the rows of the tile below, each in one of as many pieces of the sum; by then
+// every eighth element of the row is fetched. Copies of columns are fetched for the next block
+// of the sum.
 TEST(ContractionTiles, RowsAndCopiesAreFetchedAhead) {
   Program program = ParseVerified(
       "program p(a: f32[64, 512], b: f32[64, 512]) -> (c: f32[64, 64]) { for i in [0, 64) { for j in [0, 64) { "
@@ -225,9 +225,9 @@ TEST(ContractionTiles, BlocksOfColumnsAreSharedOut) {
   EXPECT_EQ(blocks_of_rows("32"), 2);
 }
 
-// Of the points of an image, whose number is a product, some tiles have one row less, so that none
-// keeps a part of its rows; and all are shared out in as many blocks of columns as there are tiles
-// beside each other, up to 16.
+// If rows are points of an image, whose number is a product, some tiles have one row less, so that
+// no tile keeps only part of its rows; and all are shared out in as many blocks of columns as there
+// are tiles beside each other, up to 16.
 TEST(ContractionTiles, PointsOfATemporaryAreSharedOut) {
   const auto text_of = [](absl::string_view points, absl::string_view read) {
     Program program = ParseVerified(
@@ -251,8 +251,8 @@ TEST(ContractionTiles, PointsOfATemporaryAreSharedOut) {
   EXPECT_THAT(text_of("H*W", "t"), HasSubstr("16/max((H*W + 7)/8"));
 }
 
-// Columns that windows go over are read where they lie: of the next block of the sum, a
-// vector at each step.
+// Columns that windows slide over are read in place; each step fetches a vector of those of the
+// next block of the sum.
 TEST(ContractionTiles, ColumnsInPlaceAreFetchedAhead) {
   Program program = ParseVerified(
       "program p(g: f32[64, 4, 32], x: f32[4, 66, 48]) -> (y: f32[3, 64, 32]) { for q in [0, 3) { for o in [0, 64) {"
@@ -267,8 +267,8 @@ TEST(ContractionTiles, ColumnsInPlaceAreFetchedAhead) {
                                      "16*((p_2 + q_4)%2)]"));
 }
 
-// A tile that has all rows reads columns where they lie, four steps at a time for all tiles of a
-// block; sums wait.
+// A tile that has all rows reads columns in place, four steps at a time for all tiles of a block;
+// partial sums are kept.
 TEST(ContractionTiles, FewRowsInTextOut) {
   Program program = ParseVerified(
       "program p(a: f32[2, 8], b: f32[8, 16]) -> (c: f32[2, 16]) { for i in [0, 2) { for j in [0, 16) { "
@@ -334,7 +334,7 @@ bool IsTiled(absl::string_view items) {
   return *changed;
 }
 
-// A short batch loop for which nothing is packed goes around the tiles of a block, whatever was
+// A short batch loop for which nothing is packed moves around the tiles of a block, whatever was
 // around it before; one that columns depend on, or a long one, stays.
 TEST(ContractionTiles, PutsShortBatchesInsideOfBlocks) {
   const auto outermost = [](absl::string_view batches, absl::string_view columns) {
@@ -357,7 +357,7 @@ TEST(ContractionTiles, PutsShortBatchesInsideOfBlocks) {
   EXPECT_EQ(outermost("9", "0"), "g v");
 }
 
-// Of a gradient by windows of two: the sums of both places wait, since their results lie together,
+// A gradient by windows of two: the sums of both places are kept, since their results lie together,
 // and apart from those of the next column.
 TEST(ContractionTiles, ResultsOfWindowsAreStoredTogether) {
   Program program = ParseVerified(
@@ -382,7 +382,7 @@ TEST(ContractionTiles, TakesContractions) {
            "a[i, k] * b[k, j] * a[0, k]",
            "max(a[i, k], b[k, j])",
            "a[i, k | 0.0] * b[k - 1, j | 0.0]",
-           // What moves with the row or the column by a condition alone.
+           // Loads that move with the row or the column only by a condition.
            "a[i, k] + z[ | 0.0 if j == 0]",
            "z[ | 0.0 if i == 0] + b[k, j]",
            "a[i, k] * d[0, k | 0.0 if j == 0]",
@@ -393,7 +393,7 @@ TEST(ContractionTiles, TakesContractions) {
   }
 }
 
-// Rows of two loops: where the outer ones are few, the inner ones may not be.
+// Two loops may be the rows: where the outer one is short, the inner one may not be.
 TEST(ContractionTiles, TakesWhatIsLeftOfFewRows) {
   EXPECT_TRUE(IsTiled(
       "block { temp t: f32[N, M, N] for h in [0, N) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
@@ -401,8 +401,8 @@ TEST(ContractionTiles, TakesWhatIsLeftOfFewRows) {
       std::string(kEnd) + " }"));
 }
 
-// A copy for few rows is made only where its rows are known to be few: of a number of rows
-// that may have no value (M may be 0) nothing is proven, of the copy's rows neither.
+// A copy for few rows is made only where its rows are known to be few: if the number of rows may
+// have no value (M may be 0), nothing is proven about it, nor about the copy's rows.
 TEST(ContractionTiles, EndsWhereNothingIsKnownOfRows) {
   for (const char* rows :
        {"N / M", "max(N / M, 1)", "K % M", "N * (K / M)", "0 / 0", "max(0 / 0, 1)"}) {
@@ -413,7 +413,7 @@ TEST(ContractionTiles, EndsWhereNothingIsKnownOfRows) {
   }
 }
 
-// Where what is packed lies in range for all that the sum may take.
+// Taken where packed operands are in range for all steps that the sum may have.
 TEST(ContractionTiles, TakesSumsOfMovingBounds) {
   EXPECT_TRUE(IsTiled(
       "block { temp t: f32[K, M, N] for h in [0, K) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
@@ -434,7 +434,7 @@ TEST(ContractionTiles, TakesTriangles) {
                      bounds, " { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } } }")))
         << bounds;
   }
-  // Of a strip's rows, whose number moves with the strip.
+  // Rows of a strip, whose number moves with the strip.
   EXPECT_TRUE(IsTiled(
       "for p in [0, (M + 23)/24) { for r in [0, min(M - 24*p, 24)) { for j in [0, N) { acc s: f32 = sum "
       "for k in [0, 24*p + r + 1) { s += a[24*p + r, k | 0.0] * b[k, j | 0.0] } c[24*p + r, j] = s } } }"));
@@ -447,7 +447,7 @@ bool UsesPanels(absl::string_view items) {
   return absl::StrContains(ToText(program), "temp panel");
 }
 
-// Not what is read across, beside a mask, or in other iterations of a loop around as well.
+// Not columns that are read across, beside a mask, or in other iterations of a loop around as well.
 TEST(ContractionTiles, CopiesColumnsInTilesWhereNobodyElseReadsThem) {
   const auto in_loop = [](absl::string_view column) {
     return absl::StrCat(
@@ -479,7 +479,7 @@ TEST(ContractionTiles, WholeTilesMayHaveAllColumns) {
   }
 }
 
-// Names of what is copied in columns.
+// Names of the tensors that are copied as columns.
 std::string CopiedColumns(absl::string_view text, std::vector<bool> bound = {}) {
   Program program = ParseVerified(text);
   ContractionTileOptions options;
@@ -499,7 +499,7 @@ std::string CopiedColumns(absl::string_view text, std::vector<bool> bound = {}) 
   return absl::StrJoin(copied, " ");
 }
 
-// Of a[i, k] * d[j, k], at these sizes.
+// The same for a[i, k] * d[j, k], at these sizes.
 std::string Columns(absl::string_view rows, absl::string_view columns, absl::string_view steps,
                     std::vector<bool> bound = {}) {
   const std::string text =
@@ -561,7 +561,7 @@ constexpr char kFewColumns[] =
     "program p(a: f32[5, 19], b: f32[19, 4]) -> (c: f32[5, 4]) { for i in [0, 5) { for j in [0, 4) { "
     "acc e: f32 = sum for k in [0, 19) { e += a[i, k] * b[k, j] } c[i, j] = e + 1.0 } } }";
 
-// Three rows in a tile; of the fourth and fifth each has its own.
+// Three rows in a tile; the fourth and the fifth have a tile each.
 TEST(ContractionTiles, FewColumnsInTextOut) {
   Program program = ParseVerified(kFewColumns);
   ContractionTileOptions options;
@@ -628,8 +628,8 @@ program p(a: f32[5, 35], b: f32[35, 4]) -> (c: f32[5, 4]) {
   ASSERT_EQ(TileFewColumns(program, options).value(), false);
 }
 
-// What is copied is read for all columns and steps, also where there are no rows; and a copy that
-// is larger than its tensor is to be small.
+// Copies read all columns and steps, even where there are no rows; and a copy that is larger than
+// its tensor is assumed to be small.
 TEST(ContractionTiles, FewColumnsAreInRangeAndSmall) {
   const auto taken = [](absl::string_view value) {
     Program program = ParseVerified(absl::StrCat(
@@ -647,8 +647,8 @@ TEST(ContractionTiles, FewColumnsAreInRangeAndSmall) {
   EXPECT_EQ(taken("a[i, k] * b[k + j]"), "left") << "leaves its tensor";
 }
 
-// The indices of the loops around the first store to what waits for the next block of a sum,
-// and its shape.
+// The indices of the loops around the first store to partial sums that wait for the next block of a
+// sum, and the shape of these.
 std::string AroundWaitingSums(absl::string_view text, const ContractionTileOptions& options) {
   Program program = ParseVerified(text);
   EXPECT_EQ(TileContractions(program, options).value(), true);
@@ -682,7 +682,7 @@ ContractionTileOptions SmallBlocks(int64_t row_block) {
 }
 
 // Loops over a few rows of an image read the columns of a block of the sum (s) one after the other,
-// unless too many sums would wait.
+// unless too many partial sums would have to be kept.
 TEST(ContractionTiles, ShortLoopsShareColumnsOfABlock) {
   const auto around = [](absl::string_view begin, absl::string_view end, int64_t row_block) {
     return AroundWaitingSums(
@@ -711,8 +711,8 @@ TEST(ContractionTiles, PlacesOfAWindowGoAroundATile) {
       "pqspqwzrvl 4");
 }
 
-// Steps of a window are written out; the first row is not needed at the first of them in the first
-// tile, nor the last row at the last one in the last tile.
+// Steps of a window are written out; the first row is not needed at the first step in the first
+// tile, nor the last row at the last step in the last tile.
 TEST(ContractionTiles, RowsThatAreNotNeededAreLeftOut) {
   const auto steps_of = [](absl::string_view length, int sums) {
     Program program = ParseVerified(absl::StrReplaceAll(
@@ -722,7 +722,8 @@ TEST(ContractionTiles, RowsThatAreNotNeededAreLeftOut) {
     ContractionTileOptions options = SmallestTile();
     options.rows = 4;
     EXPECT_EQ(TileContractions(program, options).value(), true);
-    // Rows of a tile and windows' steps of each statement that sums in one, or the condition on it.
+    // Rows of a tile and steps of windows for each statement that sums in it, or the
+    // condition on it.
     std::vector<std::string> steps;
     for (absl::string_view line : absl::StrSplit(ToText(program), '\n')) {
       const absl::string_view code = absl::StripAsciiWhitespace(line);
@@ -748,7 +749,7 @@ TEST(ContractionTiles, RowsThatAreNotNeededAreLeftOut) {
               testing::Contains("for z_4 in [0, min(max(-4*p_4 - 4*p_5 + N - 4, 0), 1)) {"));
 }
 
-// A block has so many steps of all sums together.
+// A block has this many steps of all sums together.
 TEST(ContractionTiles, BlocksOfSeveralSums) {
   const auto text_of = [](absl::string_view inner) {
     Program program = ParseVerified(
@@ -768,7 +769,8 @@ TEST(ContractionTiles, BlocksOfSeveralSums) {
       testing::HasSubstr("for s in [0, max((max(36/max(R, 1), 1) + 63)/max(36/max(R, 1), 1), 1))"));
 }
 
-// Rows that one block would hold are in two, to be shared out, unless there is a batch of products.
+// Rows that fit one block are divided into two, to be shared out, unless there is a
+// batch of products.
 TEST(ContractionTiles, RowsAreInTwoBlocksAtLeast) {
   const auto blocks = [](bool is_batch, int rows) {
     const std::string outside = is_batch ? "for g in [0, 9) { " : "", end = is_batch ? " }" : "",
@@ -825,8 +827,8 @@ TEST(ContractionTiles, PlacesOfAllTilesAreProven) {
   }
 }
 
-// Where tiles share out the rows of a temporary, and these are too few for that, the last ones read
-// the columns of whole tiles where they lie: beside panels no copy has them.
+// Where the rows of a temporary are shared out among tiles, but are too few for that, the last rows
+// read the columns of whole tiles in place: beside panels, no copy has them.
 TEST(ContractionTiles, LastRowsOfATemporaryAreProven) {
   Program program = ParseVerified(
       "program p(g: f32[B, L, E], m: f32[S]) -> (c: f32[B, S, E]) { temp t: f32[S] block { for k in [0, S) { t[k] = "
@@ -860,8 +862,8 @@ TEST(ContractionTiles, FewRowsHaveWideTiles) {
   EXPECT_THAT(text_of("M"), testing::HasSubstr("f32[8, 3, 16] register"));
 }
 
-// Rows of a temporary that lie side by side are read there, but for those of one matrix, which
-// go into a copy.
+// Rows of a temporary that lie side by side are read in place, except those of a single matrix,
+// which are copied.
 TEST(ContractionTiles, RowsSideBySide) {
   const auto copies_rows = [](absl::string_view batch) {
     Program program = ParseVerified(absl::Substitute(
@@ -877,7 +879,7 @@ TEST(ContractionTiles, RowsSideBySide) {
   EXPECT_FALSE(copies_rows("G, "));
 }
 
-// Memory is planned before any loop runs: no copy is as long as a loop around says.
+// Memory is planned before any loop runs: no copy's length depends on a loop around.
 TEST(ContractionTiles, CopiesOfColumnsWhoseNumberMovesArePlanned) {
   Program program = ParseVerified(
       "program p(a: f32[G, M, K], b: f32[G, K, N]) -> (c: f32[G, M, N], one: f32[1]) { for g in [0, G) { drop one[0] = 1.0 "
@@ -918,7 +920,7 @@ TEST(ContractionTiles, LeavesTinyProducts) {
   EXPECT_TRUE(is_tiled(9, 15, 16, "b[n, k, j]"));
   EXPECT_TRUE(is_tiled(8, 16, 16, "b[n, k, j]"));
   EXPECT_TRUE(is_tiled(8, 15, 17, "b[n, k, j]"));
-  // Across columns.
+  // Read across columns.
   EXPECT_FALSE(is_tiled(4, 4, 16, "b[n, j, k]"));
   EXPECT_TRUE(is_tiled(4, 12, 16, "b[n, j, k]"));
 }

@@ -1,5 +1,5 @@
 // Columns are packed in the order in which tiles read them. A row for each would be as simple, but
-// where rows are a multiple of a page long, they would take each other's place in the first cache.
+// rows whose length is a multiple of a page would evict each other from the first cache.
 #include "jit/schedule/dot_tiles.h"
 
 #include <algorithm>
@@ -20,10 +20,10 @@
 namespace nestor::loop {
 namespace {
 
-// More rows than that are too many places of memory to fetch from at once.
+// More rows would be too many streams of memory to fetch from at once.
 constexpr int64_t kMostRows = 8;
 
-// To sum the lanes of a vector takes about as long as so many multiply-adds.
+// Summing the lanes of a vector takes about as long as this many multiply-adds.
 constexpr int64_t kStepsToSumLanes = 4;
 
 bool IsTaken(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes,
@@ -33,7 +33,7 @@ bool IsTaken(Program& program, Ranges& ranges, const Contraction& nest, int64_t 
     return !access.masked && !IsBound(program, bound, access.tensor) &&
            IsAlong(program, access, *nest.sums[0]);
   };
-  // Columns are copied, too, where there is no row.
+  // Columns are copied even if there is no row.
   const auto is_safe = [&](const Contraction::Operand& operand) {
     return AccessOf(program, operand).masked || IsInRange(program, ranges, nest, operand);
   };
@@ -47,7 +47,7 @@ class DotTiling {
       : program_(program), pool_(program.pool), ranges_(ranges), make_(program), nest_(nest),
         type_(program[nest.accumulator].type), lanes_(jit::LanesOf(type_, isa)),
         columns_(*KnownLength(program, *nest.column)),
-        // Three quarters of the registers; the others have rows and columns.
+        // The tile has three quarters of the registers; the others hold rows and columns.
         rows_(std::clamp<int64_t>((isa == jit::Isa::kAvx512 ? 24 : 12) / columns_, 1, kMostRows)),
         runs_(runs), whole_(pool_.Div(ranges.LengthOf(*nest.sums[0]), Const(lanes_))),
         left_(pool_.Mod(ranges.LengthOf(*nest.sums[0]), Const(lanes_))) {}
@@ -68,14 +68,14 @@ class DotTiling {
     const Contraction::Operand* operand;
     TensorId tensor;
   };
-  // Of the sum's steps, counted from its begin: a vector, and one in it.
+  // A step of the sum, counted from its begin: a vector of steps, and a lane in it.
   struct Step {
     IndexId vector, lane;
   };
 
   IndexId Const(int64_t value) { return pool_.Const(value); }
 
-  // Of the batch loops from number `depth` on: what is packed there, and then the rest.
+  // The batch loops from number `depth` on, with the copies made there, around the rest.
   Scope Level(size_t depth) {
     Scope scope;
     for (const Copy& copy : copies_) {
@@ -87,7 +87,7 @@ class DotTiling {
     return scope;
   }
 
-  // Whether the copy has no more elements than what it is of.
+  // Whether the copy has no more elements than its tensor.
   bool FitsItsTensor(const Contraction::Operand& operand) const {
     const Access access = AccessOf(program_, operand);
     const auto moves = [&](const Loop* loop) { return DependsOn(program_, access, *loop); };
@@ -139,7 +139,7 @@ class DotTiling {
     return scope;
   }
 
-  // So many rows from `row` on.
+  // A tile of `rows` rows from `row` on.
   Scope Tile(IndexId row, int64_t rows) {
     const TensorId tile = Register("tile", {Const(rows), Const(columns_), Const(lanes_)});
     Scope scope = {DeclarationOf(tile)};
@@ -181,7 +181,7 @@ class DotTiling {
         program_.AddApply(StepOp(*nest_.step->op), {old, At(value, row, v, step)}, type_));
   }
 
-  // The sum of a vector of the tile, which is finished.
+  // Sums the lanes of a vector of the tile, and uses the sum.
   Scope SumLanes(TensorId tile, IndexId r, IndexId v, IndexId row) {
     Scope scope;
     const Access sum = CombineLanes(
@@ -211,7 +211,7 @@ class DotTiling {
   const DType type_;
   const int64_t lanes_, columns_, rows_;
   const IndexId runs_;
-  const IndexId whole_, left_;  // vectors of steps, and steps behind them
+  const IndexId whole_, left_;  // vectors of steps, and steps after them
   std::vector<Copy> copies_;
 };
 
@@ -231,7 +231,7 @@ absl::optional<Contraction> WithFewColumns(Program& program, Ranges& ranges,
   return absl::nullopt;
 }
 
-// Lanes of steps take columns / lanes of the multiply-adds that lanes of columns take.
+// Lanes of steps need only columns / lanes times the multiply-adds that lanes of columns need.
 IndexId IsLongSum(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa) {
   const int64_t lanes = jit::LanesOf(program[nest.accumulator].type, isa),
                 columns = *KnownLength(program, *nest.column);

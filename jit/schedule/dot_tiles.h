@@ -1,4 +1,4 @@
-// Products with few columns sum in lanes: a vector of the sum's steps at a time, of some rows
+// Products with few columns sum in lanes: a vector of the sum's steps at a time, for some rows
 // and all columns.
 #ifndef NESTOR_JIT_SCHEDULE_DOT_TILES_H_
 #define NESTOR_JIT_SCHEDULE_DOT_TILES_H_
@@ -29,17 +29,17 @@ namespace nestor::loop {
 //
 // A vector of columns would have most of its lanes empty. Reorders rounding.
 
-// `nest`, perhaps turned around, where its columns are known to be two or more, and at most three
+// `nest`, perhaps turned around, where it is known to have at least two columns, and at most three
 // quarters of the lanes, and elements of rows lie along its only sum; nullopt for others. REQUIRES:
 // `ranges` is at the place of the nest.
 absl::optional<Contraction> WithFewColumns(Program& program, Ranges& ranges,
                                            const Contraction& nest, jit::Isa isa,
                                            const std::vector<bool>& bound);
 
-// 1 at sizes where the sum is so long that such tiles are quicker, else 0.
+// 1 at sizes where the sum is so long that these tiles are faster, else 0.
 IndexId IsLongSum(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa);
 
-// What stands for the nest, where `runs`, 0 or 1, is 1; nothing where it is 0.
+// What replaces the nest. It does nothing where `runs`, 0 or 1, is 0.
 Scope DotTiles(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa,
                IndexId runs);
 

@@ -1,4 +1,4 @@
-// Inner loops first, so that a copy moves out of one loop after the other.
+// Inner loops are visited first, so that a copy moves out of one loop after the other.
 #include "jit/schedule/hoist_copies.h"
 
 #include <iterator>
@@ -44,7 +44,7 @@ class Hoister {
     return changed;
   }
 
-  // What is filled out of what has left the loop may leave it next.
+  // A temporary that is filled from one that has left the loop may leave it next.
   bool MoveFills(Loop& loop, Scope& before) {
     bool changed = false;
     for (;; changed = true) {
@@ -60,8 +60,8 @@ class Hoister {
     return absl::c_none_of(info.shape, [&](IndexId e) { return HoldsVar(pool_, e, loop.var); });
   }
 
-  // The temporaries of the body that nothing but loops writes which do the same in each
-  // iteration, before others touch them.
+  // The temporaries of the body that only loops write that do the same in each iteration, before
+  // anything else reads the temporaries.
   absl::flat_hash_set<TensorId> FilledAlike(const Loop& loop) {
     absl::flat_hash_set<TensorId> filled, open, read;
     const std::vector<TensorId> declared = DeclaredIn(loop.body);
@@ -87,8 +87,8 @@ class Hoister {
     return filled;
   }
 
-  // Whether the item is a loop that writes one tensor, the same in each iteration of that
-  // around, and may run where that does not.
+  // Whether the item is a loop that writes one tensor, does the same in each iteration of `around`,
+  // and may run where `around` does not.
   bool IsFill(const Item& item, const Footprint& footprint, const Footprint& all,
               const Loop& around) {
     const auto* fill = item.As<Loop>();
@@ -97,7 +97,7 @@ class Hoister {
     const bool reads_same =
         NESTOR_MUTANT("changing_copy_hoisted") ||
         absl::c_none_of(footprint.reads, [&](TensorId read) { return all.Changes(read); });
-    // Which element of a tile in registers it reads must stay a number.
+    // The index of an element that it reads from a tile in registers must stay a number.
     const bool reads_registers =
         absl::c_any_of(footprint.reads, [&](TensorId read) { return program_[read].is_register; });
     return reads_same && !reads_registers && IsSame(item, around) &&
@@ -115,7 +115,7 @@ class Hoister {
     return same;
   }
 
-  // Their declarations and what fills them, out of the loop's body.
+  // Takes their declarations and the loops that fill them out of the loop's body.
   Scope TakeFills(const absl::flat_hash_set<TensorId>& filled, Loop& loop) {
     Scope fills, rest;
     for (Item& item : loop.body) {

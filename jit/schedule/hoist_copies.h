@@ -1,4 +1,5 @@
-// What a loop fills anew in each iteration, with the same each time, is filled before it.
+// A temporary that a loop fills in each iteration, with the same elements each time, is filled
+// before the loop.
 #ifndef NESTOR_JIT_SCHEDULE_HOIST_COPIES_H_
 #define NESTOR_JIT_SCHEDULE_HOIST_COPIES_H_
 
@@ -13,9 +14,9 @@ namespace nestor::loop {
 //     for k in [0, K) { y[p, k] = t[k] }           for k in [0, K) { y[p, k] = t[k] }
 //   }                                            }
 //
-// for temporaries that nothing but such loops writes, before anything else touches them: packed
-// operands of contractions, above all. What is computed before a loop that runs no iteration
-// must not fail: places are proven in range without it. Out of as many loops as possible.
+// for temporaries that only these loops write, before anything else touches them: packed operands
+// of contractions, above all. Computations before a loop that runs no iteration must not fail:
+// places are proven to be in range without it. Copies move out of as many loops as possible.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does

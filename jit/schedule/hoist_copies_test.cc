@@ -18,12 +18,12 @@ TEST(HoistCopies, TextInTextOut) {
   ExpectPass(
       HoistCopies, kFrame,
       {
-          // Where the loop runs for sure, and where it may not.
+          // The inner loop certainly runs, the outer one may not.
           {"block { for p in [0, P) { for i in [0, 3) { temp t: f32[10] for k in [0, 10) { t[k] = x[3*k] } "
            "for l in [0, 10) { y[p, l] = t[l] } } } }",
            "block { temp t: f32[10] for k in [0, min(562949953421312*min(P, 1), 10)) { t[k] = x[3*k] } "
            "for p in [0, P) { for i in [0, 3) { for l in [0, 10) { y[p, l] = t[l] } } } }"},
-          // In two parts; what depends on the outer loop stays there.
+          // A copy in two parts; the one that depends on the outer loop keeps it there.
           {"block { for p in [0, P) { for i in [0, 3) { temp t: f32[10] for k in [0, 9) { t[k] = f32(index(p)) } "
            "for k_2 in [9, 10) { t[k_2] = 0.0 } for l in [0, 10) { y[p, l] = t[l] } } } }",
            "block { for p in [0, P) { temp t: f32[10] for k in [0, 9) { t[k] = f32(index(p)) } "
@@ -39,10 +39,10 @@ TEST(HoistCopies, TextInTextOut) {
 
 TEST(HoistCopies, LeavesTheOthers) {
   for (const char* fill : {
-           "for k in [0, 10) { t[k] = f32(index(p)) }",  // another in each iteration
+           "for k in [0, 10) { t[k] = f32(index(p)) }",  // differs in each iteration
            "for k in [0, 10) { t[k] = x[3*p] }",
            "for k in [0, P) { drop t[k + p] = 0.0 }",
-           "for k in [0, 10) { t[k] = z[k] } z[p] = 0.0",  // what it reads changes
+           "for k in [0, 10) { t[k] = z[k] } z[p] = 0.0",  // the tensor that it reads changes
            "temp u: f32[10] for k in [0, 10) { drop u[k] = x[3*p] t[k] = u[k] }",
            "for k in [0, 10) { t[k] = w[p - p + 2*ids[k]] }",  // may be out of range
            "for k in [0, 10) { t[k] = w[2*k + 2] }",

@@ -1,4 +1,4 @@
-// Between which numbers an integer of a program lies.
+// The range of numbers in which an integer of a program lies.
 #ifndef NESTOR_JIT_SCHEDULE_INTEGER_RANGE_H_
 #define NESTOR_JIT_SCHEDULE_INTEGER_RANGE_H_
 
@@ -21,9 +21,10 @@ struct IntegerRange {
 // REQUIRES: an integer type but u64.
 IntegerRange RangeOf(DType type);
 
-// Of elements of at most 16 bits, constants, and what is the same all through and proven to be
-// narrow, as a $param with a range; of their sums and differences, and casts of these. nullopt: not
-// known, or the arithmetic may wrap. REQUIRES: `ranges` is at the place of the value.
+// The range of elements of at most 16 bits, of constants, and of indices that are the same
+// throughout and proven to be narrow, as a $param with a range; of their sums and differences, and
+// casts of these. nullopt: not known, or the arithmetic may wrap. REQUIRES: `ranges` is at the
+// place of the value.
 absl::optional<IntegerRange> RangeOf(Program& program, Ranges& ranges, ValueId id);
 
 }  // namespace nestor::loop

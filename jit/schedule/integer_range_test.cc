@@ -10,7 +10,7 @@
 namespace nestor::loop {
 namespace {
 
-// Of the value of the program's only statement: "least..greatest", or "none".
+// The range of the value of the program's only statement: "least..greatest", or "none".
 std::string RangeIn(const char* value) {
   Program program = ParseVerified(absl::StrCat(
       "program p(a: i8[N], b: u8[N], c: i16[N], d: i32[N]; $z: i64 = 0 in [0, 255], $any: i64 = 0) -> (y: i32[N]) {\n"

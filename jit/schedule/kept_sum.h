@@ -1,4 +1,4 @@
-// A sum that is stored for what reads it elsewhere.
+// A sum that is stored, to be read elsewhere.
 #ifndef NESTOR_JIT_SCHEDULE_KEPT_SUM_H_
 #define NESTOR_JIT_SCHEDULE_KEPT_SUM_H_
 
@@ -21,13 +21,13 @@ class KeptSum {
           absl::Span<const Loop* const> loops);
 
   TensorId tensor() const { return tensor_; }
-  // What stores the sum at a step of the loops.
+  // The statement that stores the sum at a step of the loops.
   Scope Store() const;
   // Loads of the accumulator become those of the temporary.
   void LoadInstead(Scope& scope) const;
-  // All of the above for a nest that holds `core`, the sum and what is done with it: the
-  // declaration; the sum in `sums`; what is done with it in `ends`, the same loops in some order,
-  // with indices of their own. Outermost first.
+  // All of the above for a nest that holds `core`, the sum and the statements that use it: the
+  // declaration; the sum in `sums`; the statements in `ends`, the same loops in some order, with
+  // indices of their own. Outermost first.
   Scope SumsAndEnds(Ranges& ranges, const Scope& core, absl::Span<const Loop* const> sums,
                     absl::Span<const Loop* const> ends) const;
 
@@ -43,18 +43,18 @@ Shape LengthsOf(Ranges& ranges, absl::Span<const Loop* const> loops);
 // Which iteration of each of the loops this is, in their bodies: a place in a tensor of that shape.
 IndexList IterationsOf(IndexPool& pool, absl::Span<const Loop* const> loops);
 
-// A loop by strips of `length` iterations, the last of which may have less.
+// A loop in strips of `length` iterations, the last of which may have fewer.
 //
 //   for i in [b, e)  ->  for p in [0, ceil((e - b)/4)) { for i in [b + 4*p, min(e, b + 4*p + 4)) { .. } }
 struct Strips {
   Loop over;   // over strips
   Loop strip;  // over the iterations of one
-  Loop whole;  // the same, as if the last one had them all
+  Loop whole;  // the same, as if the last strip were full
 };
 Strips StripsOf(Program& program, Ranges& ranges, const Loop& loop, int64_t length);
-// The same by an even number of strips as long as each other but for the last, so that two threads
-// get equal shares: of at most 8 iterations of a loop over which windows slide, enough that what
-// does not move with them is seldom read again.
+// The same in an even number of strips of equal length, except the last, so that two threads get
+// equal shares. Each has at most 8 iterations of a loop over which windows slide, enough that
+// operands that do not move with them are seldom read again.
 Strips EvenStripsOf(Program& program, Ranges& ranges, const Loop& loop);
 
 }  // namespace nestor::loop

@@ -1,6 +1,7 @@
-// A vector costs, compared with as many scalars: an access along the vector one load, of every
-// second element two and shuffles, one that jumps more than the scalars, one that stays next to
-// nothing. An operation costs a part of the scalars'; twenty of them, as exp has, outweigh a jump.
+// The cost of a vector compared with as many scalars: an access along the vector costs one load,
+// one to every second element two and shuffles, one that jumps more than the scalars, one that
+// stays next to nothing. An operation costs a fraction of the scalar ones; twenty operations, as in
+// exp, outweigh a jump.
 #include "jit/schedule/lane_gain.h"
 
 #include "fusion/work.h"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr double kUnit = 1, kEverySecond = 0.5, kJump = -2, kSame = 0.25, kOperation = 0.1;
 
-// Behind the last one, axes have a single element.
+// The axes after the last one have a single element.
 size_t LastAxis(const Program& program, TensorId tensor) {
   const IndexList& shape = program[tensor].shape;
   size_t last = shape.size() - 1;

@@ -6,13 +6,13 @@
 
 namespace nestor::loop {
 
-// The weight of a loop level: an inner loop repeats its body about so often.
+// The weight of a loop level: an inner loop repeats its body about this often.
 constexpr double kIterations = 16;
 
 // A sum over the accesses and operations in the loop's body, each counted as often as the loops
 // inside repeat it: positive for accesses that step from one element to the next, or stay, as the
-// loop goes on, and for loads of every second element where code has shuffles for them; negative
-// for those that jump; positive for operations, by a little.
+// loop goes on, and for loads of every second element where the code has shuffles for them;
+// negative for accesses that jump; positive for operations, by a little.
 double LaneGain(Program& program, const Loop& loop);
 
 }  // namespace nestor::loop

@@ -46,7 +46,7 @@ class LaneSums {
   }
 
  private:
-  // Splits what qualifies in the scope and below; returns the partial results that are
+  // Splits the loops that qualify in the scope and below; returns the partial results that are
   // wanted further out.
   std::vector<Partial> Visit(Scope& scope, bool is_top) {
     const Uses uses = UsesIn(scope);
@@ -102,7 +102,7 @@ class LaneSums {
     return uses;
   }
 
-  // What stands for the item afterwards.
+  // What replaces the item.
   Scope Split(Item item, std::vector<Partial>& wanted) {
     Scope one;
     auto* loop = item.As<Loop>();
@@ -122,8 +122,7 @@ class LaneSums {
     return one;
   }
 
-  // Whether it holds no loops but such as are known to be too short for lanes
-  // themselves: over windows.
+  // Whether it holds only loops, over windows, that are known to be too short for lanes themselves.
   bool HoldsShortLoopsAtMost(const Loop& loop) const {
     int64_t longest = 0;
     bool are_known = true;
@@ -137,15 +136,15 @@ class LaneSums {
     return are_known && (longest == 0 || longest < jit::LanesOf(program_, loop, options_.isa));
   }
 
-  // What a loop declares.
+  // The tensors that a loop declares.
   using Own = absl::flat_hash_set<TensorId>;
   static Own OwnOf(const Loop& loop) {
     const std::vector<TensorId> own = DeclaredIn(loop.body);
     return Own(own.begin(), own.end());
   }
 
-  // The scalars that the loop carries, if it only accumulates into them, beside the loops that it
-  // holds, in a way that may be reordered; else nothing.
+  // The scalars that the loop carries, if it only accumulates into them, outside of the loops that
+  // it holds, and in a way that may be reordered; else nothing.
   std::vector<TensorId> Accumulators(const Loop& loop) const {
     std::vector<TensorId> accumulators;
     const Own own = OwnOf(loop);
@@ -195,7 +194,7 @@ class LaneSums {
     return loop::MayReorder(StepOp(op), tensor.type, options_.reorders_rounding);
   }
 
-  // Narrow integers have as many as fit, unless there are fewer steps.
+  // Narrow integers have as many lanes as fit, unless there are fewer steps.
   int LanesFor(const Loop& loop) {
     const int most = jit::MostLanesOf(program_, loop, options_.isa);
     return IsBelow(loop, most) ? jit::LanesOf(program_, loop, options_.isa) : most;
@@ -208,7 +207,7 @@ class LaneSums {
   bool Qualifies(const Loop& loop) {
     if (IsBelow(loop, LanesFor(loop))) return false;
     if (LaneGain(program_, loop) <= 0 || !RunsInLanes(program_, ranges_, loop)) return false;
-    // Nothing is carried but the accumulators.
+    // Only the accumulators are carried.
     Loop rest = loop;
     const Own own = OwnOf(loop);
     const auto is_one = [&](const Item& item) {
@@ -219,15 +218,15 @@ class LaneSums {
     return !CarriedTensor(program_, rest).has_value();
   }
 
-  // Whether the body takes many steps: then a few vectors keep the processor busy, and
-  // more would want more registers than there are.
+  // Whether the body takes many steps: then a few vectors keep the processor busy, and more would
+  // need more registers than there are.
   bool IsLong(const Loop& loop) const {
     int steps = 0;
     const bool has_few_registers = options_.isa == jit::Isa::kAvx2;
     VisitItems(loop.body, [&](const Item& item) {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) return;
-      // Maximum and minimum of floats take several, too, where registers are few.
+      // Maximum and minimum of floats take several steps, too, where registers are few.
       const bool is_extreme =
           statement->op && (*statement->op == ReduceOp::kMax || *statement->op == ReduceOp::kMin);
       if (is_extreme && has_few_registers && IsFloat(program_[statement->value].type))
@@ -292,7 +291,7 @@ class LaneSums {
     return lanes;
   }
 
-  // Declares the partial results before the items and combines them behind.
+  // Declares the partial results before the items and combines them after them.
   void Surround(Scope& items, const std::vector<Partial>& partials) {
     Scope before, behind;
     for (const Partial& partial : partials) {
@@ -305,7 +304,7 @@ class LaneSums {
                  std::make_move_iterator(before.end()));
   }
 
-  // Until one is left, which the accumulator takes.
+  // Combines lanes until one is left, which is added to the accumulator.
   void Combine(const Partial& partial, Scope& scope) {
     const ReduceOp op = program_[partial.lanes].op;
     const auto name = [&](int64_t width) {

@@ -11,8 +11,8 @@ namespace nestor::loop {
 
 struct LanePartialsOptions {
   jit::Isa isa = jit::Isa::kAvx2;
-  // Vectors of partial results: as many operations in flight. One that is no power of two
-  // counts as the next lower one.
+  // Vectors of partial results, which is also the number of operations in flight. It is rounded
+  // down to a power of two.
   int vectors = 4;
   // Takes sums and products of floats, too, whose rounding depends on the order.
   bool reorders_rounding = true;
@@ -27,10 +27,10 @@ struct LanePartialsOptions {
 //   ...                                                       # 8, 4, 2, 1
 //   acc += r[0]
 //
-// The partial results are kept as far out as nothing else uses the accumulator. A loop
-// is taken if it could run in lanes but for its accumulators, each of which it only
-// accumulates into, and if it walks along memory. It may hold loops that are known to be
-// too short for lanes themselves: over windows.
+// The partial results are kept in the outermost scope in which nothing else uses the accumulator. A
+// loop is taken if only its accumulators keep it from running in lanes, each of which it only
+// accumulates into, and if it walks along memory. It may hold loops, over windows, that are known
+// to be too short for lanes themselves.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

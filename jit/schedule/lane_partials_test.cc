@@ -23,7 +23,7 @@ TEST(LanePartials, TextInTextOut) {
   Expect(
       options,
       {
-          // Groups of lanes, what is left over, and halving.
+          // Groups of lanes, the steps left over, and halving.
           {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[i, k] }  y[i] = a }",
            R"(
          for i in [0, N) {
@@ -116,7 +116,7 @@ TEST(LanePartials, TextInTextOut) {
            a += a_1[0]
            d[i] = a
          })"},
-          // Several accumulators, and what else the loop does.
+          // Several accumulators, and other statements in the loop.
           {"for i in [0, N) { acc a: f32 = sum  acc m: f32 = max  for k in [0, K) { temp t: f32  t = x[i, k] * 2.0  "
            "o[i, k] = t  a += t  m max= x[i, k] }  y[i] = a + m }",
            R"(
@@ -157,7 +157,8 @@ TEST(LanePartials, TextInTextOut) {
            m max= m_1[0]
            y[i] = a + m
          })"},
-          // The partial results live as far out as nothing else uses the accumulator.
+          // The partial results live in the outermost scope in which nothing else
+          // uses the accumulator.
           {"for i in [0, N) { acc a: f32 = sum  for j in [0, A) { for k in [0, B) { a += z[i, j, k] } }  y[i] = a }",
            R"(
          for i in [0, N) {
@@ -259,7 +260,7 @@ TEST(LanePartials, TextInTextOut) {
            a += a_1[0]
            y[i] = a
          })"},
-          // Not of fewer elements than lanes.
+          // Not for fewer elements than lanes.
           {"for i in [0, N) { acc a: f32 = sum  for k in [0, 7) { a += s[i, k] }  y[i] = a }", ""},
           // Not for places, nor for bools.
           {"for i in [0, N) { acc a: f32 = argmax  for k in [0, K) { a argmax= (x[i, k], index(k)) }  "
@@ -349,7 +350,7 @@ TEST(LanePartials, ExactOnes) {
   Expect(
       options,
       {
-          // Sums and products of floats round; what else accumulates does not.
+          // Sums and products of floats round; other accumulations do not.
           {"for i in [0, N) { acc a: f32 = sum  for k in [0, 64) { a += s[i, k] }  y[i] = a }", ""},
           {"for i in [0, N) { acc a: f32 = prod  for k in [0, 64) { a *= s[i, k] }  y[i] = a }",
            ""},

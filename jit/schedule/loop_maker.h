@@ -20,7 +20,7 @@ class LoopMaker {
   explicit LoopMaker(Program& program) : program_(program) {}
 
   using Body = absl::FunctionRef<Scope(IndexId index)>;
-  // A loop named after `name` around the body at its index. Nothing where it never runs, or
+  // A loop named after `name` around the body at its index. Empty where the loop never runs, or
   // has no body.
   Scope Counted(absl::string_view name, IndexId end, LoopAttributes attributes, Body body);
   Scope Between(absl::string_view name, IndexId begin, IndexId end, LoopAttributes attributes,
@@ -30,7 +30,7 @@ class LoopMaker {
   Program& program_;
 };
 
-// A scope with nothing else.
+// A scope with this loop only.
 Scope ScopeOf(Loop loop);
 // The loop's range around another body.
 Scope Around(const Loop& loop, Scope body);
@@ -43,12 +43,12 @@ Item InOwnLoops(Program& program, const LoopsAround& loops, Statement statement)
 // tensor[place] = value
 Scope Assignment(TensorId tensor, IndexList place, ValueId value);
 void Append(Scope& scope, Scope more);
-// Unless the loop prefetches it already; whether it did not.
+// Adds the prefetch unless the loop has it already; returns whether it was added.
 bool AddPrefetch(Loop& loop, Access access, Prefetch::Cache cache = Prefetch::Cache::kFirst);
 
-// Combines the lanes of a vector in registers by halves, which `scope` gets, until one is left: its
-// element. `around`: the place of the vector but for its last axis, along which lanes are. `name`:
-// of a half of so many lanes.
+// Appends code to `scope` that combines the lanes of a vector in registers by halves until one is
+// left; returns that element. `around`: the place of the vector without its last axis, the lanes.
+// `name`: the name of a half with that many lanes.
 Access CombineLanes(Program& program, TensorId vector, const IndexList& around, ReduceOp op,
                     absl::FunctionRef<std::string(int64_t width)> name, Scope& scope);
 

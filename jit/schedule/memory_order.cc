@@ -1,6 +1,6 @@
-// The loop along memory is distributed over the items of its body, and goes inside the
-// loops among them: legal as its iterations do not depend on each other, and what one
-// iteration keeps in a scalar has an element of its own.
+// The loop along memory is distributed over the items of its body, and moves inside the loops among
+// them. This is legal, as its iterations do not depend on each other, and each has an element of
+// its own for a scalar of the body.
 #include "jit/schedule/memory_order.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace nestor::loop {
 namespace {
 
-// A loop that moves inside: in strips of `width`, which `strip` numbers.
+// A loop that moves inside, in strips of `width`, which `strip` numbers.
 struct Strips {
   const Loop* loop;
   int64_t width;
@@ -75,8 +75,8 @@ class MemoryOrder {
     return loop.step == 1 && !loop.attributes.vector && !CarriedTensor(program_, loop).has_value();
   }
 
-  // Whether the loop, or one inside, begins or ends where the index says: then it cannot
-  // be left by the loop over that index.
+  // Whether the bounds of the loop, or of one inside, move with the index: then the loop over that
+  // index cannot move inside of it.
   bool BoundsHold(const Loop& loop, int32_t var) const {
     bool found = BoundsMoveWith(pool_, loop, var);
     VisitItems(loop.body, [&](const Item& item) {
@@ -86,7 +86,7 @@ class MemoryOrder {
     return found;
   }
 
-  // Scalars, loops that reduce across rows, and statements.
+  // Whether the body consists of scalars, loops that reduce across rows, and statements.
   bool Qualifies(const Loop& loop) {
     bool reduces = false;
     for (const Item& item : loop.body) {
@@ -102,8 +102,8 @@ class MemoryOrder {
     return reduces && Moves(loop) && RunsInLanes(program_, ranges_, loop);
   }
 
-  // Whether the loop, or the chain of loops that it is, holds only statements that walk
-  // from element to element as `column` goes on, or stay, and jumps itself.
+  // Whether the loop, or the innermost of a chain of loops, jumps itself, and holds only statements
+  // that walk from element to element with `column`, or stay.
   bool Reduces(const Loop& loop, int32_t column) {
     if (loop.body.size() == 1 && loop.body[0].As<Loop>() != nullptr)
       return Reduces(*loop.body[0].As<Loop>(), column);
@@ -132,7 +132,7 @@ class MemoryOrder {
     return found;
   }
 
-  // Whether a reduction in `columns` goes along an axis further out than `row` does.
+  // Whether reductions in `columns` move along an axis further out than `row` does.
   bool JumpsOver(const Loop& columns, int32_t row) {
     bool jumps = true;
     for (const Item& item : columns.body) {
@@ -185,8 +185,8 @@ class MemoryOrder {
     return strips;
   }
 
-  // The scalars of the body get an element for each place in the strips; returns their
-  // declarations and what sets accumulators to their identities.
+  // The scalars of the body get an element for each place in the strips; returns their declarations
+  // and the statements that set accumulators to their identities.
   Scope Expand(Scope& body, const std::vector<Strips>& strips) {
     const std::vector<TensorId> scalars = DeclaredIn(body);
     Scope declarations, identities;

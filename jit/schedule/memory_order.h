@@ -10,8 +10,8 @@
 namespace nestor::loop {
 
 struct MemoryOrderOptions {
-  // The most columns and rows that have results in progress at once. (An odd number of
-  // cache lines, so that rows do not compete for the same sets.)
+  // The most columns and rows whose results are in progress at once. (An odd number of cache lines,
+  // so that rows do not compete for the same sets.)
   int64_t columns = 2032;
   int64_t rows = 16;
 };

@@ -59,7 +59,7 @@ TEST(MemoryOrder, TextInTextOut) {
            for k in [0, K) { for c_3 in [0, min(-3*j_2 + N, 3)) { a[c_3] += f64(x[k, 3*j_2 + c_3]) } }
            for c_4 in [0, min(-3*j_2 + N, 3)) { y[3*j_2 + c_4] = f32(a[c_4]) }
          })"},
-      // What all columns share stays where it is: a vector times a matrix.
+      // Operands that all columns share stay where they are: a vector times a matrix.
       {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, j] * g[k] }  y[j] = a }",
        R"(
          for j_2 in [0, (N + 2)/3) {
@@ -68,7 +68,7 @@ TEST(MemoryOrder, TextInTextOut) {
            for k in [0, K) { for c_3 in [0, min(-3*j_2 + N, 3)) { a[c_3] += x[k, 3*j_2 + c_3] * g[k] } }
            for c_4 in [0, min(-3*j_2 + N, 3)) { y[3*j_2 + c_4] = a[c_4] }
          })"},
-      // So is every other scalar; each run of statements gets loops of its own.
+      // Every other scalar becomes a row as well; each run of statements gets loops of its own.
       {"for j in [0, N) { acc a: f32 = sum  acc m: f32 = max  temp e: f32  for k in [0, K) { a += x[k, j] }  "
        "e = a * 2.0  for k in [0, K) { m max= x[k, j] - e }  y[j] = m + e }",
        R"(
@@ -193,7 +193,7 @@ TEST(MemoryOrder, TextInTextOut) {
        "y[j] = a }",
        ""},
       {"for j in [0, N) { y[j] = x[0, j | 0.0] }", ""},
-      // Nor what has no row of memory to go to: places of an arg reduction, tiles.
+      // Nor scalars that cannot become a row of memory: places of an arg reduction, tiles.
       {"for j in [0, N) { acc a: f32 = argmax  for k in [0, K) { a argmax= (x[k, j], index(k)) }  "
        "p[j] = index(a[]) }",
        ""},

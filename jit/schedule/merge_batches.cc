@@ -15,8 +15,8 @@
 namespace nestor::loop {
 namespace {
 
-// Of each tensor that a loop touches and does not declare: along which axes all accesses have
-// its bare index, and whether it is changed.
+// For each tensor that a loop touches and does not declare: the axes along which all accesses have
+// the loop's bare index, and whether the tensor is changed.
 struct Touch {
   absl::InlinedVector<bool, 4> by_index;
   bool changed = false;
@@ -45,14 +45,15 @@ Touches TouchesOf(const Program& program, const Loop& loop) {
 
 bool IsOwn(const Touch& touch) { return absl::c_linear_search(touch.by_index, true); }
 
-// Whether every matrix in the loop is the iteration's own.
+// Whether each iteration of the loop has its own matrices.
 bool SharesNoMatrix(const Touches& touches) {
   return absl::c_all_of(touches, [](const auto& entry) {
     return entry.second.by_index.size() < 2 || IsOwn(entry.second);
   });
 }
 
-// Whether what one of them changes and the other touches is the iteration's own in both.
+// Whether, in tensors that one of them changes and the other touches, each iteration has elements
+// of its own, the same in both.
 bool AreIndependent(const Touches& a, const Touches& b) {
   return absl::c_all_of(a, [&](const auto& entry) {
     const auto other = b.find(entry.first);
@@ -105,7 +106,7 @@ class Merger {
  private:
   bool IsMatrices(TensorId tensor) const { return program_[tensor].shape.size() >= 3; }
 
-  // Whether the loop may go on where the last one ends.
+  // Whether the loop may be appended to the last one.
   bool MayMerge(const Loop& loop, const Touches& touches) {
     if (!may_join_ || last_ == nullptr || last_->begin != loop.begin || last_->end != loop.end)
       return false;
@@ -128,7 +129,7 @@ class Merger {
                       std::make_move_iterator(second.body.end()));
   }
 
-  // Into what the last loop touches.
+  // Adds it to the tensors that the last loop touches.
   void Join(TensorId tensor, const Touch& touch) {
     const auto [known, is_new] = last_touches_.try_emplace(tensor, touch);
     if (is_new) return;
@@ -149,7 +150,7 @@ class Merger {
 }  // namespace
 
 absl::StatusOr<bool> MergeBatches(Program& program) {
-  // A loop that was merged leaves fewer that use a matrix: what is before it may follow then.
+  // After a loop is merged, fewer loops use a matrix: then those before may merge as well.
   bool changed = false;
   while (Merger(program).Run()) {
     const absl::StatusOr<bool> contracted = ContractTemporaries(program);

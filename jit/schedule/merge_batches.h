@@ -1,4 +1,4 @@
-// Loops over batches that pass matrices on run as one.
+// Loops over batches where one hands matrices on to the next run as one loop.
 #ifndef NESTOR_JIT_SCHEDULE_MERGE_BATCHES_H_
 #define NESTOR_JIT_SCHEDULE_MERGE_BATCHES_H_
 
@@ -12,9 +12,9 @@ namespace nestor::loop {
 //   for b_2 in [0, B) { .. t[b_2, i, j] .. }           .. t[i, j] = ..   .. t[i, j] ..
 //                                                    }
 //
-// So a matrix is still in the cache when it is read, and there is one of it for each thread,
-// not one for each batch. Fusion keeps such loops apart, for tiles of their own: these come
-// from loops inside. Only where no matrix is shared by the batches (weights, say): else the
+// So a matrix is still in the cache when it is read, and there is one for each thread, not one for
+// each batch. Fusion keeps such loops apart so that each has tiles of its own: here the loops
+// inside make these. This is done only where the batches share no matrix (weights, say): else the
 // loops inside could have run in parallel together with this one.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes

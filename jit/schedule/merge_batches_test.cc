@@ -25,7 +25,7 @@ TEST(MergeBatches, MatricesThatPass) {
            "for d in [0, B) { for m in [0, N) { for n in [0, M) { z[d, n, m] = u[d, n, m] } } }",
            "for b in [0, B) { temp t: f32[M, N] temp u: f32[M, N] for i in [0, M) { for j in [0, N) { t[i, j] = x[b, i, j] u[i, j] = 2.0 } } "
            "for k in [0, N) { for l in [0, M) { y[b, l, k] = t[l, k] } } for m in [0, N) { for n in [0, M) { z[b, n, m] = u[n, m] } } }"},
-          // What two read that become one passes then.
+          // After two readers of a matrix merge, it is handed on to one loop only.
           {"temp t: f32[B, M, N] temp u: f32[B, M, N] "
            "for b in [0, B) { for i in [0, M) { for j in [0, N) { t[b, i, j] = x[b, i, j] } } } "
            "for c in [0, B) { for k in [0, N) { for l in [0, M) { u[c, l, k] = t[c, l, k] } } } "
@@ -39,7 +39,8 @@ TEST(MergeBatches, LeavesTheOthers) {
   ExpectPass(
       MergeBatches, kFrame,
       {
-          // A matrix that all batches read; none that passes; one that others read, too.
+          // A matrix that all batches read; no matrix that is handed on; one that other
+          // loops read, too.
           {"temp t: f32[B, M, N] for b in [0, B) { for i in [0, M) { for j in [0, N) { t[b, i, j] = x[b, i, j] * w[i, j] } } } "
            "for c in [0, B) { for k in [0, N) { for l in [0, M) { y[c, l, k] = t[c, l, k] } } }",
            ""},
@@ -50,7 +51,7 @@ TEST(MergeBatches, LeavesTheOthers) {
            "for c in [0, B) { for k in [0, N) { for l in [0, M) { y[c, l, k] = t[c, l, k] } } } "
            "for d in [0, M) { for e in [0, N) { drop z[0, d, e] = t[0, d, e | 0.0] } }",
            ""},
-          // What another batch has written.
+          // Elements that another batch has written.
           {"temp t: f32[B, M, N] for b in [0, B) { for i in [0, M) { for j in [0, N) { t[b, i, j] = x[b, i, j] } } } "
            "for c in [0, B) { for k in [0, N) { for l in [0, M) { y[c, l, k] = t[B - 1 - c, l, k] } } }",
            ""},

@@ -1,5 +1,5 @@
-// Bottom-up over each statement's value. A square is a product, too, but its row is
-// left alone: it is one operation already.
+// Bottom-up over each statement's value. A square is a product, too, but is left alone: it is
+// one operation already.
 #include "jit/schedule/multiply_add.h"
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 namespace nestor::loop {
 namespace {
 
-// Of 16-bit floats an fma rounds to f32 first. Where that makes a tie, the product rounded by
-// itself makes the same one, so that the sum is the one of the two roundings that it stands for, or
-// that of the exact sum.
+// An fma of 16-bit floats rounds to f32 first. Where that makes a tie, the product rounded by
+// itself makes the same one, so that the result is that of the two roundings that the fma replaces,
+// or that of the exact sum.
 absl::optional<ValueId> Fused(Program& program, ValueId id) {
   const DType type = program[id].type;
   const ApplyValue* sum = jit::AsApply(program, id, ScalarOp::kAdd);
@@ -28,7 +28,7 @@ absl::optional<ValueId> Fused(Program& program, ValueId id) {
   return absl::nullopt;
 }
 
-// The step of a sum of gated products in a register tile, as one that rounds once.
+// The step of a sum of gated products in a register tile, as an operation that rounds once.
 absl::optional<ValueId> FusedGatedStep(Program& program, const Statement& statement) {
   const DType type = program[statement.value].type;
   const ApplyValue* sum = jit::AsApply(program, statement.value, ScalarOp::kAdd);
@@ -39,14 +39,14 @@ absl::optional<ValueId> FusedGatedStep(Program& program, const Statement& statem
     const ApplyValue* mulz = jit::AsApply(program, sum->args[product], ScalarOp::kMulz);
     if (mulz == nullptr || !jit::IsElement(program, sum->args[1 - product], statement.target))
       continue;
-    // Adding values moves the others.
+    // Adding values invalidates pointers to others.
     const ValueId a = mulz->args[0], b = mulz->args[1], t = sum->args[1 - product];
     return jit::AddGatedStep(program, a, b, t);
   }
   return absl::nullopt;
 }
 
-// What a negation or a choice passes on begins with this operand; none: it is no such operation.
+// The first operand that a negation or a choice passes on; none for other operations.
 absl::optional<size_t> FirstPassedOn(const ApplyValue& apply) {
   if (apply.op == ScalarOp::kNeg) return 0;
   if (apply.op == ScalarOp::kSelect) return 1;
@@ -75,7 +75,7 @@ ValueId Widened(Program& program, ValueId id, DType type) {
   return program.AddApply(apply.op, args, type);
 }
 
-// f32(a * b) as f32(a) * f32(b); none: the cast is not one of a product.
+// f32(a * b) as f32(a) * f32(b); none if this is no cast of a product.
 absl::optional<ValueId> WideProduct(Program& program, ValueId id) {
   const DType type = program[id].type;
   const ApplyValue* cast = jit::AsApply(program, id, ScalarOp::kCast);
@@ -96,7 +96,7 @@ absl::optional<ValueId> WithWideProducts(Program& program, ValueId id) {
   return program.AddApply(op, {left.value_or(args[0]), right.value_or(args[1])}, type);
 }
 
-template <class Replace>  // absl::optional<ValueId>(ValueId): what stands in its place
+template <class Replace>  // absl::optional<ValueId>(ValueId): what replaces it
 bool RewriteAll(Program& program, Replace replace) {
   bool changed = false;
   for (Block& block : program.blocks) {

@@ -1,4 +1,4 @@
-// Products that are added at once stay unrounded: in a wider type, or as fused multiply-adds.
+// Products that are added right away stay unrounded: in a wider type, or as fused multiply-adds.
 #ifndef NESTOR_JIT_SCHEDULE_MULTIPLY_ADD_H_
 #define NESTOR_JIT_SCHEDULE_MULTIPLY_ADD_H_
 
@@ -18,10 +18,9 @@ absl::StatusOr<bool> WidenProducts(Program& program);
 // second run changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> AddOntoDotProducts(Program& program);
 
-// a * b + c becomes fma(a, b, c), which rounds once, for f32 and f64; of two products
-// the second. Returns whether it changed anything; if not, the program is untouched.
-// A second run changes nothing. REQUIRES: Verify accepts the program; and so it does
-// afterwards.
+// a * b + c becomes fma(a, b, c), which rounds once, for f32 and f64; the second of two products.
+// Returns whether it changed anything; if not, the program is untouched. A second run changes
+// nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> FuseMultiplyAdd(Program& program);
 
 }  // namespace nestor::loop

@@ -19,7 +19,7 @@ TEST(MultiplyAdd, TextInTextOut) {
        "for i in [0, N) { y[i] = fma(x[i], $a, 1.0) }"},
       {"for i in [0, N) { e[i] = d[i] * d[i] + d[i] }",
        "for i in [0, N) { e[i] = fma(d[i], d[i], d[i]) }"},
-      // Of two products the second; the first is still rounded.
+      // The second of two products; the first is still rounded.
       {"for i in [0, N) { y[i] = x[i] * 2.0 + z[i] * 3.0 }",
        "for i in [0, N) { y[i] = fma(z[i], 3.0, x[i] * 2.0) }"},
       // Bottom-up, in sums of sums, below other functions and for masked places, too.
@@ -44,9 +44,9 @@ TEST(MultiplyAdd, TextInTextOut) {
       {"block { acc s: f32 = sum  for i in [0, N) { s += x[i] * z[i] }  y[0] = s }", ""},
       {"for i in [0, N) { q[i] = h[i] * h[i] + h[i] }",
        "for i in [0, N) { q[i] = fma(h[i], h[i], h[i]) }"},
-      // Not for what is whole.
+      // Not for integers.
       {"for i in [0, N) { k[i] = c[i] * c[i] + c[i] }", ""},
-      // Not for differences, squares, or what is another operation's product.
+      // Not for differences, squares, or products that another operation uses.
       {"for i in [0, N) { y[i] = x[i] * z[i] - 1.0 }", ""},
       {"for i in [0, N) { y[i] = square(x[i]) + 1.0 }", ""},
       {"for i in [0, N) { y[i] = f32(d[i] * d[i]) + 1.0 }", ""},
@@ -86,12 +86,12 @@ TEST(WidenProducts, TextInTextOut) {
       {"block { acc s: f32 = sum  for i in [0, N) { s += f32(where(h[i] < h[0], -(h[i] * h[i]), h[i])) }  y[0] = s }",
        "block { acc s: f32 = sum  for i in [0, N) { s += where(h[i] < h[0], -(f32(h[i]) * f32(h[i])), f32(h[i])) }  y[0] = s }"},
       {"block { acc s: f32 = sum  for i in [0, N) { s += f32(-h[i]) }  y[0] = s }", ""},
-      // What is not added, or not a product.
+      // Values that are not added, or are no products.
       {"for i in [0, N) { y[i] = f32(h[i] * h[i]) }", ""},
       {"for i in [0, N) { y[i] = f32(h[i] * h[i]) * x[i] }", ""},
       {"block { acc s: f32 = max  for i in [0, N) { s max= f32(h[i] * h[i]) }  y[0] = s }", ""},
       {"block { acc s: f32 = sum  for i in [0, N) { s += f32(h[i] + h[i]) }  y[0] = s }", ""},
-      // A product of f64 is no f32, and one of f16 is no f16.
+      // f32 does not hold a product of f64, nor f16 one of f16.
       {"for i in [0, N) { y[i] = f32(d[i] * d[i]) + 1.0 }", ""},
       {"for i in [0, N) { q[i] = h[i] * h[i] + h[i] }", ""},
   };

@@ -1,5 +1,5 @@
-// Conditions are affine in the row: where the margin of one rises with it, the first tile says
-// whether it holds in all, and else the last tile does.
+// Conditions are affine in the row: if the margin of one rises with the row, it holds in all tiles
+// if it holds in the first, and else if it holds in the last.
 #include "jit/schedule/needed_rows.h"
 
 #include <algorithm>
@@ -27,8 +27,8 @@ NeededRows::NeededRows(Program& program, Ranges& ranges, const Contraction& nest
   }
 }
 
-// Whether it follows from the row and from steps that are written out. Notes the
-// first sum of these.
+// Whether the condition follows from the row and from steps that are written out. Notes the first
+// sum of these.
 bool NeededRows::CanBeUsed(IndexId condition, absl::FunctionRef<bool(size_t)> is_written_out) {
   const IndexNode& node = pool_[condition];
   if (node.kind != IndexKind::kLe && node.kind != IndexKind::kLt) return false;

@@ -7,7 +7,7 @@
 namespace nestor::loop {
 namespace {
 
-// Narrower values are no quicker to read from a copy.
+// Narrower values are no faster to read from a copy.
 constexpr int kLeastLaneBytes = 4;
 
 class PartFinder {
@@ -23,8 +23,8 @@ class PartFinder {
   }
 
  private:
-  // Of a part of the value: whether it reads the element, or one beside it, and whether it has
-  // anything else that differs from step to step.
+  // Whether a part of the value reads the element, or one at a fixed distance, and whether anything
+  // else in it differs from step to step.
   struct Reads {
     bool it = false, more = false;
   };
@@ -61,7 +61,7 @@ class PartFinder {
     return true;
   }
 
-  // Whether the index moves with nothing that the place does not move with.
+  // Whether the index moves only with loops that the place moves with, too.
   bool MovesWithIt(IndexId index) const {
     bool does = true;
     VisitIndex(program_.pool, index, [&](IndexId, const IndexNode& node) {

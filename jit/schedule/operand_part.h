@@ -1,4 +1,4 @@
-// What a contraction makes of one of its operands before anything else.
+// What a contraction computes from one of its operands before anything else.
 #ifndef NESTOR_JIT_SCHEDULE_OPERAND_PART_H_
 #define NESTOR_JIT_SCHEDULE_OPERAND_PART_H_
 
@@ -6,12 +6,12 @@
 
 namespace nestor::loop {
 
-// The largest part of `value` that reads the element of `load` alone, but for elements at a fixed
-// distance from it, if there is one such part, and it fills a lane: f32(x[i, k]) of f32(x[i, k]) *
-// w[k, j]. Else `load`.
+// The largest part of `value` that reads only the element of `load`, and elements at a fixed
+// distance from it, if there is a single such part, and it fills a lane:
+// f32(x[i, k]) of f32(x[i, k]) * w[k, j]. Else `load`.
 ValueId PartReading(Program& program, ValueId value, ValueId load);
 
-// Whether the part is computed of masked elements, rather than being one.
+// Whether the part is computed from masked elements, rather than being one itself.
 bool ComputesOfMasked(const Program& program, ValueId part);
 
 }  // namespace nestor::loop

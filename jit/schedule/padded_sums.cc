@@ -1,5 +1,5 @@
-// A factor that is 0 wherever the added steps are is looked for first; then the nest is made with
-// and without these steps, and between the two stands what asks which of them holds.
+// First, a factor is found that is 0 at all added steps; then the nest is made with and without
+// these steps, with code between the two that finds out whether the second has to run.
 #include "jit/schedule/padded_sums.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace {
 
 bool IsStatement(const Item& item) { return item.As<Statement>() != nullptr; }
 
-// A nest, and in it a loop with which bounds of sums move.
+// A nest, and a loop in it with which bounds of sums move.
 struct Nest {
   LoopsAround band;  // outermost first
   LoopsAround sums;
@@ -45,7 +45,7 @@ class SumPadder {
   absl::optional<Scope> Padded(const Loop& outermost) {
     absl::optional<Nest> nest = NestOf(outermost);
     if (!nest) return absl::nullopt;
-    // Inner ones first: there lie the lanes.
+    // Inner loops first: the lanes are there.
     for (size_t i = nest->band.size(); i-- > 0;) {
       nest->loop = nest->band[i];
       absl::optional<Scope> padded = Moves(*nest) ? PaddedAlong(*nest) : absl::nullopt;
@@ -94,8 +94,8 @@ class SumPadder {
         nest.sums, [&](const Loop* sum) { return BoundsMoveWith(pool_, *sum, nest.loop->var); });
   }
 
-  // The bound without what moves with the loop: of a maximum or minimum of two, the other one.
-  // Invalid: it moves altogether.
+  // The bound without the part that moves with the loop: the other argument of a maximum or
+  // minimum. Invalid: all of it moves.
   IndexId FixedOf(IndexId bound, IndexKind kind, const Loop& loop) const {
     if (!HoldsVar(pool_, bound, loop.var)) return bound;
     const IndexNode& node = pool_[bound];
@@ -108,7 +108,7 @@ class SumPadder {
   absl::optional<Scope> PaddedAlong(const Nest& nest) {
     const absl::optional<ZeroFactor> zero = ZeroOf(nest);
     if (!zero) return absl::nullopt;
-    // A loop around goes over what lies in a cache already.
+    // If a loop is around, operands are in a cache already.
     const size_t depth = zero->others.empty() || !IsOutermost(program_, *nest.band[0])
                              ? 0
                              : LoopsOverImages(nest, *zero);
@@ -145,7 +145,7 @@ class SumPadder {
                           [&](const Loop* sum) { return LiesOutsideBeside(nest, access, *sum); });
   }
 
-  // All loads but the zero are read at the added steps, too.
+  // All other loads are read at the added steps, too.
   bool OthersAreInRange(const Nest& nest, const ZeroFactor& zero) {
     for (const Loop* loop : nest.band) ranges_.Enter(*loop);
     for (const Loop& sum : nest.hulls) ranges_.Enter(sum);
@@ -159,8 +159,8 @@ class SumPadder {
     return good;
   }
 
-  // Whether each bound of the sum that moves is where the access leaves its tensor, so that it
-  // stays outside at all steps beyond.
+  // Whether the access leaves its tensor at each bound of the sum that moves, so that it stays
+  // outside at all steps beyond.
   bool LiesOutsideBeside(const Nest& nest, const Access& access, const Loop& sum) {
     const IndexId begin = FixedOf(sum.begin, IndexKind::kMax, *nest.loop);
     const IndexId end = FixedOf(sum.end, IndexKind::kMin, *nest.loop);
@@ -177,8 +177,8 @@ class SumPadder {
     return node.args[0] == arg ? node.args[1] : node.args[0];
   }
 
-  // Whether an axis of the access is outside at the step, and goes away from its tensor with the
-  // steps from there on, `direction` by each.
+  // Whether the access is outside along an axis at the step, and further steps, in `direction`,
+  // move it away from its tensor.
   bool IsOutside(const Nest& nest, const Access& access, const Loop& sum, IndexId step,
                  int64_t direction) {
     const Shape& shape = program_[access.tensor].shape;
@@ -200,7 +200,7 @@ class SumPadder {
 
   // ---- What becomes of the nest
 
-  // The sums run over all steps, at which the zero's load may be outside.
+  // Makes the sums run over all steps, at which the load of the zero may be outside.
   void Pad(const Nest& nest, const ZeroFactor& zero, Loop& whole) {
     const IndexList needed_if = BoundsThatMove(nest);
     const ValueId fill = program_.AddConstant(Scalar::Zero(program_[zero.load].type));
@@ -229,7 +229,7 @@ class SumPadder {
     });
   }
 
-  // The steps that there were before, as conditions.
+  // Conditions that hold at the original steps.
   IndexList BoundsThatMove(const Nest& nest) const {
     IndexList conditions;
     for (const Loop* sum : nest.sums) {
@@ -244,7 +244,8 @@ class SumPadder {
     return conditions;
   }
 
-  // Loops around that the other factors do not depend on, nor windows go along.
+  // The number of loops around that the other factors do not depend on, and along which
+  // no windows slide.
   size_t LoopsOverImages(const Nest& nest, const ZeroFactor& zero) const {
     const Access& access = absl::get<LoadValue>(program_[zero.load].node).access;
     const auto is_over_images = [&](const Loop* loop) {
@@ -255,13 +256,13 @@ class SumPadder {
     return absl::c_find_if_not(nest.band, is_over_images) - nest.band.begin();
   }
 
-  // What the nest is made into: `whole`, with all steps, the sums as they were, and what is done
-  // with them afterwards.
+  // What the nest becomes: `whole`, with all steps; the sums as they were; and the statements that
+  // use them afterwards.
   struct Runs {
     Scope before;  // declarations
     Loop whole;
     Scope sums, ends;
-    Access kept;  // where a sum lies in between
+    Access kept;  // where a sum is stored in between
   };
 
   Runs RunsOf(const Nest& nest, const LoopsAround& inside, Loop whole) {
@@ -287,7 +288,7 @@ class SumPadder {
     return runs;
   }
 
-  // The nest `whole`, and that from loop number `depth` on as it was, where it has to run.
+  // The nest `whole`, and the original nest from loop number `depth` on, where it has to run.
   Scope WithSecondRun(const Nest& nest, const ZeroFactor& zero, size_t depth, Loop whole) {
     const LoopsAround inside(nest.band.begin() + static_cast<int64_t>(depth), nest.band.end());
     Runs runs = RunsOf(nest, inside, std::move(whole));
@@ -311,8 +312,8 @@ class SumPadder {
     return scope;
   }
 
-  // Whether all that is done with the sum is that it is stored, element by element, where it is
-  // read again as quickly as from a temporary.
+  // Whether the sum is only stored, element by element, so that it is read again as quickly as
+  // from a temporary.
   bool IsStoreAlone(const Nest& nest, const LoopsAround& inside) {
     const auto* store = nest.core->back().As<Statement>();
     return store != nullptr && !store->op && !store->target.masked &&

@@ -1,4 +1,4 @@
-// Sums of products that end where an operand does run on beyond its borders, where it is 0.
+// Sums of products that end at the borders of an operand run on beyond them, where it is 0.
 #ifndef NESTOR_JIT_SCHEDULE_PADDED_SUMS_H_
 #define NESTOR_JIT_SCHEDULE_PADDED_SUMS_H_
 
@@ -28,12 +28,12 @@ namespace nestor::loop {
 //     drop y[i, j] if not_finite[] == 1 = s
 //   } }
 //
-// where the nest is a contraction with j for its column or row (contraction.h), which it is not
-// as long as a sum's bounds move with j: the gradient of a convolution by its data. The steps that
-// are added lie outside of x, and add a product with 0 to a sum that started at +0, and so never is
-// -0: no bit changes but where w holds inf or NaN. Then some sum is NaN; all are computed once
-// more, as they were. Code tests a condition that holds all of a loop before the loop.
-// Loops over images, on which w does not depend, stay around all this, if no other loop does:
+// where this makes the nest a contraction with j for its column or row (contraction.h), which it is
+// not as long as a sum's bounds move with j: the gradient of a convolution by its data. The added
+// steps lie outside of x. They add a product with 0 to a sum that started at +0, and so is never
+// -0: no bit changes unless w holds inf or NaN. Then some sum is NaN, and all are computed once
+// more, as they were. The code tests a condition that is the same throughout a loop before the
+// loop. Loops over images, on which w does not depend, stay around all this, if no other loop does:
 // inside of a strip there is little to look through.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run

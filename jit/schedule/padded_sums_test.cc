@@ -19,8 +19,7 @@ constexpr Frame kFrame = {
 #define INSIDE(j) "max(-j" j " + R - 1, 0), min(R, -j" j " + M)"
 #define W "w[i, -r + R - 1]"
 #define X(b, outside) "x[" b ", j + r - R + 1" outside "]"
-// A nest in which each product ends at the borders of x, that which runs on, and the
-// second run of it.
+// A nest in which each sum ends at the borders of x, the nest that runs on, and its second run.
 #define ENDS_AT(product, ends) OVER("", "", SUM("", "", "f32", INSIDE(""), "s += " product) ends)
 #define NEEDED " needed if -j + R - 1 <= r, r < -j + M"
 #define RUNS_ON(product, ends) OVER("", "", SUM("", "", "f32", "0, R", "s += " product NEEDED) ends)
@@ -28,7 +27,7 @@ constexpr Frame kFrame = {
   OVER("_4", "_3", SUM("_2", "_3", "f32", INSIDE("_3"), "drop s_2 if not_finite[] == 1 += "            \
                        "w[i_4, -r_3 + R - 1] * x[b, j_3 + r_3 - R + 1]")                               \
        " drop " kept " if not_finite[] == 1 = s_2")
-// What decides whether sums that are kept in `kept` are computed once more.
+// The code that decides whether sums that are kept in `kept` are computed once more.
 #define DOUBTS(kept, w)                                                                                              \
   " acc not_a_number: i64 = max " OVER("_2", "_2", "not_a_number max= i64(" kept " != " kept ")")                      \
   " acc not_finite: i64 = max for i_3 in [0, N) { for r_2 in [0, R) {"                                               \
@@ -52,7 +51,7 @@ TEST(PadSums, TextInTextOut) {
        OVER("_4", "_3", SUM("_2", "_3", "f32", INSIDE("_3"), "drop s_2 if not_finite[] == 1 += "
                             "w[i_4, -r_3 + R - 1] * x[b_3, j_3 + r_3 - R + 1]")
                         " drop y[b_3, i_4, j_3] if not_finite[] == 1 = s_2") " } }"},
-      // What is done with the sums is done afterwards.
+      // Statements that use the sums run afterwards.
       {"for b in [0, B) { " ENDS_AT(W " * " X("b", ""), " y[b, i, 2*j] = max(s, v[i])") " }",
        "assume : 549755813887*M*N for b in [0, B) { temp padded: f32[N, M] "
        RUNS_ON(W " * " X("b", " | 0.0"), " padded[i, j] = s")
@@ -63,8 +62,8 @@ TEST(PadSums, TextInTextOut) {
        OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, -r + R - 1] * c[j + r - R + 1 | 0]" NEEDED) " z[i, j] = s")},
       {ENDS_AT("mulz(" W ", " X("0", "") ")", " y[0, i, j] = s"),
        RUNS_ON("mulz(" W ", " X("0", " | 0.0") ")", " y[0, i, j] = s")},
-      // Not where some of the steps that would be added lie inside of each operand; nor other
-      // values, nor what is read outside of its tensor then.
+      // Not where some of the added steps would lie inside of each operand; nor for values that are
+      // no products, nor if others would be read outside of their tensors.
       {OVER("", "", SUM("", "", "f32", "0, min(R, -j + M - R)", "s += w[i, r] * x[0, j + r]") " y[0, i, j] = s"), ""},
       {ENDS_AT(W " + " X("0", ""), " y[0, i, j] = s"), ""},
       {ENDS_AT("w[i, r] * " X("0", " | 1.0"), " y[0, i, j] = s"), ""},

@@ -15,7 +15,7 @@ namespace nestor::loop {
 
 namespace {
 
-// Axes from number `middle` on come before those from `begin` on.
+// Moves the axes from number `middle` on before those from `begin` on.
 void Rotate(View& view, size_t begin, size_t middle, size_t end) {
   const auto rotate = [&](auto& parts) {
     std::rotate(parts.begin() + begin, parts.begin() + middle, parts.begin() + end);
@@ -41,19 +41,19 @@ absl::optional<View> ViewMaker::ViewOf(const Contraction::Operand& operand,
     const bool is_last = axis + 1 == access.place.size();
     const bool has_vectors = is_last && HoldsVar(pool_, access.place[axis], inside.back()->var);
     if (!has_vectors) continue;
-    // Columns that do not move along their axis have no iterations: nothing is read.
+    // Columns move along their axis unless they have no iterations: then nothing is read.
     if (view.axes.empty() || view.axes.back().of_operand != static_cast<int>(axis))
       return absl::nullopt;
     view.shape.back() = pool_.Add(view.shape.back(), pool_.Const(slack));
   }
   if (!KnowsIndices(view, inside)) return absl::nullopt;
-  // What moves with a loop around has no place in a plan of memory.
+  // Memory cannot be planned for a shape that moves with a loop around.
   if (absl::c_any_of(view.shape, [&](IndexId extent) { return pool_.HasVar(extent); }))
     return absl::nullopt;
   return view;
 }
 
-// Whether each index that is computed with, too, follows from the place in the view.
+// Whether each index that is used as a value follows from the place in the view.
 bool ViewMaker::KnowsIndices(const View& view, const LoopsAround& inside) const {
   bool knows = true;
   VisitValues(program_, view.operand.read, [&](ValueId, const Value& value) {
@@ -68,9 +68,9 @@ bool ViewMaker::KnowsIndices(const View& view, const LoopsAround& inside) const 
   return knows;
 }
 
-// The place is that at the loops' begins, plus their steps times how far they are. As
-// that is less than a loop's length, the lengths say how much there may be: an element
-// more than needed, where several loops move, but sums of lengths are easy to reason with.
+// A place is that at the loops' begins, plus the coefficients times how far the loops have come. As
+// that is less than a loop's length, the lengths bound the extent: it has more elements than needed
+// where several loops move, but sums of lengths are easy to reason with.
 bool ViewMaker::AddAxis(int axis, IndexId e, const LoopsAround& inside, View& view) {
   VarReplacement at_begin(program_);
   IndexId forth = pool_.Const(0), back = pool_.Const(0), moved = pool_.Const(0);
@@ -120,7 +120,7 @@ Scope ViewMaker::Copy(const View& view, TensorId tensor) {
   return scope;
 }
 
-// What stands at the place of the view.
+// The element at the place of the view.
 ValueId ViewMaker::ElementOf(const View& view, const IndexList& place) {
   const Access operand = AccessOf(program_, view.operand);
   IndexList first = view.first;
@@ -147,7 +147,7 @@ ValueId ViewMaker::ElementOf(const View& view, const IndexList& place) {
   });
 }
 
-// The part of a view from `begin` to `end` of each axis; of one without axes, its element.
+// Fills the part of a view from `begin` to `end` of each axis; a view without axes is one element.
 Scope ViewMaker::Fill(TensorId tensor, const Shape& begin, const Shape& end,
                       absl::FunctionRef<ValueId(const IndexList& place)> value) {
   IndexList place;
@@ -192,7 +192,7 @@ bool ViewMaker::HaveSameElements(const View& a, const View& b) const {
          a.first == b.first && absl::c_equal(a.axes, b.axes, same_axes);
 }
 
-// Views have zeros outside of tensors that are not masked.
+// If an access is not masked, views have zeros outside of its tensor.
 bool ViewMaker::HaveSameOutside(const Access& x, const Access& y) const {
   const auto is_zero = [&](const Access& access) {
     return !access.masked || jit::IsPlusZero(program_, access.fill);

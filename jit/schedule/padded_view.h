@@ -1,4 +1,4 @@
-// A copy of the elements that an operand of a contraction reads, with what stands outside
+// A copy of the elements that an operand of a contraction reads, including those outside
 // of its tensor.
 #ifndef NESTOR_JIT_SCHEDULE_PADDED_VIEW_H_
 #define NESTOR_JIT_SCHEDULE_PADDED_VIEW_H_
@@ -14,12 +14,12 @@
 
 namespace nestor::loop {
 
-// An operand's elements, by how far the loops inside have come along each of its axes.
+// An operand's elements, indexed by how far the loops inside have moved along each of its axes.
 struct View {
   struct Axis {
     int of_operand;
     int64_t step = 1;    // elements of the operand from one of the view to the next
-    int32_t alone = -1;  // the index that moves it, from `begin` on, if there is but one
+    int32_t alone = -1;  // the index that moves it, from `begin` on, if there is only one
     IndexId begin = {};
   };
   Contraction::Operand operand;
@@ -27,9 +27,9 @@ struct View {
   std::vector<Axis> axes;
   IndexList first;  // by axis of the operand: the place of the least element
   IndexList place;  // in the view, by the loops' indices
-  // Of the last axis: elements without any of the operand, copied by themselves.
+  // Elements of the last axis that hold none of the operand, filled separately.
   int64_t slack = 0;
-  IndexId unused = {};  // of the last axis: elements that are not copied, if any
+  IndexId unused = {};  // elements of the last axis that are not copied, if any
 };
 
 class ViewMaker {
@@ -37,25 +37,25 @@ class ViewMaker {
   ViewMaker(Program& program, Ranges& ranges)
       : program_(program), pool_(program.pool), ranges_(ranges) {}
 
-  // Of all that the operand reads in the loops `inside`, the last of which is that of its rows or
-  // columns; `slack` elements more along its last axis, if that loop moves it. nullopt where places
-  // are not linear in the indices. REQUIRES: `ranges` is at the place of the view.
+  // The view of all that the operand reads in the loops `inside`, the last of which is that of its
+  // rows or columns, with `slack` more elements along its last axis, if that loop moves it. nullopt
+  // where places are not linear in the indices. REQUIRES: `ranges` is at the place of the view.
   absl::optional<View> ViewOf(const Contraction::Operand& operand, const LoopsAround& inside,
                               int64_t slack);
 
-  // The axis that the loop moves comes first, if it is not the last; comes last, with slack.
+  // Puts the axis that the loop moves first, if it is not the last; puts it last, with slack.
   void PutFirst(const Loop& side, View& view) const;
   void PutLast(const Loop& side, int64_t slack, View& view) const;
 
-  // Rows along the last axis do not begin at large powers of two, at which lines of a cache share
-  // few of its places.
+  // Makes rows along the last axis begin at no large powers of two, where cache lines compete
+  // for few sets.
   void MoveRowsApart(View& view) const;
 
-  // Whether the same elements lie at the same places of both, as far as both go: of loads alone.
+  // Whether both hold the same elements at the places that both have. Only for views of bare loads.
   bool HaveSameElements(const View& a, const View& b) const;
 
-  // A temporary with these elements: its declaration, and what copies them, at the end of `scope`.
-  // It is assumed to be small (AssumeFewElements).
+  // Makes a temporary with these elements. Its declaration, and the loops that copy them, are
+  // appended to `scope`. It is assumed to be small (AssumeFewElements).
   TensorId Declare(const View& view, Scope& scope);
 
  private:

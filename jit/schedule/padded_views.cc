@@ -23,26 +23,26 @@
 namespace nestor::loop {
 namespace {
 
-// Elements behind the last of a row: whole vectors of a contraction's columns may be read,
-// though the last of them are no columns.
+// Elements past the last of a row: whole vectors of a contraction's columns may be read, though the
+// last lanes are no columns.
 constexpr int64_t kSlack = 16;
 
-// Iterations of a loop around windows that share a copy: for windows of three, a half more
-// is copied than there is. Where a copy is read for a tile of rows alone, or for one of them,
-// copying takes as long as what reads it: strips are longer.
+// Iterations of a loop around windows that share a copy: for windows of three, half as much again
+// is copied. Where a copy is read for a single tile of rows, or a single row, copying takes as long
+// as reading: strips are longer.
 constexpr int64_t kStripLength = 4, kStripOfFewKernels = 8, kStripOfOneChannel = 16;
 
-// Of a contraction, at most a tile of rows.
+// At most this many rows of a contraction are one tile.
 constexpr int64_t kFewKernels = 8;
 
-// Loops around windows that are known to be no longer, as those over the window of which a gradient
-// is made, share a copy whole.
+// All iterations of loops around windows that are known to be no longer, as those over the window
+// in its gradient, share a copy.
 constexpr int64_t kMostShared = 8;
 
-// With no more iterations around them, these share it, too: they are too few to be shared out.
+// Loops around them with no more iterations share it, too: these are too few to be shared out.
 constexpr int64_t kFewOutside = 4;
 
-// Of windows that are read where they lie, along each axis.
+// The most elements, along each axis, of windows that are read in place.
 constexpr int64_t kMostOfWindow = 16;
 
 class Materializer {
@@ -124,7 +124,8 @@ class Materializer {
     return sharing;
   }
 
-  // A number of symbols that the loop's iterations do not exceed, at any iteration of those around.
+  // An expression of symbols that bounds the loop's iterations at any iteration of
+  // the loops around.
   absl::optional<IndexId> MostIterations(const Loop& loop) {
     return MostUpTo(loop.end, loop.begin);
   }
@@ -139,7 +140,7 @@ class Materializer {
     return absl::nullopt;
   }
 
-  // Of so many of the outermost batch loops, or more than any few.
+  // The iterations of that many of the outermost batch loops, counted up to a few.
   int64_t Iterations(const Contraction& nest, size_t loops) const {
     int64_t iterations = 1;
     for (size_t i = 0; i < loops; ++i) {
@@ -170,9 +171,9 @@ class Materializer {
            IsWindow(operand, side, nest);
   }
 
-  // Whether columns in lanes can read it where it is, each with a mask of its own: windows of known
-  // size that each are read for one result take hardly longer than a copy would. Of narrow elements
-  // some machines have no such loads.
+  // Whether columns in lanes can read it in place, each with a mask of its own: windows of known
+  // size, each read for one result, take hardly longer than a copy would. Some machines have no
+  // masked loads of narrow elements.
   bool IsMaskedInLanes(const Contraction::Operand& operand, const Contraction& nest) {
     const Access access = AccessOf(program_, operand);
     const DType type = program_[access.tensor].type;
@@ -196,8 +197,7 @@ class Materializer {
     const int64_t slack = nest.row != nullptr && &side == nest.column ? kSlack : 0;
     absl::optional<View> view = views_.ViewOf(operand, inside, slack);
     if (!view) return absl::nullopt;
-    // Rows that lie across what is summed lie one after the other in the copy: tiles
-    // read them there.
+    // Rows that lie across the sum are put one after the other in the copy: tiles read them there.
     if (&side == nest.column && FillsLanes(AccessOf(program_, operand), nest, sharing))
       views_.PutLast(side, kSlack, *view);
     else if (&side == nest.row) views_.PutFirst(side, *view);
@@ -205,7 +205,7 @@ class Materializer {
     return view;
   }
 
-  // Whether what is summed of a row lies along the last axis, and rows, of this loop or of one
+  // Whether the elements that a row sums lie along the last axis, and rows, of this loop or of one
   // around, lie next to each other.
   bool RowsLieAlongLast(const View& view, const Contraction& nest) const {
     if (view.place.size() < 2) return false;
@@ -215,9 +215,9 @@ class Materializer {
            MovesWithAny(pool_, view.place[view.place.size() - 2], rows);
   }
 
-  // Whether the operand is read at each place of a window that is a loop around, and results are
-  // stored across either side: then its elements have the lanes, side by side in the copy, and
-  // nothing is packed for each place.
+  // Whether the operand is read at each place of a window, whose loop is around, and results are
+  // stored across both rows and columns: then its elements fill lanes, side by side in the copy,
+  // and nothing is packed for each place.
   bool FillsLanes(const Access& access, const Contraction& nest, const Sharing& sharing) const {
     const auto slides = [&](const Loop& batch) {
       return SlidesAlong(program_, access, nest.sums, batch);
@@ -241,8 +241,8 @@ class Materializer {
            IsInRange(program_, ranges_, nest, operand, CheckedSteps::kOfSums);
   }
 
-  // Of columns that overlap, so that a packed copy would hold each element often, and that are
-  // not read to the end of a view yet.
+  // Whether columns overlap, so that a packed copy would hold each element several times, and are
+  // not in a view yet.
   bool IsWindow(const Contraction::Operand& operand, const Loop& side, const Contraction& nest) {
     const Access access = AccessOf(program_, operand);
     const auto slides = [&](const Loop* sum) {
@@ -284,7 +284,7 @@ class Materializer {
     return candidates;
   }
 
-  // Those that one nest of the scope needs, and others can read as well.
+  // The views that one nest of the scope needs, and others can read as well.
   std::vector<SharedView> SharedViewsOf(const Scope& scope) {
     std::vector<SharedView> found;
     const std::vector<Candidate> candidates = CandidatesIn(scope);
@@ -360,7 +360,7 @@ class Materializer {
 
   // ---- Rebuilding
 
-  // What the view's operand read is read from the tensor.
+  // Replaces reads of the view's operand by reads of the tensor.
   void ReadInstead(const View& view, TensorId tensor, Scope& scope) {
     VisitStatements(scope, [&](Statement& statement) {
       statement.value =
@@ -375,7 +375,7 @@ class Materializer {
     return a.shape == b.shape && a.place == b.place && views_.HaveSameElements(a, b);
   }
 
-  // The batch loops, around the views, and around those that share them, rows and columns.
+  // The batch loops around the views; inside, the loops that share these, then rows and columns.
   Scope Rebuilt(const Contraction& nest, const Sharing& sharing, const std::vector<View>& views) {
     Scope scope;
     std::vector<TensorId> tensors;

@@ -42,7 +42,7 @@ TEST(PaddedViews, TextInTextOut) {
            "for t in [0, R) { view[t] = 0.0 } for t_2 in [R, N + R) { view[t_2] = x[b, t_2 - R] }"
            " for t_3 in [N + R, N + R + 17) { view[t_3] = 0.0 }",
            "w[o, r] * view[i - r + R]")},
-      // What windows go over, that whole vectors may be read to the last place.
+      // Operands that windows slide over, so that whole vectors can be read up to the last place.
       {"for b in [0, B) { for o in [0, O) { for i in [0, N - R) { acc s: f32 = sum for r in [0, R) {"
        " s += w[o, r] * x[b, i + r] } y[b, o, i] = s } } } for b in [0, B) { for o in [0, O) { drop y[b, o, 0] = 0.0 } }",
        "assume : 549755813887*(R + max(N - R, 0) + 16)"
@@ -50,14 +50,14 @@ TEST(PaddedViews, TextInTextOut) {
        " for t_2 in [N, R + max(N - R, 0) + 16) { view[t_2] = 0.0 } for o in [0, O) { for i in [0, N - R) {"
        " acc s: f32 = sum for r in [0, R) { s += w[o, r] * view[i + r] } y[b, o, i] = s } } }"
        " for b_2 in [0, B) { for o_2 in [0, O) { drop y[b_2, o_2, 0] = 0.0 } }"},
-      // Of no rows, a view has one element.
+      // Without rows, a view has one element.
       {"for b in [0, B) { for i in [0, N) { for o in [0, 0) { acc s: f32 = sum for r in [0, R) { s += w[o - 1, 0 | 0.0] * x[b, i] }"
        " drop y[b, o, i] = s } } } for b in [0, B) { for o in [0, O) { for i in [0, N) { y[b, o, i] = 0.0 } } }",
        "for b in [0, B) { temp view: f32 view = w[-1, 0 | 0.0] for o in [0, 0) { for i in [0, N) { acc s: f32 = sum"
        " for r in [0, R) { s += view * x[b, i] } drop y[b, o, i] = s } } }"
        " for b_2 in [0, B) { for o_2 in [0, O) { for i_2 in [0, N) { y[b_2, o_2, i_2] = 0.0 } } }"},
-      // What is computed of the operand alone is copied, of elements at a distance from it, too;
-      // one loop along an axis leaves nothing out.
+      // Values computed from the operand alone are copied, even from elements at a distance from
+      // it; a single loop along an axis leaves nothing out.
       {WINDOWS("w[o, r] * exp(x[b, i + r - 1 | 0.5])"),
        VIEWED(
            "549755813887*(N + R + 16)", "N + R + 16",
@@ -68,30 +68,32 @@ TEST(PaddedViews, TextInTextOut) {
        VIEWED("549755813887*(N + 16)", "N + 16",
               "for t in [0, N + 16) { view[t] = x[b, 2*t | 0.0] + x[b, 2*t + 1 | 0.0] }",
               "w[o, r] * view[i]")},
-      // What is read twice is copied once.
+      // An operand that is read twice is copied once.
       {WINDOWS("x[b, i + r - 1 | -inf] * w[o, r] * x[b, i + r - 1 | -inf]"),
        VIEWED(
            "549755813887*(N + R + 16)", "N + R + 16",
            "for t in [0, 1) { view[t] = -inf } for t_2 in [1, N + 1) { view[t_2] = x[b, t_2 - 1] }"
            " for t_3 in [N + 1, N + R + 16) { view[t_3] = -inf }",
            "view[i + r] * w[o, r] * view[i + r]")},
-      // Not what is in range, of steps of no known sign, looked up, or with conditions of its own.
+      // Not operands that are in range, move in steps of unknown sign, are looked up, or have
+      // conditions of their own.
       {WINDOWS("w[o, r] * x[b, i]"), ""},
       {WINDOWS("w[o, r] * x[b, i + $d*r | 0.0]"), ""},
       {WINDOWS("w[o, r] * x[b, i + ids[r] | 0.0]"), ""},
       {WINDOWS("w[o, r] * x[b, i + r | 0.0 if r < i]"), ""},
-      // Nor of what is another length in each iteration around.
+      // Nor if the length differs in each iteration around.
       {"for b in [0, B) { for o in [0, O) { for i in [0, min(N, b + 1)) { acc s: f32 = sum for r in [0, R) {"
        " s += w[o, r] * x[b, i + r - 1 | 0.0] } y[b, o, i] = s } } }",
        ""},
-      // What slides, though rows share nothing; strips of a batch loop that it slides along, too.
+      // Sliding windows, though rows share nothing; strips of a batch loop that they
+      // slide along, too.
       {"for b in [0, B) { for o in [0, O) { for i in [0, N) { acc s: f32 = sum for r in [0, R) { s += x[b, i + r | 0.0] } y[b, o, i] = s } } }",
        "assume : 549755813887*N + 549755813887*R"
        " for b in [0, B) { for o in [0, O) { temp view: f32[N + R] for t in [0, N) { view[t] = x[b, t] }"
        " for t_2 in [N, N + R) { view[t_2] = 0.0 }"
        " for i in [0, N) { acc s: f32 = sum for r in [0, R) { s += view[i + r] } y[b, o, i] = s } } }"},
-      // Not of known size, which lanes read where they lie, with masks; but what is
-      // computed of them.
+      // Not windows of known size, which lanes read in place, with masks; except if values are
+      // computed from them.
       {"for b in [0, B) { for i in [0, N) { acc s: f32 = sum for r in [0, 3) { s += w[0, r] * x[b, i + r - 1 | 0.0] }"
        " drop y[b, 0, i] = s } }",
        ""},
@@ -143,7 +145,7 @@ TEST(PaddedViews, ShortLoopsShareThemWhole) {
        " for t_3_3 in [N + 1, N + 3) { view[t, t_2, t_3_3] = 0.0 } } }"
        " for q in [0, 3) { for c in [0, C) { for o in [0, O) { acc s: f32 = sum for b in [0, B) { for i in [0, N) {"
        " s += g[b, o, i] * view[c, b, i + q] } } y[q, c, o] = s } } } }"},
-      // Many places are rows themselves.
+      // Many places of a window are rows themselves.
       {OVER_WINDOW("9", "x[b, c, i + q - 1 | 0.0]"),
        "assume : 549755813887*B*N + 4947802324983*B for c in [0, C) { temp view: f32[B, N + 9]"
        " for t in [0, B) { for t_2 in [0, 1) { view[t, t_2] = 0.0 }"
@@ -173,9 +175,9 @@ TEST(PaddedViews, ChannelsLast) {
   ExpectPass(MaterializePaddedViews, kRows, kCases);
 }
 
-// Where results lie across channels and kernels, what is read at each place of a window has the
-// lanes of a short sum: its channels lie side by side in the view, and whole vectors of them can be
-// read. In a long sum its rows are read where they lie, one after the other.
+// Where results lie across channels and kernels, the operand read at each place of a window fills
+// the lanes of a short sum: its channels lie side by side in the view, and whole vectors of them
+// can be read. In a long sum its rows are read in place, one after the other.
 constexpr Frame kAcross = {
     "program p(g: f32[B, O, N], x: f32[B, C, N], g2: f32[2, O, 20], x2: f32[2, C, 20]) -> (y: f32[O, C, 3]) {\n",
     "\n}\n"};
@@ -209,8 +211,7 @@ TEST(PaddedViews, WhatIsReadAtEachPlaceOfAWindow) {
   ExpectPass(MaterializePaddedViews, kAcross, kCases);
 }
 
-// Rows of an image by strips of some others, as of results that are turned: the rows of a
-// strip share a view.
+// Rows of an image in strips, as for transposed results: the rows of a strip share a view.
 constexpr Frame kImage = {
     "program p(w: f32[O, C, 3], x: f32[C, H, W]) -> (y: f32[O, H, W], one: f32[1]) {\n",
     "\n  block { drop one[0] = 0.0 }\n}\n"};

@@ -1,7 +1,7 @@
-// Of several sums the one is halved that no window slides over, and that may be long. The halves
-// behind its last step multiply to 0 where one of them is: an element beyond its tensor is, if its
-// operand is but a cast of it; else a choice by the index says so, which is gone when copies of
-// words are cut at their last one.
+// The longest of several sums that no window slides over is halved. The halves after its last step
+// multiply to 0 if one of them is 0: so is an element beyond its tensor, if the operand is just a
+// cast of it; else a choice by the index makes it 0, which disappears when copies of words are cut
+// before their last one.
 #include "jit/schedule/paired_steps.h"
 
 #include <limits>
@@ -95,7 +95,8 @@ class Pairer {
            !moves(nest.row) && !moves(nest.column);
   }
 
-  // Whether the operand is 0 behind the last step: a cast of what is read beyond a tensor.
+  // Whether the operand is 0 after the last step: a cast of an element that is read
+  // beyond its tensor.
   bool IsZeroBehind(const Contraction::Operand& operand, const Loop& sum) {
     ValueId id = operand.read;
     while (const auto* cast = jit::AsApply(program_, id, ScalarOp::kCast)) id = cast->args[0];
@@ -125,8 +126,8 @@ class Pairer {
     return program_.AddConstant(Scalar::Integer(DType::kI32, value));
   }
 
-  // The operand at two steps. `is_even`: each first has a second; `chosen`: where there is
-  // none, it is 0.
+  // The operand at two steps. `is_even`: each first step has a second one; `chosen`: a choice makes
+  // the second 0 where there is none.
   ValueId Word(ValueId operand, const Loop& sum, bool is_even, bool chosen) {
     ValueId second = AtStep(operand, sum, 1);
     if (!is_even) second = Masked(second);

@@ -7,15 +7,16 @@
 
 namespace nestor::loop {
 
-// In a contraction that sums, in i32, products of two operands whose values fit 16 bits, words of
-// two steps of a sum take the operands' place, and their dot product that of both products:
+// In a contraction that sums, in i32, products of two operands whose values fit 16 bits, a word
+// with the values of two steps replaces each operand, and the dot product of both words
+// replaces two products:
 //
 //   for k in [0, K) { acc += i32(a[i, k]) * i32(b[k, j]) }
 //     ->
 //   for k in [0, (K + 1)/2) { acc += dot_halves(word(a[i, 2*k], a[i, 2*k + 1 | 0]), word(..), 0) }
 //
-// with word(x, y) = (x & 0xffff) | (y << 16). What is packed of an operand, or copied to a padded
-// view, is its words. Behind the last of an odd number of steps one of the halves is 0.
+// with word(x, y) = (x & 0xffff) | (y << 16). Packed operands, and those copied to a padded view,
+// consist of these words. If the number of steps is odd, a half of the last word is 0.
 //
 // Exact: integers wrap, in whatever order they are summed. Returns whether it changed anything; a
 // second run changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

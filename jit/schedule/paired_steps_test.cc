@@ -18,15 +18,16 @@ constexpr Frame kFrame = {
 
 TEST(PairedSteps, TextInTextOut) {
   constexpr PassCase kCases[] = {
-      // Behind the last step, what is read beyond the operands is 0.
+      // After the last step, elements read beyond the operands are 0.
       {PRODUCTS("K", "i32(a[i, k]) * i32(b[k, j])"),
        PRODUCTS("(K + 1)/2", "dot_halves(" WORD("i32(a[i, 2*k])", "i32(a[i, 2*k + 1 | i8(0)])") ", "
                              WORD("i32(b[2*k, j])", "i32(b[2*k + 1, j | u8(0)])") ", i32(0))")},
-      // Each of an even number of steps has a second.
+      // With an even number of steps, each pair is complete.
       {PRODUCTS("6", "i32(e[i, k]) * i32(f[k, j])"),
        PRODUCTS("3", "dot_halves(" WORD("i32(e[i, 2*k])", "i32(e[i, 2*k + 1])") ", "
                      WORD("i32(f[2*k, j])", "i32(f[2*k + 1, j])") ", i32(0))")},
-      // What is not 0 beyond its tensor is left out by the index, as is what is not at its end.
+      // Values that are not 0 beyond their tensor are left out by a choice on the index, as are
+      // values that are not at its end.
       {PRODUCTS("K", "(i32(a[i, k]) - i32(index($z))) * (i32(b[k, j]) - i32(index($z)))"),
        PRODUCTS("(K + 1)/2",
                 "dot_halves(" WORD("i32(a[i, 2*k]) - i32(index($z))",
@@ -35,14 +36,14 @@ TEST(PairedSteps, TextInTextOut) {
       {PRODUCTS("5", "i32(e[i, k]) * i32(f[k, j])"),
        PRODUCTS("3", "dot_halves(" WORD("i32(e[i, 2*k])", "where(index(2*k + 1) < index(5), i32(e[i, 2*k + 1 | i8(0)]), i32(0))") ", "
                      WORD("i32(f[2*k, j])", "i32(f[2*k + 1, j | i8(0)])") ", i32(0))")},
-      // Of several sums the one over which no window slides.
+      // The one of several sums over which no window slides.
       {"for i in [0, M) { for j in [0, N - R + 1) { acc s: i32 = sum for c in [0, C) { for r in [0, R) {"
        " s += i32(w[i, c, r]) * i32(x[c, j + r]) } } drop y[i, j] = s } } for i in [0, M) { for j in [0, N) { drop y[i, j] = i32(0) } }",
        "for i in [0, M) { for j in [0, N - R + 1) { acc s: i32 = sum for c in [0, (C + 1)/2) { for r in [0, R) {"
        " s += dot_halves(" WORD("i32(w[i, 2*c, r])", "i32(w[i, 2*c + 1, r | i8(0)])") ", "
        WORD("i32(x[2*c, j + r])", "i32(x[2*c + 1, j + r | i8(0)])") ", i32(0)) } } drop y[i, j] = s } }"
        " for i_2 in [0, M) { for j_2 in [0, N) { drop y[i_2, j_2] = i32(0) } }"},
-      // Not what needs more than 16 bits, is summed otherwise, has one step, or is no
+      // Not values that need more than 16 bits, other sums, sums of one step, or of no
       // product of two.
       {PRODUCTS("K", "i32(a[i, k]) * i32(u[k, j])"), ""},
       {PRODUCTS("K", "i32(a[i, k]) * l[k, j]"), ""},

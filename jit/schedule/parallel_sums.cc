@@ -28,17 +28,17 @@
 namespace nestor::loop {
 namespace {
 
-// At most, of one result; of more results fewer.
+// The most pieces, of one result; more results have fewer.
 constexpr int64_t kMostPieces = 64;
 // Columns of a sum across rows that a thread takes at least.
 constexpr int64_t kLeastColumns = 512;
-// Steps of a piece for each result: what is stored and combined is little beside them.
+// Steps of a piece for each result: storing and combining the results takes little beside them.
 constexpr int64_t kLeastStepsOfResult = 64;
-// Where lengths of more loops over results are not known, there are mostly many, and code for few
-// is not worth its time of compiling. (Sizes of one row, or of a few, are numbers in variants,
-// jit/size_classes.h.)
+// Where lengths of more loops over results are unknown, there are mostly many results, and
+// code for few is not worth the time to compile it. (Sizes of one row, or of a few, are
+// numbers in variants, jit/size_classes.h.)
 constexpr int64_t kMostUnknownLengths = 1;
-// Pieces of a sum along memory begin at multiples of so many elements: whole vectors.
+// Pieces of a sum along memory begin at multiples of this many elements: whole vectors.
 constexpr int64_t kUnit = 64;
 
 class ParallelSums {
@@ -68,7 +68,7 @@ class ParallelSums {
     const Loop* sum;
     std::vector<TensorId> accumulators;
   };
-  // How the steps of the sum are cut: `count` pieces of `length`, or none; `are_any`: 0 or 1.
+  // How the steps of the sum are cut: into `count` pieces of `length`, or none; `are_any`: 0 or 1.
   struct Pieces {
     IndexId count, length, are_any;
   };
@@ -96,7 +96,7 @@ class ParallelSums {
 
   // ---- What is taken
 
-  // `carried`: from one iteration of the loop to the next.
+  // `carried`: tensors that one iteration of the loop hands on to the next.
   absl::optional<Nest> NestOf(const Loop& top, absl::Span<const TensorId> carried) {
     Nest nest{{}, &top, {carried.begin(), carried.end()}};
     if (carried.empty() && !FindSum(top, nest)) return absl::nullopt;
@@ -112,7 +112,7 @@ class ParallelSums {
 
   bool IsFixed(const Loop& loop) const { return loop.step == 1 && !BoundsMove(pool_, loop); }
 
-  // The sum that is all of the nest but for accumulators, and statements behind it.
+  // Finds the sum that is all of the nest except accumulators, and statements after it.
   bool FindSum(const Loop& top, Nest& nest) const {
     nest.results = {&top};
     while (const Loop* only = OnlyLoopIn(nest.results.back()->body)) nest.results.push_back(only);
@@ -162,7 +162,7 @@ class ParallelSums {
       results = pool_.Mul(results, count);
       tasks = pool_.Mul(tasks, in_lanes ? OverUp(count, pool_.Const(kLeastColumns)) : count);
     }
-    // Nor is it worth it for those over pieces.
+    // Sums of as few steps as those over pieces are not worth cutting.
     if (!holds_loops && ranges_.LessEqual(all, pool_.Const(kMostPieces))) return absl::nullopt;
     const bool along = !holds_loops && gain > 0;
     const IndexId steps =
@@ -181,10 +181,10 @@ class ParallelSums {
     return pool_.Mul(unit, OverUp(length, unit));
   }
 
-  // `always`: there is a piece even if there are not steps for two.
+  // `always`: there is a piece even if there are not enough steps for two.
   absl::optional<Pieces> CutInto(IndexId all, IndexId length, bool always) {
     if (ranges_.Less(all, pool_.Mul(pool_.Const(2), length))) return absl::nullopt;
-    // No more than that; in this form provers see it.
+    // OverUp is no more than kMostPieces; in this form provers see it.
     const IndexId count = pool_.Min(OverUp(all, length), pool_.Const(kMostPieces));
     if (always) return Pieces{count, length, pool_.Const(1)};
     const IndexId are_any = pool_.Min(Over(all, pool_.Mul(pool_.Const(2), length)), pool_.Const(1));
@@ -195,13 +195,13 @@ class ParallelSums {
   IndexId OverUp(IndexId e, IndexId divisor) { return loop::OverUp(pool_, e, divisor); }
   IndexId AtLeastOne(IndexId e) { return ranges_.Positive(e) ? e : pool_.Max(e, pool_.Const(1)); }
 
-  // ---- What stands for it
+  // ---- The nests that replace it
 
   absl::optional<Scope> SumPieces(const Nest& nest, const Pieces& pieces,
                                   absl::Span<const TensorId> parts) {
     const int32_t piece = program_.AddVar("p");
     const IndexId first = pool_.Mul(pool_.Var(piece), pieces.length);
-    // In the nest itself, so that a copy has indices and accumulators of its own.
+    // The code is built in the nest itself, so that a copy has indices and accumulators of its own.
     Scope sum;
     const IndexList place = With(pool_.Var(piece), IterationsOf(pool_, nest.results));
     for (TensorId accumulator : nest.accumulators) sum.push_back(DeclarationOf(accumulator));
@@ -238,7 +238,7 @@ class ParallelSums {
     return steps;
   }
 
-  // The nest with a loop over the pieces in the place of the sum.
+  // The nest with a loop over the pieces instead of the sum.
   absl::optional<Scope> Combine(const Loop& top, const Nest& nest, const Pieces& pieces,
                                 absl::Span<const TensorId> parts) {
     const int32_t piece = program_.AddVar("p");
@@ -256,7 +256,7 @@ class ParallelSums {
     Scope scope = Around(nest.results, std::move(body));
     Loop& ends = *scope[0].As<Loop>();
     ends.end = pool_.Add(top.begin, OnlyIf(pool_, pieces.are_any, ranges_.LengthOf(top)));
-    // Marked, as the nest was, so that it is not taken again.
+    // It is marked so that it is not taken again.
     ends.attributes.parallel = true;
     absl::optional<Loop> fresh = FreshCopy(program_, ranges_, ends);
     return fresh ? absl::make_optional(ScopeOf(*std::move(fresh))) : absl::nullopt;
@@ -286,8 +286,8 @@ class ParallelSums {
     TensorId parts;  // once there are pieces
   };
 
-  // A loop that accumulates into rows of memory, each element once in an iteration, and is
-  // independent but for that.
+  // A loop whose iterations accumulate into rows of memory, into each element once, and
+  // are independent otherwise.
   absl::optional<Scope> SplitRows(Loop& top, absl::Span<const TensorId> carried) {
     std::vector<RowSum> sums = RowSumsOf(top, carried);
     if (sums.empty() || !IsFixed(top)) return absl::nullopt;
@@ -307,7 +307,7 @@ class ParallelSums {
     return scope;
   }
 
-  // What is carried, if it is such sums alone; else nothing.
+  // The carried tensors, if all are such sums; else nothing.
   std::vector<RowSum> RowSumsOf(Loop& top, absl::Span<const TensorId> carried) const {
     if (carried.empty()) return {};
     const Footprint footprint = FootprintOf(program_, top.body);
@@ -375,7 +375,7 @@ class ParallelSums {
     });
   }
 
-  // Those of a shape share loops.
+  // Groups sums by shape: those of one shape share loops.
   std::vector<std::vector<RowSum>> ByShape(absl::Span<const RowSum> sums) const {
     std::vector<std::vector<RowSum>> groups;
     for (const RowSum& sum : sums) {
@@ -392,7 +392,7 @@ class ParallelSums {
     return place;
   }
 
-  // Loops over all places of sums of one shape, around what is done with each; the first indices
+  // Loops over all places of sums of one shape, around `each` for each sum; the first indices
   // are in `begun`.
   using Each = absl::FunctionRef<Scope(const RowSum& sum, const IndexList& place)>;
   Scope ForAll(absl::Span<const RowSum> alike, Each each, const IndexList& begun = {}) {

@@ -10,7 +10,7 @@
 namespace nestor::loop {
 
 struct ParallelSumsOptions {
-  // Of a piece, in all its results: about ten times as long as waking a thread takes.
+  // Steps of a piece, in all its results: these take about ten times as long as waking a thread.
   int64_t least_steps = int64_t{1} << 16;
   // Takes sums and products of floats, too, whose rounding depends on the order.
   bool reorders_rounding = true;
@@ -31,10 +31,10 @@ struct ParallelSumsOptions {
 //                                            }
 //
 // P and W follow from the sizes alone, so that results do not depend on the number of threads:
-// there are more pieces where there are fewer results to share out, and each has so many steps that
-// waking a thread pays. At sizes where the sum is too short for that, or there are results for all
-// threads, P is 0 and the nest runs as it was. A sum that is a nest by itself, without loops
-// around, is always in pieces, of one at least.
+// there are more pieces where there are fewer results to share out, and each has enough steps for
+// waking a thread to pay. At sizes where the sum is too short for that, or there are results for
+// all threads, P is 0 and the nest runs as it was. A sum that is a nest by itself, without loops
+// around, is always cut, into one piece at least.
 //
 // Sums that lie in memory, one row of which a loop accumulates into in each of its iterations,
 // beside other work, are cut likewise, into one piece at least:
@@ -46,10 +46,10 @@ struct ParallelSumsOptions {
 //                                            }
 //                                            for p in [0, P) { for c in [0, C) { g[c] += g_parts[p, c] } }
 //
-// A nest is taken where the lengths of its loops over results are numbers, but for one at most, and
-// where it holds accumulators, one loop that does nothing but accumulate into them, and statements
-// behind it. Returns whether it changed anything; if not, the program is untouched. A second run
-// changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
+// A nest is taken where the lengths of its loops over results are numbers, except for one at most,
+// and where it holds accumulators, one loop that only accumulates into them, and statements after
+// it. Returns whether it changed anything; if not, the program is untouched. A second run changes
+// nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> SumInParallel(Program& program, const ParallelSumsOptions& options = {});
 
 }  // namespace nestor::loop

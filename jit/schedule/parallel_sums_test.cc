@@ -34,7 +34,7 @@ TEST(ParallelSums, TextInTextOut) {
                                                                                }
                                                                              }
                                                                              block { r = a })"},
-      // Of columns, two sums beside each other.
+      // Sums of columns, two beside each other.
       {"for j in [0, N) { acc a: f32 = sum  acc m: f32 = max  for k in [0, K) { a += x[k, j]  m max= x[k, j] }  "
        "y[j] = a * 2.0  z[j] = m }",
        R"(
@@ -167,16 +167,16 @@ TEST(ParallelSums, TextInTextOut) {
        ""},
       {"block { for j in [0, 16) { c[j] = 0.0 }  for n_2 in [0, 8) { for j_2 in [0, 16) { for k in [0, 12544) { c[j_2] += b[n_2, j_2, k] } } } }",
        ""},
-      // Too short; of results for all threads.
+      // Too short; with results for all threads.
       {"acc a: f32 = sum  for k in [0, 100) { a += s[k] }  block { r = a }", ""},
       {"for a_2 in [0, A) { for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += w[a_2, k, j] }  h[a_2, j] = a } }",
        ""},
-      // What goes from step to step, and what is written beside the sum.
+      // Loops that write beside the sum, read it at each step, or carry something else.
       {"acc a: f32 = sum  for k in [0, K) { q[k] = v[k] + v[k]  a += v[k] }  block { r = a }", ""},
       {"acc a: f32 = sum  for k in [0, K) { a += v[k]  q[k] = a }  block { r = a }", ""},
       {"acc a: f32 = sum  for k in [1, K) { q[k] = q[k - 1] + v[k]  a += v[k] }  block { r = a }",
        ""},
-      // Steps that are as many as the result says.
+      // Steps whose number depends on the result's index.
       {"for j in [0, N) { acc a: f32 = sum  for k in [0, j) { a += x[k, j] }  y[j] = a }", ""},
   };
   ExpectPass(pass, kFrame, kCases);

@@ -13,7 +13,7 @@
 namespace nestor::loop {
 namespace {
 
-// A sum that begins at item number `begin` of a scope, and is done behind item number `last`.
+// A sum that begins at item number `begin` of a scope, and is complete after item number `last`.
 struct Sum {
   size_t begin, last;
   ReduceOp op;
@@ -39,7 +39,7 @@ class Promoter {
     }
   }
 
-  // What the store begins; nullopt: nothing that a scalar can hold.
+  // The sum that the store begins; nullopt: none that a scalar can hold.
   absl::optional<Sum> SumFrom(const Scope& scope, size_t number, const Statement& begin) const {
     const TensorInfo& info = program_[begin.target.tensor];
     const auto* constant = absl::get_if<ConstantValue>(&program_[begin.value].node);
@@ -61,13 +61,13 @@ class Promoter {
     return sum;
   }
 
-  // Those that an accumulator does not hold in a wider one.
+  // Types for which an accumulator is no wider.
   static bool HoldsSums(DType type) {
     return type == DType::kF32 || type == DType::kF64 || type == DType::kI32 || type == DType::kI64;
   }
 
-  // That of the accumulations into the element in the loop, which does nothing else with the
-  // tensor; nullopt: it does, or it is no loop.
+  // The operation of the accumulations into the element, if the item is a loop that does nothing
+  // else with the tensor; else nullopt.
   absl::optional<ReduceOp> OpOf(const Item& item, const Access& element) const {
     if (item.As<Loop>() == nullptr || FootprintOf(program_, item).reads.contains(element.tensor))
       return absl::nullopt;

@@ -1,4 +1,4 @@
-// Sums that are kept in memory while they grow, back in registers.
+// Moves sums that are kept in memory while they grow back to registers.
 #ifndef NESTOR_JIT_SCHEDULE_PROMOTE_SUMS_H_
 #define NESTOR_JIT_SCHEDULE_PROMOTE_SUMS_H_
 
@@ -13,10 +13,10 @@ namespace nestor::loop {
 //   }                                                    g[i] = a
 //                                                      }
 //
-// where an element begins at what the reduction begins with, and nothing but the reduction touches
-// its tensor until it is done. Fusion leaves such sums where they stood in a walk with others,
-// which are apart from them by now. Not for arguments of extremes, nor for types that a scalar of
-// the reduction is wider than.
+// where an element begins with the reduction's initial value, and only the reduction touches its
+// tensor until it is done. Fusion leaves such sums in memory where they shared a walk with others,
+// which by now have loops of their own. Not done for arguments of extremes, nor for types that are
+// narrower than a scalar of the reduction.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does

@@ -17,7 +17,7 @@ TEST(PromoteSums, TextInTextOut) {
           {"for i in [0, N) { g[i] = 0.0 m[i] = -inf for j in [0, M) { y[i, j] = x[i, j] g[i] += x[i, j] m[i] max= x[i, j] } y[i, 0] = g[i] }",
            "for i in [0, N) { acc acc: f32 = sum acc acc_2: f32 = max for j in [0, M) { y[i, j] = x[i, j] acc += x[i, j] acc_2 max= x[i, j] } "
            "m[i] = acc_2 g[i] = acc y[i, 0] = g[i] }"},
-          // Another beginning; what is read on the way; another place; one that is
+          // Another initial value; a sum that is read on the way; another place; a sum that is
           // rounded each time.
           {"for i in [0, N) { g[i] = 1.0 for j in [0, M) { g[i] += x[i, j] } }", ""},
           {"for i in [0, N) { g[i] = 0.0 for j in [0, M) { y[i, j] = g[i] g[i] += x[i, j] } }", ""},

@@ -1,5 +1,5 @@
-// A tile begins at the identity, or at what the blocks of its sum before have come to; takes the
-// steps of the sum; and is kept for the next block, or finished.
+// A tile begins with the identity, or with the partial sums of the blocks before; takes the steps
+// of the sum; and is kept for the next block, or finished.
 #include "jit/schedule/register_tile.h"
 
 #include <algorithm>
@@ -84,19 +84,19 @@ Scope RegisterTile::At(const Patch& patch, const absl::optional<SumBlock>& part,
   return scope;
 }
 
-// After the last block of the sum.
+// Runs `body` after the last block of the sum.
 Scope RegisterTile::AtEnd(const SumBlock& part, absl::FunctionRef<Scope()> body) {
   const IndexId is_first = pool_.Sub(Const(1), pool_.Min(Const(1), part.number));
   const IndexId is_last = pool_.Sub(Const(1), HasMore(part));
   return If(NESTOR_MUTANT("epilogue_after_first_block") ? is_first : is_last, body);
 }
 
-// Whether there are blocks after it, 0 or 1.
+// Whether there are blocks after this one, 0 or 1.
 IndexId RegisterTile::HasMore(const SumBlock& part) {
   return pool_.Min(Const(1), pool_.Sub(pool_.Sub(part.count, Const(1)), part.number));
 }
 
-// The first of the tiles that share a panel reads columns where they lie, and copies them.
+// The first of the tiles that share a panel reads columns in place, and copies them.
 Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional<SumBlock>& part,
                          const absl::optional<Below>& below) {
   const Packing::Panel* panel = below ? &below->panel : nullptr;
@@ -148,14 +148,14 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
   return scope;
 }
 
-// In vector number `vector`, which may be the last.
+// The number of columns in vector number `vector`, which may be the last.
 IndexId RegisterTile::ColumnsFrom(IndexId vector) {
   if (nest_.jammed != nullptr) return columns_;
   return pool_.Min(Const(lanes_), pool_.Sub(columns_, pool_.Mul(Const(lanes_), vector)));
 }
 
-// Loops over the sums; of the first over those steps that `part` has, if it is given. Those of a
-// window are written out: here, where they say which rows are needed, else by code.
+// Loops over the sums; that over the first sum has the steps of `part`, if it is given. Steps of a
+// window are written out: here, if they say which rows are needed, else by code generation.
 Scope RegisterTile::OverSums(const Patch& patch, const absl::optional<SumBlock>& part,
                              const NeededRows& needed, OverSteps body, std::vector<IndexId> known) {
   const size_t i = known.size();
@@ -185,8 +185,8 @@ NeededRows RegisterTile::NeededRowsOf(const Patch& patch, const absl::optional<S
           }};
 }
 
-// Whether the sum and those inside it have so few steps that they are written out: a window
-// of known size, of which code for the last vector has the innermost.
+// Whether the sum and those inside it have so few steps that they are written out: a window of
+// known size. For the last vector only the innermost sum is written out.
 bool RegisterTile::IsWrittenOut(size_t sum, const Patch& patch,
                                 const absl::optional<SumBlock>& part) {
   if (sum == 0 && part) return false;
@@ -200,7 +200,8 @@ bool RegisterTile::IsWrittenOut(size_t sum, const Patch& patch,
   return steps <= kMostWrittenOut;
 }
 
-// Steps of all rows of the tile, and those of some, row by row, before them and behind.
+// The steps that all rows of the tile have in common; before and after these, row by row, those
+// that only some rows have.
 Scope RegisterTile::RaggedSums(const Patch& patch, StepAt step) {
   const IndexId last = RowToRead(patch, Const(patch.extent.rows - 1));
   const Hull common = CommonBounds(program_, nest_, patch.row, last);
@@ -236,7 +237,7 @@ Scope RegisterTile::RaggedSteps(const Hull& bounds, OverSteps body) {
                        from_hull(bounds.end), kPlain, [&](IndexId k) { return body({k}); });
 }
 
-// Once where `condition`, 0 or 1, is 1.
+// Runs `body` once where `condition`, 0 or 1, is 1.
 Scope RegisterTile::If(IndexId condition, absl::FunctionRef<Scope()> body) {
   return make_.Counted("z", condition, kPlain, [&](IndexId) { return body(); });
 }
@@ -258,7 +259,7 @@ Scope RegisterTile::Stored(TensorId tile, Extent extent, const SumPlace& sums) {
   });
 }
 
-// At the identity, or what the blocks of the sum before have come to.
+// Sets the tile to the identity, or to the partial sums of the blocks before.
 Scope RegisterTile::Begin(TensorId tile, Extent extent, const absl::optional<SumBlock>& part) {
   const auto identity = [&] {
     return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
@@ -278,7 +279,7 @@ Scope RegisterTile::Begin(TensorId tile, Extent extent, const absl::optional<Sum
   return scope;
 }
 
-// Rows that are not kept read what the last one does.
+// Rows that are not kept read the same elements as the last row.
 IndexId RegisterTile::RowToRead(const Patch& patch, IndexId r) {
   const IndexId row = pool_.Add(patch.row, r);
   return patch.rows_left ? pool_.Min(row, pool_.Sub(rows_, Const(1))) : row;
@@ -304,8 +305,8 @@ Scope RegisterTile::OverRow(IndexId r, int64_t vectors, AtPlace at) {
   });
 }
 
-// Each row by itself where rows may not be kept: then a minimum says which row is read,
-// with a number for r one of sizes alone, which is no work in the loop.
+// Writes out the rows where some may not be kept: then a minimum says which row is read, and with a
+// number for r it depends on sizes alone, and is no work in the loop.
 Scope RegisterTile::OverRows(const Patch& patch, AtPlace at) {
   if (!patch.rows_left) return OverTile(patch.extent, at);
   Scope scope;
@@ -314,8 +315,8 @@ Scope RegisterTile::OverRows(const Patch& patch, AtPlace at) {
   return scope;
 }
 
-// Only those that are needed at the step; others after all those that always are, with which they
-// share columns.
+// Takes only rows that are needed at the step: first those that always are, then the others, with
+// which they share columns.
 Scope RegisterTile::OverNeededRows(const Patch& patch, NeededRows& needed,
                                    const std::vector<IndexId>& sums, AtPlace at) {
   const auto [count, vectors] = patch.extent;
@@ -341,8 +342,8 @@ Scope RegisterTile::Step(TensorId tile, const IndexList& in_tile, const Packing:
   return Assignment(tile, in_tile, next);
 }
 
-// What the nest does with the sums of a tile. Where that takes many registers, it is done from
-// memory, one vector after the other: accumulators would have none left.
+// The statements of the nest that use the sums of a tile. If these take many registers, they read
+// the sums from memory, one vector after the other: accumulators would leave too few registers.
 Scope RegisterTile::Ends(TensorId tile, const Patch& patch) {
   const auto as_they_are = [](absl::FunctionRef<Scope()> make) { return make(); };
   const auto ends_of = [&](TensorId tensor, LoopAttributes attributes) {

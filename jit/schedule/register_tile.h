@@ -1,4 +1,4 @@
-// One register tile of a contraction: the code that sums in it, and what is done with the sums.
+// One register tile of a contraction: the code that sums in it, and the code that uses the sums.
 #ifndef NESTOR_JIT_SCHEDULE_REGISTER_TILE_H_
 #define NESTOR_JIT_SCHEDULE_REGISTER_TILE_H_
 
@@ -18,8 +18,8 @@
 
 namespace nestor::loop {
 
-// What the nest does with its sum, which is that element, in the column `column`: `at` sets the
-// nest's indices.
+// The statements of the nest that use its sum, for the column `column`. `sum` is the element that
+// holds it; `at` sets the nest's indices.
 Scope FinishSum(Program& program, Ranges& ranges, const Contraction& nest, const Access& sum,
                 VarReplacement& at, IndexId column);
 
@@ -32,17 +32,16 @@ class RegisterTile {
     IndexList around;
     IndexId row, vector;
   };
-  // Where a tile lies: from a row and a vector of columns on.
+  // Where a tile lies: it begins at a row and a vector of columns.
   struct Patch {
     Extent extent;
     IndexId row, vector;
-    // Rows that are kept, where that may be fewer.
+    // The number of rows that are kept, where it may be less than the tile's.
     absl::optional<IndexId> rows_left = absl::nullopt;
-    // Not the last vector, which may have fewer lanes.
+    // Whether the patch excludes the last vector, which may have fewer lanes.
     bool is_whole = true;
     Packing::Columns columns = Packing::Columns::kInCopies;
-    // Where the sums wait for what is done with them (EndsOfWaiting). Not given: it
-    // is done at once.
+    // Where the sums wait to be used (EndsOfWaiting). Not given: they are used at once.
     absl::optional<SumPlace> waiting = absl::nullopt;
   };
   // Which part of the sums a tile takes.
@@ -50,14 +49,15 @@ class RegisterTile {
     IndexId number, count;
     IndexId begin, end;  // steps of the outermost sum, counted from the begin of its hull
     IndexId length;      // of all blocks but the last
-    TensorId partial;    // of the blocks before
-    // Where the tile is in `partial`: how far the loops within blocks have come, and its.
+    TensorId partial;    // sums of the blocks before
+    // Where the tile is in `partial`: how far the loops within blocks have come, and its
+    // row and vector.
     IndexList around;
-    IndexId row, vector;  // row and vector
+    IndexId row, vector;
   };
-  // The panel of a block of tiles, and how many of them are above this one, in the blocks of rows
-  // `before` its own that share it and in its own: with none, it fills the panel. The next block
-  // has the columns from so many vectors on.
+  // The panel of a block of tiles, and how many tiles are above this one: in the blocks of rows
+  // `before` its own that share the panel, and in its own block. If there are none, it fills the
+  // panel. The next block has the columns `block_vectors` vectors further on.
   struct Below {
     Packing::Panel panel;
     IndexId before, in_block, block_vectors;
@@ -68,12 +68,12 @@ class RegisterTile {
   RegisterTile(Program& program, Ranges& ranges, const Contraction& nest, Packing& packing,
                int64_t lanes, IndexId rows, IndexId columns);
 
-  // Of all the sums' steps, unless `part` is given.
+  // The code of the tile, for all the sums' steps, unless `part` is given.
   Scope At(const Patch& patch, const absl::optional<SumBlock>& part = absl::nullopt,
            const absl::optional<Below>& below = absl::nullopt);
 
-  // What is done with the sums of `patch` that wait, once all steps are summed, in the innermost of
-  // the loops that `around` makes about it.
+  // The code that uses the waiting sums of `patch` once all steps are summed, in the innermost of
+  // the loops that `around` makes around it.
   using Around = absl::FunctionRef<Scope(absl::FunctionRef<Scope()> make)>;
   Scope EndsOfWaiting(const Patch& patch, const absl::optional<SumBlock>& part, Around around);
 

@@ -1,5 +1,5 @@
-// What a register tile fetches ahead of the tiles that come after it: columns of the next block of
-// the sum, rows of the tile below, and the next panel.
+// Prefetches of a register tile for the tiles that come after it: columns of the next block of the
+// sum, rows of the tile below, and the next panel.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -14,18 +14,18 @@ namespace nestor::loop {
 
 namespace {
 
-// Vectors of a tile at whose steps one more load does not show. Those of 6x2 take six cycles:
-// products of large matrices would take 1.05 of the time.
+// The fewest vectors of a tile in whose steps one more load takes no extra time. Steps of 6x2 tiles
+// take six cycles: products of large matrices would take 1.05 of the time.
 constexpr int64_t kLeastToFetch = 16;
 
-// Steps of a loop that is short beside what it costs to begin it.
+// In loops of fewer steps, starting the loop would take a large part of the time.
 constexpr int64_t kLeastSteps = 16;
 
 }  // namespace
 
-// Columns of the next block of the sum. Hardware seldom guesses steps of windows, and memory, where
-// copies of many columns are, too, is slower than the tiles that read them first. At each step a
-// tile fetches one vector; those below each other take turns.
+// Fetches columns of the next block of the sum. Hardware seldom predicts steps of windows, and
+// memory, where copies of many columns are as well, is slower than the tiles that read them first.
+// At each step a tile fetches one vector; tiles below each other take turns.
 void RegisterTile::PrefetchNextBlock(Scope& sums, const Patch& patch, const SumBlock& part,
                                      size_t first_without_loop) {
   if (!IsLargeEnoughToFetch(patch.extent)) return;
@@ -42,9 +42,10 @@ void RegisterTile::PrefetchNextBlock(Scope& sums, const Patch& patch, const SumB
   }
 }
 
-// Rows of the tile below, where they lie along the sum: they are so far apart, and each so short,
-// that hardware does not guess them. The steps are as many pieces as there are rows, in each of
-// which the tile fetches one, by as many elements at a step: places stay linear.
+// Fetches rows of the tile below, where they lie along the sum: they are so far apart, and each so
+// short, that hardware does not predict them. The steps are divided into as many pieces as there
+// are rows, and in each piece the tile fetches one row, advancing by that many elements at a step:
+// places stay linear.
 void RegisterTile::PrefetchNextRows(Scope& sums, const Patch& patch,
                                     const absl::optional<SumBlock>& part) {
   Loop* loop = nest_.sums.size() == 1 && sums.size() == 1 ? sums[0].As<Loop>() : nullptr;
@@ -76,7 +77,7 @@ void RegisterTile::PrefetchNextRows(Scope& sums, const Patch& patch,
   });
 }
 
-// nullopt: all steps are written out.
+// nullopt if all steps are written out.
 absl::optional<RegisterTile::SumLoops> RegisterTile::LoopsOf(Scope& sums,
                                                              size_t first_without_loop) {
   SumLoops loops{nullptr, {{}}};
@@ -110,14 +111,14 @@ std::vector<std::vector<IndexId>> RegisterTile::StepsOf(
   return steps;
 }
 
-// So that the loads of a step leave time for one more.
+// Whether the loads of a step leave time for one more.
 bool RegisterTile::IsLargeEnoughToFetch(Extent extent) {
   return extent.rows * extent.vectors >= kLeastToFetch;
 }
 
 // The topmost tile of the next block would wait for its columns: rows of memory are too far apart
-// for hardware to guess. At each step a tile fetches one of the vectors that the next block, of
-// the sum or else of columns, has in its place; those below each other take turns. Returns
+// for hardware to predict. At each step a tile fetches one of the vectors of the tile at its place
+// in the next block, of the sum or else of columns; tiles below each other take turns. Returns
 // whether it does.
 bool RegisterTile::PrefetchNextPanel(Loop& sum, const Patch& patch,
                                      const absl::optional<SumBlock>& part, const Below& below) {
@@ -140,9 +141,9 @@ bool RegisterTile::PrefetchNextPanel(Loop& sum, const Patch& patch,
   return true;
 }
 
-// 1 for as many tiles of a block, below its topmost one, as fetch each line once, else 0: what is
-// fetched lies on a page for each step, and to look for pages takes time. Nothing is fetched of a
-// next block of the sum that is in the panel.
+// 1 for as many tiles of a block, below its topmost one, as it takes to fetch each line once, else
+// 0: each step fetches from a page of its own, and looking up pages takes time. Nothing is fetched
+// for a next block of the sum that is in the panel already.
 IndexId RegisterTile::FetchesNextPanel(Extent extent, const absl::optional<SumBlock>& part,
                                        const Below& below) {
   const auto is_from = [&](int64_t tile) {

@@ -1,4 +1,4 @@
-// What the order of a sum's steps changes.
+// Whether the order of a sum's steps changes its result.
 #ifndef NESTOR_JIT_SCHEDULE_REORDERING_H_
 #define NESTOR_JIT_SCHEDULE_REORDERING_H_
 
@@ -7,8 +7,8 @@
 
 namespace nestor::loop {
 
-// Whether what such steps combine may be combined in another order: sums and products of floats,
-// whose rounding depends on it, only where that may change (`reorders_rounding`).
+// Whether such steps may run in another order: sums and products of floats, whose rounding depends
+// on it, only where rounding may change (`reorders_rounding`).
 inline bool MayReorder(ScalarOp step, DType type, bool reorders_rounding) {
   const bool rounds = IsFloat(type) && (step == ScalarOp::kAdd || step == ScalarOp::kMul);
   return type != DType::kBool && (reorders_rounding || !rounds);

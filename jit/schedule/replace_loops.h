@@ -1,4 +1,4 @@
-// The walk of passes that put other nests in the place of some, and what they ask of a nest.
+// The walk shared by passes that replace nests by others, and what they ask about a nest.
 #ifndef NESTOR_JIT_SCHEDULE_REPLACE_LOOPS_H_
 #define NESTOR_JIT_SCHEDULE_REPLACE_LOOPS_H_
 
@@ -11,19 +11,19 @@
 
 namespace nestor::loop {
 
-// Gives `replace` each loop of which nothing is scheduled (attributes.h), outer ones first,
-// `ranges` being at its place. What it returns takes the loop's place and is not looked into;
-// nullopt: the loops inside are next. Returns whether any was replaced.
+// Calls `replace` for each loop of which nothing is scheduled (attributes.h), outer ones first,
+// with `ranges` at its place. The scope that it returns replaces the loop and is not visited;
+// nullopt: the loops inside are next. Returns whether any loop was replaced.
 bool ReplaceLoops(Program& program, Ranges& ranges,
                   absl::FunctionRef<absl::optional<Scope>(Loop& loop)> replace);
 
 // Whether no loop is around it.
 bool IsOutermost(const Program& program, const Loop& loop);
 
-// The loop that is all of the scope; null: there is none.
+// The loop that is all of the scope; null if there is none.
 const Loop* OnlyLoopIn(const Scope& scope);
 
-// The statement that is all that the loop and those inside hold; null: there is more.
+// The only statement in the loop and those inside; null if there is anything else.
 const Statement* OnlyStatementIn(const Loop& outermost);
 
 // Whether the index is computed from an element of the tensor.
@@ -34,7 +34,7 @@ absl::optional<int64_t> KnownLength(Program& program, const Loop& loop);
 
 // Whether a bound of the loop moves with the index of some loop.
 bool BoundsMove(const IndexPool& pool, const Loop& loop);
-// Whether one moves with that index.
+// Whether one of them moves with that index.
 bool BoundsMoveWith(const IndexPool& pool, const Loop& loop, int32_t var);
 
 // Whether none of the loops of a perfect nest, from `outermost` to `innermost`, carries a

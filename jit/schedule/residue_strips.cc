@@ -18,7 +18,7 @@
 namespace nestor::loop {
 namespace {
 
-// Rows of a strip at each rest: their operands and results stay in the second cache.
+// Rows of a strip for each remainder: their operands and results stay in the second cache.
 constexpr int64_t kMostRows = 7;
 
 struct Nest {
@@ -47,7 +47,7 @@ class Gatherer {
   }
 
  private:
-  // With one sum, and nothing declared but that.
+  // A nest with one sum, which declares nothing else.
   absl::optional<Nest> NestOf(const Loop& outermost) const {
     Nest nest;
     for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
@@ -72,8 +72,8 @@ class Gatherer {
                : absl::nullopt;
   }
 
-  // The innermost divided loop that moves all that the column moves, where all else moves with
-  // the kernel alone.
+  // The innermost divided loop that moves the same loads as the column, if all other loads move
+  // with the kernel only.
   absl::optional<size_t> RowBeside(const Nest& nest, size_t kernel) const {
     const Loop &column = *nest.band.back(), &kernels = *nest.band[kernel];
     const std::vector<const Access*> loads = LoadsOf(nest);
@@ -102,7 +102,7 @@ class Gatherer {
     return loads;
   }
 
-  // At each rest of the loop's index by itself.
+  // Whether the access moves with the loop, at a fixed remainder of its index.
   bool Moves(const Access& access, const Loop& loop) const {
     const auto moves = [&](IndexId e) { return MovesBesideRests(e, loop.var); };
     return absl::c_any_of(access.place, moves) || absl::c_any_of(access.conditions, moves);

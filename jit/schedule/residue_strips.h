@@ -1,4 +1,4 @@
-// Results of which each rest of an index is another sum are gathered by strips of rows.
+// Results that are a different sum for each remainder of an index are gathered by strips of rows.
 #ifndef NESTOR_JIT_SCHEDULE_RESIDUE_STRIPS_H_
 #define NESTOR_JIT_SCHEDULE_RESIDUE_STRIPS_H_
 
@@ -22,11 +22,11 @@ namespace nestor::loop {
 //     for o, h, i { y[n, o, h, i] = max(gathered[h - T*p, i, o], b[o]) }
 //   } }
 //
-// where the bounds of the sum move with i/2, so that split_residues makes a nest of each rest: the
-// gradient of a convolution with a stride. Without this, each of these stores every second element
-// of a row, and reads all of an image of x once more. `w` depends on neither h nor i, but on their
-// rests, and o is not known to be less than two vectors, as it gets the lanes. T is a multiple of
-// what h is divided by.
+// where the bounds of the sum move with i/2, so that split_residues makes a nest for each
+// remainder: the gradient of a convolution with a stride. Without this, each of these nests stores
+// every second element of a row, and reads all of an image of x once more. `w` depends on h and i
+// only by their remainders, and o is not known to have less than two vectors, as it gets the lanes.
+// T is a multiple of the number that h is divided by.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and

@@ -38,7 +38,7 @@ TEST(GatherResidues, TextInTextOut) {
        GATHERED("246290604621376*W", "16",
                 "drop y[n, o_2, h_3, i_2] = gathered[-14*h_2 + h_3, i_2, o_2]")},
       {NEST("15", "drop y[n, o, h, i] = s"), ""},
-      // Not what has another sum in each row, nor where elements of x are each kernel's own.
+      // Not a nest with another sum in each row, nor where each kernel has its own elements of x.
       {"for n in [0, B) { for h in [0, 2*H) { acc t: f32 = sum for i in [0, 2*W) { for o in [0, O) { " SUM
        " t += s } } drop y[n, 0, h, 0] = t } }",
        ""},

@@ -1,6 +1,6 @@
 // The copy has an axis for each sum that the operand moves with, one for the innermost batch loop
-// and one for the columns (or rows, then these first), so that it is read where those loops are,
-// whatever the operand's places are made of.
+// and one for the columns (or for rows, and then these two come first), so that its subscripts are
+// those loops' indices, whatever the operand's places are.
 #include "jit/schedule/sampled_columns.h"
 
 #include <utility>
@@ -61,8 +61,8 @@ class Sampler {
     });
   }
 
-  // Whether of columns that lie side by side, or of rows that lie along the sum, just
-  // some are read.
+  // Whether only some of the columns that lie side by side, or of the rows that lie along the
+  // sum, are read.
   bool IsSampled(const Contraction& nest, const Side& side) {
     const Access access = AccessOf(program_, side.operands[0]);
     if (access.masked || access.place.empty() || !DependsOn(program_, access, *nest.batch.back()))
@@ -75,7 +75,7 @@ class Sampler {
     return number && *number > 1 && IsInRange(program_, ranges_, nest, side.operands[0]);
   }
 
-  // Not where windows slide over them: a copy would have elements often.
+  // False where windows slide over rows: a copy would hold elements several times.
   bool LieAlongSum(const Contraction& nest, const Side& side, const Access& access) {
     return IsAlong(program_, access, *nest.sums.back()) &&
            !SlidesAlong(program_, access, nest.sums, *side.loop) &&
@@ -94,7 +94,7 @@ class Sampler {
     info.name = "sample";
     info.type = program_[side.operands[0].load].type;
     for (const Loop* loop : walked) info.shape.push_back(ranges_.LengthOf(*loop));
-    // What moves with a loop around has no place in a plan of memory.
+    // Memory cannot be planned for a shape that moves with a loop around.
     if (absl::c_any_of(info.shape, [&](IndexId extent) { return pool_.HasVar(extent); }))
       return absl::nullopt;
     AssumeFewElements(program_, info.shape);

@@ -1,4 +1,4 @@
-// Operands of contractions of which every second column or row is read, say, are copied first.
+// Operands of contractions that read only every second column or row, say, are copied first.
 #ifndef NESTOR_JIT_SCHEDULE_SAMPLED_COLUMNS_H_
 #define NESTOR_JIT_SCHEDULE_SAMPLED_COLUMNS_H_
 
@@ -15,11 +15,11 @@ namespace nestor::loop {
 //   for c in [0, C) { for i in [0, H) { for j in [0, W) { sample[c, i, j] = x[c, 2*i, 2*j] } } }
 //   for o { for i { for j { acc s: f32 = sum  for c { s += w[o, c] * sample[c, i, j] }  t[o, i, j] = s } } }
 //
-// for a nest that ContractionOf finds whose results are rows of temporaries: then all that it
-// walks along i and j may be one axis (fusion/merge_axes.h), and its columns fill vectors. So are
-// rows that lie along the sum, x[2*i, 2*j, c] for results t[i, j, o], unless windows go over them,
-// of which a copy would have elements often. That the copy is small is an assumption of the program
-// (AssumeFewElements).
+// for a nest that ContractionOf finds whose results are rows of temporaries: then all tensors that
+// it walks along i and j may have one axis for both (fusion/merge_axes.h), and its columns fill
+// vectors. Rows that lie along the sum are copied as well, x[2*i, 2*j, c] for results t[i, j, o],
+// unless windows slide over them: a copy would hold elements several times. That the copy is small
+// is an assumption of the program (AssumeFewElements).
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does

@@ -29,14 +29,14 @@ TEST(SampledColumns, TextInTextOut) {
                t[o, i, j] = s
              } } }
            })"},
-          // Columns that lie side by side; a result that keeps its shape; what leaves the tensor.
+          // Columns that lie side by side; a result that keeps its shape; leaving the tensor.
           {NEST("x[c, 2*i, j]", "t[o, i, j]"), ""},
           {NEST("x[c, 2*i, 2*j]", "y[o, i, j]"), ""},
           {NEST("x[c, 2*i, 2*j + 2 | 0.0]", "t[o, i, j]"), ""},
       });
 }
 
-// Of points of which each is a row of its own.
+// Points that are each a row of their own.
 TEST(SampledColumns, RowsThatLieAlongTheSum) {
   constexpr Frame kRows = {
       "program p(x: f32[2*H, 2*W, C], w: f32[O, C], v: f32[O, C, 3]) -> (y: f32[H, W, O]) {\n temp t: f32[H, W, O]\n",
@@ -55,8 +55,8 @@ TEST(SampledColumns, RowsThatLieAlongTheSum) {
                t[i, j, o] = s
              } } }
            })"},
-          // All of them; a result that keeps its shape; windows, of which a copy would have
-          // elements often.
+          // All rows; a result that keeps its shape; windows, a copy of which would hold elements
+          // several times.
           {NEST("x[2*i, j, c]", "t[i, j, o]"), ""},
           {NEST("x[2*i, 2*j, c]", "y[i, j, o]"), ""},
           {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "

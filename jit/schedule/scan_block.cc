@@ -1,9 +1,9 @@
-// All that the terms need runs before the scan of a block, and the stores after it with all that
-// they need. What both need runs twice, since it depends on no other step. A scan by one operation
-// has three phases (Blelloch, "Prefix sums and their applications", 1990): a row's results are
-// those from its beginning, combined with what came before it. A linear one runs each row twice:
-// for what it does to any start, h -> product * h + end, and then from its start. So its results
-// are those of the steps one after the other.
+// Statements that the terms need run before the scan of a block; the stores run after it, with the
+// statements that they need. Those that both need run twice, since they depend on no other step. A
+// scan by one operation has three phases (Blelloch, "Prefix sums and their applications", 1990): a
+// row's results are those from its beginning, combined with the result before it. A linear scan
+// runs each row twice: first to find its effect on any start, h -> product * h + end, then from its
+// actual start. So its results are those of the steps one after the other.
 #include "jit/schedule/scan_block.h"
 
 #include <functional>
@@ -35,10 +35,10 @@ class StepCopy {
     replace_.Set(loop.var, at);
   }
 
-  // `value` stands for each read of the scalar, which is not defined any more.
+  // `value` replaces each read of the scalar, whose definition is no longer copied.
   void Replace(TensorId scalar, ValueId value) { known_[scalar] = value; }
 
-  // The value at this place; `scope` gets what it needs.
+  // The value at this place; the statements that it needs are appended to `scope`.
   ValueId Value(ValueId value, Scope& scope) {
     Define(value, scope);
     const ValueId copy = RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
@@ -63,7 +63,7 @@ class StepCopy {
   }
 
  private:
-  // The scalars of the loop's own that the value reads, in the order of the text.
+  // Defines the loop's own scalars that the value reads, in the order of the text.
   void Define(ValueId value, Scope& scope) {
     absl::flat_hash_set<TensorId> wanted;
     const auto want = [&](ValueId root) {
@@ -97,7 +97,7 @@ class StepCopy {
   absl::flat_hash_map<TensorId, ValueId> known_;
 };
 
-// What both kinds of blocks are made of.
+// The parts that both kinds of blocks share.
 class BlockMaker : public ScanBlocks {
  public:
   BlockMaker(Program& program, const Loop& loop, const Scan& scan, int64_t width, bool backward)
@@ -116,14 +116,14 @@ class BlockMaker : public ScanBlocks {
   }
 
  protected:
-  // By row and lane of what is stored.
+  // By row and lane of the stored elements.
   using Value = std::function<ValueId(IndexId row, IndexId lane)>;
-  // What the carried scalar is behind a step, and before it.
+  // The carried scalar after a step, and before it.
   struct Held {
     Value now, last;
   };
 
-  // All steps of the block, but for what they store.
+  // All steps of the block, without their stores.
   virtual Held Run(Scope& scope) = 0;
 
   bool WantsLast() const { return wanted_.contains(scan_.carried); }
@@ -136,7 +136,7 @@ class BlockMaker : public ScanBlocks {
     return term.negated ? program_.AddApply(ScalarOp::kNeg, {value}, type_) : value;
   }
 
-  // tile[s, l] = first(l) where time begins, else next(what stands there for the step
+  // tile[s, l] = first(l) where time begins, else next(the tile's element of the step
   // before, step, l).
   TensorId StepByStep(absl::string_view name, Scope& scope,
                       absl::FunctionRef<ValueId(IndexId lane)> first,
@@ -178,7 +178,7 @@ class BlockMaker : public ScanBlocks {
     return vector;
   }
 
-  // What the carried scalar is before each row. A row after the other, but apart from the rows'
+  // The carried scalar before each row. It is computed row by row, but apart from the rows'
   // results: these need not wait for each other.
   TensorId Starts(Scope& scope, absl::FunctionRef<ValueId(ValueId start, IndexId row)> next) {
     const TensorId starts = Declared("starts", {pool_.Const(width_)}, false, scope);
@@ -242,7 +242,7 @@ class BlockMaker : public ScanBlocks {
     return inside;
   }
 
-  // The scalars that stores need, but for what results are computed from.
+  // The scalars that stores need, without those from which results are computed.
   absl::flat_hash_set<TensorId> Wanted() const {
     absl::flat_hash_set<TensorId> wanted;
     for (auto item = loop_.body.rbegin(); item != loop_.body.rend(); ++item) {
@@ -259,7 +259,7 @@ class BlockMaker : public ScanBlocks {
     return wanted;
   }
 
-  // Where the loop's index is at element `lane` of row `row`.
+  // The loop's index at element `lane` of row `row`.
   IndexId Place(IndexId row, IndexId lane) {
     const IndexId element = pool_.Add(pool_.Mul(pool_.Const(width_), row), lane);
     if (!backward_) return pool_.Add(first_, element);
@@ -279,7 +279,7 @@ class BlockMaker : public ScanBlocks {
   IndexId first_;
 };
 
-// Of one operation: a row's results are what came before it, and the scan of its terms.
+// Scans by one operation: a row's results combine the result before it and the scan of its terms.
 class ScansOfOne : public BlockMaker {
  public:
   using BlockMaker::BlockMaker;
@@ -310,7 +310,7 @@ class ScansOfOne : public BlockMaker {
     return {from_start(scans), from_start(earlier)};
   }
 
-  // By rows of memory.
+  // The terms, read by rows of memory.
   TensorId Terms(Scope& scope) {
     const TensorId terms = Tile("terms", scope);
     Append(scope, Elements([&](IndexId row, IndexId lane) {
@@ -340,13 +340,14 @@ class ScansOfOne : public BlockMaker {
   ValueId Combine(ValueId a, ValueId b) { return Apply(scan_.path.op(), a, b); }
 };
 
-// Of sums and products: a step is h -> factor * h + term.
+// Scans by sums and products: a step is h -> factor * h + term.
 class LinearScans : public BlockMaker {
  public:
   LinearScans(Program& program, const Loop& loop, const Scan& scan, int64_t width, bool backward)
       : BlockMaker(program, loop, scan, width, backward), same_factor_(HasSameFactor()) {}
 
-  // The factor, and the product of those of a row, where it is the same at all steps.
+  // Computes the factor, and the product of the factors of a row, where it is the same
+  // at all steps.
   Scope Before() override {
     Scope scope;
     if (!same_factor_) return scope;
@@ -398,7 +399,7 @@ class LinearScans : public BlockMaker {
     return {by_columns(scans), by_columns(earlier)};
   }
 
-  // Of each lane's row.
+  // The products of the factors of each lane's row.
   TensorId Products(const Steps& steps, Scope& scope) {
     const TensorId products = StepByStep(
         "products", scope, [&](IndexId lane) { return Factor(steps, Step(pool_.Const(0)), lane); },
@@ -410,7 +411,7 @@ class LinearScans : public BlockMaker {
     });
   }
 
-  // Read by rows of memory, held by columns.
+  // Steps are read by rows of memory, and held by columns.
   Steps StepsOf(Scope& scope) {
     const TensorId terms = Tile("terms", scope),
                    factors = same_factor_ ? TensorId() : Tile("factors", scope);
@@ -437,7 +438,7 @@ class LinearScans : public BlockMaker {
     return same_factor_ ? factor_ : Load(steps.factors, step, lane);
   }
 
-  // Both are there, as the scan adds and multiplies.
+  // Factor and term both exist, as the scan adds and multiplies.
   LinearStep StepOf(StepCopy& copy, Scope& scope) {
     LinearStep step;
     for (auto term = scan_.path.terms.rbegin(); term != scan_.path.terms.rend(); ++term) {
@@ -457,7 +458,7 @@ class LinearScans : public BlockMaker {
     with = with ? Apply(op, *with, value) : value;
   }
 
-  // Whether nothing that factors are made of moves with the loop.
+  // Whether nothing in the factors moves with the loop.
   bool HasSameFactor() const {
     return absl::c_all_of(scan_.path.terms, [&](const ScanPath::Term& term) {
       return term.op == ScalarOp::kAdd || !Moves(term.value);

@@ -10,15 +10,15 @@
 
 namespace nestor::loop {
 
-// A block is width * width steps: as many rows as there are lanes, each of as many elements that
-// lie beside each other, whichever way time goes.
+// A block is width * width steps: as many rows as there are lanes, each of as many adjacent
+// elements, whichever way time goes.
 class ScanBlocks {
  public:
   virtual ~ScanBlocks() = default;
-  // What all blocks share.
+  // The code that all blocks share.
   virtual Scope Before() = 0;
-  // The block that begins where the loop's index is `first`. It leaves in the carried scalar what
-  // its last step does.
+  // The block that begins where the loop's index is `first`. It leaves in the carried scalar the
+  // value of its last step.
   virtual Scope At(IndexId first) = 0;
 };
 

@@ -1,5 +1,6 @@
-// A loop is read as a list of definitions of scalars and stores. From what the carried scalar
-// is assigned a path of operations leads back to it; what stands beside that path are the terms.
+// A loop is read as a list of definitions of scalars and stores. From the value that is assigned
+// to the carried scalar, a path of operations leads back to it; the other operands along that path
+// are the terms.
 #include "jit/schedule/scan_finder.h"
 
 #include <vector>
@@ -27,8 +28,8 @@ class ScanFinder {
   }
 
  private:
-  // Definitions of scalars, each once, stores, and one scalar from outside. Nothing else is
-  // the loop's own.
+  // Whether the body has only definitions of scalars, each once, stores, and an update of one
+  // scalar from outside. It declares nothing but scalars.
   bool ReadBody(Scan& scan) {
     scan.update = nullptr;
     for (const Item& item : loop_.body) {
@@ -49,7 +50,7 @@ class ScanFinder {
     return scan.update != nullptr;
   }
 
-  // Whether nothing that is stored is read, but the carried scalar, by values before its update.
+  // Whether nothing that is stored is read, except the carried scalar, by values up to its update.
   bool KeepsApart(const Scan& scan) const {
     const Footprint footprint = FootprintOf(program_, loop_.body);
     for (TensorId tensor : footprint.writes) {
@@ -82,7 +83,7 @@ class ScanFinder {
     }
   }
 
-  // From what the carried scalar becomes back to itself.
+  // Follows the path from the new value of the carried scalar back to it.
   bool FindTerms(Scan& scan) {
     FindDependent(scan);
     const DType type = program_[scan.carried].type;

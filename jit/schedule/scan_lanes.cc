@@ -70,7 +70,7 @@ class LaneScans {
     if (jit::LanesOf(program_, loop, options_.isa) != width ||
         !RunsInLanes(program_, ranges_, loop))
       return false;
-    // Nothing is carried but the scalar.
+    // Only the scalar is carried.
     Loop rest = loop;
     rest.body.erase(std::remove_if(rest.body.begin(), rest.body.end(),
                                    [&](const Item& item) {
@@ -82,8 +82,8 @@ class LaneScans {
     return !CarriedTensor(program_, rest).has_value();
   }
 
-  // As many steps as there are before rows of a block are whole vectors of memory, if a row of
-  // what is stored begins with one.
+  // The number of steps after which rows of a block are whole vectors of memory, if a row of the
+  // stored tensor begins with one.
   IndexId StepsBefore(const Loop& loop, int64_t width, bool backward) {
     for (const Item& item : loop.body) {
       const auto* statement = item.As<Statement>();

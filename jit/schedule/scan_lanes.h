@@ -1,5 +1,5 @@
-// Scans in lanes: of a recurrence that sums, multiplies, does both, or takes the larger or the
-// smaller along memory, stretches of steps run side by side.
+// Scans in lanes: stretches of steps of a recurrence that sums, multiplies, does both, or takes
+// maxima or minima along memory run side by side.
 #ifndef NESTOR_JIT_SCHEDULE_SCAN_LANES_H_
 #define NESTOR_JIT_SCHEDULE_SCAN_LANES_H_
 
@@ -15,7 +15,7 @@ struct ScanLanesOptions {
   bool reorders_rounding = true;
 };
 
-// With four lanes, of steps that go up:
+// With four lanes, for steps that go up:
 //
 //   for t in [0, C) {                       for t in [0, C/16) {
 //     temp now: f64                           temp terms: f64[4, 4] register
@@ -45,11 +45,12 @@ struct ScanLanesOptions {
 // product of the factors of each row, and its end from 0, are found in lanes; they give the next
 // row's start; and from its start each row runs once more in lanes.
 //
-// Where rows of what is stored would not be vectors of memory that way, blocks begin later.
+// Blocks begin later where rows of the stored elements would otherwise not be whole
+// vectors of memory.
 //
-// A loop is taken if one scalar, of a type that fills the lanes in which the loop could run,
-// goes from step to step, by sums, products, both, maxima or minima of itself and of what does
-// not depend on it (scan_finder.h), and if the loop walks along memory, in either direction.
+// A loop is taken if one scalar, of a type that fills the lanes in which the loop could run, goes
+// from step to step, by sums, products, both, maxima or minima of itself and of values that do not
+// depend on it (scan_finder.h), and if the loop walks along memory, in either direction.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

@@ -1,5 +1,5 @@
-// What becomes of scans, by operation and direction, and what is left alone. In f64 on AVX2,
-// so that lanes are four.
+// What becomes of scans, by operation and direction, and which loops are left alone. All in f64 on
+// AVX2, so that there are four lanes.
 #include "jit/schedule/scan_lanes.h"
 
 #include "fusion/pass_testing.h"
@@ -50,8 +50,8 @@ TEST(ScanInLanes, TextInTextOut) {
          }
          for t in [16*(C/16), C) { temp now: f64  now = a + x[t]  y[t] = now  a = now }
        })"},
-      // From the last step down, and what it was before the step. Rows of blocks are where vectors
-      // of memory are.
+      // From the last step down, storing the value before each step. Rows of blocks are aligned
+      // with vectors of memory.
       {"block { a = f64(1.0)  for t in [1, C) { temp now: f64  now = x[C - 1 - t] * a  y[C - 1 - t] = a  a = now } }",
        R"(block {
          a = f64(1.0)
@@ -132,7 +132,7 @@ TEST(ScanInLanes, TextInTextOut) {
   ExpectPass(InAnyOrder, kFrame, kCases);
 }
 
-// Whether it changes the items, in the two ways.
+// Expects whether the pass changes the items, with steps in any order and with exact rounding.
 void ExpectTaken(const char* items, bool in_any_order, bool exactly) {
   Program program = ParseVerified(kFrame, items), same = program;
   EXPECT_EQ(InAnyOrder(program).value(), in_any_order) << items;
@@ -169,8 +169,8 @@ TEST(ScanInLanes, WhatRounds) {
 TEST(ScanInLanes, WhatIsLeftAlone) {
   for (
       const char* items : {
-          // No operation leads back, another one, some that do not go together, or one of what
-          // depends on it.
+          // No operation leads back, an unsupported one, some that do not combine, or one on values
+          // that depend on the scalar.
           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] } }",
           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] - a } }",
           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] / a } }",
@@ -178,16 +178,16 @@ TEST(ScanInLanes, WhatIsLeftAlone) {
           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = w[t] - x[t] * a } }",
           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = a + a } }",
           "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a * x[t]  y[t] = n  a = a + n } }",
-          // In another type than it has.
+          // Computed in another type than the scalar's.
           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = f64(f32(a) + f32(x[t])) } }",
-          // Two go from step to step, or one is read after its update.
+          // Two scalars are carried from step to step, or one is read after its update.
           "block { a = f64(0.0)  b = f64(0.0)  for t in [0, C) { y[t] = a  z[t] = b  a = a + x[t]  b = b + w[t] } }",
           "block { a = f64(0.0)  for t in [0, C) { a = a + x[t]  y[t] = a } }",
-          // What is stored is read, summed, or stored in one place by several steps.
+          // A stored element is read, accumulated into, or stored by several steps.
           "block { a = f64(0.0)  for t in [1, C) { y[t] = a + z[t - 1 | f64(0.0)]  z[t] = a  a = a + x[t] } }",
           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  z[t] += a  a = a + x[t] } }",
           "block { a = f64(0.0)  for t in [0, C) { y[0] = a  a = a + x[t] } }",
-          // Something that is no scalar is the loop's own.
+          // The loop declares a tensor that is no scalar.
           "block { a = f64(0.0)  for t in [0, C) { temp n: f64[1]  n[0] = a + x[t]  y[t] = n[0]  a = n[0] } }",
           // Lanes are not those of its type, or not along memory, or the loop is short.
           "block { h = 0.0  for t in [0, C) { o[t] = h  y[t] = x[t]  h = h + f[t] } }",

@@ -14,13 +14,13 @@ namespace nestor::loop {
 //   .. the quicker form ..
 //   for i in [0, N) { drop y[i] if not_finite[] == 1 = .. }
 //
-// Code tests a condition that holds all of a loop before the loop.
+// The code tests a condition that is the same throughout a loop before the loop.
 class SecondRun {
  public:
   SecondRun(Program& program, Ranges& ranges)
       : program_(program), pool_(program.pool), ranges_(ranges) {}
 
-  // A number that is 1 or less, as an index; `scope` gets its declaration.
+  // Declares, in `scope`, a number that is 1 or less, and returns it as an index.
   IndexId Flag(absl::string_view name, Scope& scope);
   // The condition that the flag is 1.
   IndexId IsSet(IndexId flag);
@@ -32,7 +32,7 @@ class SecondRun {
   Scope FlagIfNotFinite(absl::Span<const ValueId> values, IndexId flag, IndexId condition,
                         const LoopsAround& loops);
 
-  // Has all statements of `body` hold only where the condition does.
+  // Makes all statements of `body` run only where the condition holds.
   void OnlyWhere(IndexId condition, Scope& body) const;
   // `body` in the loops, with indices and tensors of its own. REQUIRES: `ranges` is at the place of
   // the first one.

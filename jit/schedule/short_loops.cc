@@ -10,11 +10,12 @@
 namespace nestor::loop {
 namespace {
 
-// A batch loop inside of blocks has no more iterations: what they write stays in the caches.
+// A batch loop inside of blocks has no more iterations than this: the results that they write stay
+// in the caches.
 constexpr int64_t kMostInside = 8;
 
-// Those inside of a block of the sum share its columns, but tiles of so many rows wait for the next
-// one: blocks of 128 rows at the nine places of a 3x3 window.
+// Loops inside of a block of the sum share its columns, but partial sums of this many rows are kept
+// for the next block: blocks of 128 rows at the nine places of a 3x3 window.
 constexpr int64_t kMostRowsWaiting = 1152;
 
 }  // namespace

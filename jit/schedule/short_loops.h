@@ -1,4 +1,4 @@
-// The innermost batch loops of a contraction, if they are short: they go inside of its blocks.
+// The innermost batch loops of a contraction, if they are short: they move inside of its blocks.
 #ifndef NESTOR_JIT_SCHEDULE_SHORT_LOOPS_H_
 #define NESTOR_JIT_SCHEDULE_SHORT_LOOPS_H_
 
@@ -13,19 +13,20 @@
 
 namespace nestor::loop {
 
-// Of the gradient of a window's elements, say, which lie together: with a loop over them outside,
-// their results would be written line by line as often as there are elements. Of a strip of an
-// image's rows: all of them read the columns of a block of the sum while those are in the cache.
+// A loop over the elements of a window in their gradient, say, which lie together: with this
+// loop outside, each line of results would be written as often as there are elements. A loop
+// over a strip of an image's rows: all of them read the columns of a block of the sum while
+// those are in the cache.
 class ShortLoops {
  public:
   // REQUIRES: the arguments outlive this.
   ShortLoops(Program& program, Ranges& ranges) : program_(program), ranges_(ranges) {}
 
-  // Takes them from the nest's batch loops, of which the first `kept` stay. `rows`: of the
-  // tiles of a block.
+  // Takes them from the nest's batch loops, of which the first `kept` stay. `rows`: how many rows
+  // the tiles of a block have.
   void TakeFrom(Contraction& nest, size_t kept, int64_t rows);
 
-  // What `make` gives, in copies of those loops: of those around the blocks of a sum, and
+  // The result of `make`, in copies of those loops: of those around the blocks of a sum, and
   // of those within.
   Scope AroundSums(absl::FunctionRef<Scope()> make) const {
     return Inside(around_sums_, make, kPlain);
@@ -34,14 +35,15 @@ class ShortLoops {
   // The same, written out where the lengths of all are numbers.
   Scope InSumsUnrolled(absl::FunctionRef<Scope()> make) const;
 
-  // Of those within blocks of a sum, outermost first: how many iterations there are at most, and
-  // which this is.
+  // For those within blocks of a sum, outermost first: the most iterations, and the number of
+  // the current one.
   bool HasAnyInSums() const { return !in_sums_.empty(); }
   Shape ExtentsInSums() const;
   IndexList PlaceInSums() const;
-  // Whether what the statements of the scope store lies side by side along the innermost of them.
+  // Whether stores of the statements of the scope move from element to element with the
+  // innermost of them.
   bool StoresLieAlongInSums(const Scope& scope) const;
-  // Whether the access moves with one of them, and what is summed slides over it.
+  // Whether the access moves with one of them, along an axis along which a sum moves, too.
   bool SlideInSums(const Access& access, const std::vector<const Loop*>& sums) const;
 
  private:

@@ -1,5 +1,5 @@
-// A sum that reads nothing which its nest makes can run before the nest, all of its rows and
-// columns first. It is tried in a copy of the loops, with nothing else in them.
+// A sum that reads nothing that its nest computes can run before the nest, for all rows and
+// columns. It is tried in a copy of the loops, with nothing else in them.
 #include "jit/schedule/split_contractions.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@
 namespace nestor::loop {
 namespace {
 
-// Fewer are no contraction worth a temporary.
+// With fewer steps, a contraction is not worth a temporary.
 constexpr int64_t kLeastSteps = 8;
 
 // Loops, each inside the one before.
@@ -56,7 +56,7 @@ class Splitter {
     size_t item;  // of the core: its outermost loop
     TensorId accumulator;
     size_t shared;  // leading loops of the path that are neither rows nor columns
-    // It is a contraction where rests of a quotient are taken one by one (split_residues.h).
+    // It is a contraction once each remainder of a quotient has its own nest (split_residues.h).
     bool by_rests;
   };
 
@@ -64,7 +64,8 @@ class Splitter {
 
   // ---- Where sums are
 
-  // Loops whose bodies hold sums beside other things, or are not all that is in the nest.
+  // Finds loops whose bodies hold other items beside sums, or which are not all that is
+  // in the nest.
   void FindCores(const Loop& loop, Path& path, std::vector<Path>& paths) const {
     path.push_back(&loop);
     if (path.size() > 1 && MaySplit(path)) paths.push_back(path);
@@ -84,7 +85,7 @@ class Splitter {
     return std::all_of(path.begin(), path.end() - 1, has_one);
   }
 
-  // Whether the last loops are one in the other. A single one is a matter of strips (strips.h).
+  // Whether the last two loops are perfectly nested. A single loop runs in strips (strips.h).
   static bool HasColumns(const Path& path) {
     return OnlyLoopIn(path[path.size() - 2]->body) != nullptr;
   }
@@ -92,8 +93,8 @@ class Splitter {
   static bool IsLoop(const Item& item) { return item.As<Loop>() != nullptr; }
   static bool HoldsSum(const Scope& core) { return absl::c_any_of(core, IsLoop); }
 
-  // Whether there are sums beside a sum: others, or one over the nest's own loops. What keeps a
-  // sum with nothing beside it from being a contraction is not mended by a nest of its own.
+  // Whether there are sums beside a sum: others, or one over the nest's own loops. If a sum with
+  // nothing beside it is no contraction, a nest of its own does not make it one.
   static bool HoldsMore(const Scope& core) {
     const auto accumulates = [](const Item& item) {
       const auto* statement = item.As<Statement>();
@@ -105,7 +106,7 @@ class Splitter {
 
   // ---- Which sums
 
-  // One after the other, until what is left is a contraction.
+  // Takes one sum after the other, until the rest is a contraction.
   std::vector<Sum> SumsToSplit() {
     std::vector<Sum> sums;
     if (LoadsIndices() || IsAloneByRests() || IsContraction(sums)) return sums;
@@ -125,7 +126,7 @@ class Splitter {
     for (size_t i = 0; i < Core().size(); ++i) {
       if (const auto sum = SumAt(i, is_made)) candidates.push_back(*sum);
     }
-    // What is left shall not be one by rests.
+    // Sums that are contractions only by remainders go first, as the rest must not be one of these.
     std::stable_partition(candidates.begin(), candidates.end(),
                           [](const Sum& sum) { return sum.by_rests; });
     for (const Sum& sum : candidates) {
@@ -138,7 +139,7 @@ class Splitter {
     return sums;
   }
 
-  // The loops from it on have rows and columns of all the sums.
+  // The loops from this number on include rows and columns of all the sums.
   size_t FirstOf(const std::vector<Sum>& sums) const {
     size_t first = path_.size() - 2;
     for (const Sum& sum : sums) first = std::min(first, sum.shared);
@@ -149,8 +150,7 @@ class Splitter {
     return absl::MakeConstSpan(path_).subspan(first);
   }
 
-  // Whether rests of a quotient will have nests of their own, in which nothing stands
-  // beside the sum.
+  // Whether each remainder of a quotient will have a nest of its own, with nothing beside the sum.
   bool IsAloneByRests() const {
     const auto is_divided = [&](const Loop* loop) {
       return DivisorOf(program_, *loop).has_value();
@@ -158,7 +158,7 @@ class Splitter {
     return !HoldsMore(Core()) && absl::c_any_of(path_, is_divided);
   }
 
-  // A sum may be one of them.
+  // Whether an index in the core is loaded: it may be loaded from a sum.
   bool LoadsIndices() const {
     bool found = false;
     for (const Item& item : Core()) {
@@ -202,7 +202,7 @@ class Splitter {
     return steps >= kLeastSteps;
   }
 
-  // Whether what stands around the core, and nothing but it, is one without these sums.
+  // Whether the perfect nest around the core is a contraction without these sums.
   bool IsContraction(const std::vector<Sum>& without) {
     Scope core = Core();
     Remove(without, core);
@@ -222,7 +222,7 @@ class Splitter {
   // The loops from number `from` on around a core.
   Scope Inside(size_t from, Scope core) const { return Around(From(from), std::move(core)); }
 
-  // Takes the sums out of the core, and the declarations of their accumulators.
+  // Removes the sums, and the declarations of their accumulators, from the core.
   static void Remove(const std::vector<Sum>& sums, Scope& core) {
     Scope rest;
     for (size_t i = 0; i < core.size(); ++i) {
@@ -238,7 +238,7 @@ class Splitter {
   Scope Rebuilt(const std::vector<Sum>& sums) {
     const size_t shared = FirstOf(sums);
     Scope whole = ScopeOf(*path_[0]);
-    // The scope that holds the loop number `shared`, and that loop's place in it; the core.
+    // The scope that holds loop number `shared`, and the core.
     Scope* around = &whole;
     Scope* core = &whole;
     for (size_t i = 0; i < path_.size(); ++i) {

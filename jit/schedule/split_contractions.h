@@ -19,15 +19,15 @@ namespace nestor::loop {
 //                                                     y[i, j] = sums[i, j]*r
 //                                                   } }
 //
-// where the nest is no contraction (contraction.h) as it is, but one of its sums would be; and
-// so on, until what is left is one, or holds none. Such a nest comes of fusion, which brings
-// together what walks the same rows and columns, and of sums over rows that are made beside the
-// contraction: that of g[j] += s is none. So does a sum further inside, where columns are two
-// loops or more: a nest over the points of an image that reduces them. (Those of one loop go by
-// strips, strips.h.) A sum that is a contraction once the rests of a quotient have nests of
-// their own (split_residues.h) goes first. Loops around that belong to neither rows nor columns
-// stay around both. That the temporary is small is an assumption of the program
-// (AssumeFewElements). Sums of few steps stay: what is stored and read again is no less work.
+// where the nest is no contraction (contraction.h) as it is, but one of its sums would be; and so
+// on, until the rest is one, or holds none. Such nests are made by fusion, which merges nests over
+// the same rows and columns, and by sums over rows beside the contraction: a nest with g[j] += s is
+// no contraction. A sum further inside is split off as well, where columns are two loops or more: a
+// nest over the points of an image that reduces them. (Those of one loop run in strips, strips.h.)
+// A sum that is a contraction once each remainder of a quotient has its own nest (split_residues.h)
+// is split off first. Loops around that belong to neither rows nor columns stay around both. That
+// the temporary is small is an assumption of the program (AssumeFewElements). Sums of few steps
+// stay: storing and reading them would be as much work.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does

@@ -17,17 +17,17 @@ constexpr Frame kFrame = {
 #define SECOND(r, i, j, k) "acc " r ": f32 = sum for " k " in [0, L) { " r " += z[" i ", " k "] * w[" k ", " j "] } "
 #define NEST(i, j, core) "for " i " in [0, N) { for " j " in [0, M) { " core " } } "
 #define ASSUMED "assume : 549755813887*M*N "
-// Rows by themselves.
+// A sum of rows alone.
 #define ROW "acc q: f32 = sum for k_9 in [0, K) { q += x[i, k_9] } "
 #define BATCHED(s, i, j, k) "acc " s ": f32 = sum for " k " in [0, K) { " s " += a[n, " i ", " k "] * b[n, " k ", " j "] } "
 
 TEST(SplitContractions, TextInTextOut) {
   constexpr PassCase kCases[] = {
-      // The last one keeps what is done with them.
+      // The last nest keeps the statements that use the sums.
       {NEST("i", "j", FIRST("s", "i", "j", "k") SECOND("r", "i", "j", "l") "y[i, j] = s * r"),
        ASSUMED "block { temp sums: f32[N, M] " NEST("i_2", "j_2", FIRST("s_2", "i_2", "j_2", "k_2") "sums[i_2, j_2] = s_2")
        NEST("i", "j", SECOND("r", "i", "j", "l") "y[i, j] = sums[i, j] * r") "}"},
-      // Beside a sum of rows alone, and for what is summed over rows.
+      // Beside a sum of rows alone, and beside a sum over rows.
       {NEST("i", "j", FIRST("s", "i", "j", "k") ROW "y[i, j] = s - q"),
        ASSUMED "block { temp sums: f32[N, M] " NEST("i_2", "j_2", FIRST("s_2", "i_2", "j_2", "k_2") "sums[i_2, j_2] = s_2")
        NEST("i", "j", ROW "y[i, j] = sums[i, j] - q") "}"},
@@ -39,7 +39,7 @@ TEST(SplitContractions, TextInTextOut) {
        ASSUMED "for n in [0, B) { temp sums: f32[N, M] "
        NEST("i_2", "j_2", BATCHED("s_2", "i_2", "j_2", "k_2") "sums[i_2, j_2] = s_2")
        NEST("i", "j", SECOND("r", "i", "j", "l") "t[n, i, j] = sums[i, j] * r") "}"},
-      // One that is a contraction where rests of a quotient are taken one by one.
+      // A sum that is a contraction once each remainder of a quotient has its own nest.
       {NEST("i", "j", SECOND("r", "i", "j", "l") "acc s: f32 = sum "
             "for k in [0, K) { drop s if i%2 == 0 += x[i/2, k] * v[k, j] } y[i, j] = s * r"),
        ASSUMED "block { temp sums: f32[N, M] "
@@ -53,7 +53,7 @@ TEST(SplitContractions, TextInTextOut) {
        NEST("i_2", "j_2", "acc s_2: f32 = sum "
             "for k_2 in [0, K) { drop s_2 if i_2%2 == 0 += a[n, i_2/2, k_2] * b[n, k_2, j_2] } sums[i_2, j_2] = s_2")
        NEST("i", "j", SECOND("r", "i", "j", "l") "t[n, i, j] = sums[i, j] * r") "}"},
-      // Columns of two loops, whose sum is what a row is for: the mean of an image.
+      // Columns of two loops that each row sums over: the mean of an image.
       {"for n in [0, N) { acc q: f32 = sum for i in [0, B) { for j in [0, M) { acc s: f32 = sum "
        "for k in [0, K) { s += x[n, k] * b[i, k, j] } q += max(s, 0.0) } } drop g[n] = q }",
        "assume : 549755813887*B*M*N block { temp sums: f32[N, B, M] "
@@ -65,11 +65,11 @@ TEST(SplitContractions, TextInTextOut) {
       // Not where the sum reads what a loop around makes.
       {"for n in [0, N) { temp h: f32 h = z[n, 0 | 0.0] acc q: f32 = sum for i in [0, B) { for j in [0, M) { acc s: f32 = sum "
        "for k in [0, K) { s += x[n, k] * h * b[i, k, j] } q += max(s, 0.0) } } drop g[n] = q }", ""},
-      // Not columns of one loop, which go by strips.
+      // Not columns of one loop, which run in strips.
       {"for n in [0, N) { acc q: f32 = sum for j in [0, M) { acc s: f32 = sum "
        "for k in [0, K) { s += x[n, k] * v[k, j] } q += max(s, 0.0) } drop g[n] = q }", ""},
-      // Not what is a contraction already, or none of whose sums is one; nor a single sum of rows
-      // that are not known to be apart.
+      // Not nests that are contractions already, or none of whose sums is one; nor a single sum of
+      // rows that are not known to be apart.
       {NEST("i", "j", FIRST("s", "i", "j", "k") "drop y[i/2, j] = s"), ""},
       {NEST("i", "j", FIRST("s", "i", "j", "k") "y[i, j] = s + 1.0"), ""},
       {NEST("i", "j", ROW "g[j] += q"), ""},

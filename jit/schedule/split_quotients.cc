@@ -20,7 +20,7 @@ class QuotientSplitter {
   QuotientSplitter(Program& program, Ranges& ranges)
       : program_(program), pool_(program.pool), ranges_(ranges) {}
 
-  // What stands for the nest; nullopt where none of its indices is divided.
+  // What replaces the nest; nullopt where none of its indices is divided.
   absl::optional<Scope> Divided(Loop& outermost) {
     const absl::optional<Split> split = SplitOf(outermost);
     if (!split) return absl::nullopt;
@@ -36,7 +36,7 @@ class QuotientSplitter {
   struct Split {
     int32_t var;
     IndexId divisor;
-    absl::optional<IndexId> shift = {};  // that the index has in the dividend
+    absl::optional<IndexId> shift = {};  // that is added to the index in the dividend
   };
 
   absl::optional<Split> SplitOf(const Loop& outermost) {
@@ -46,7 +46,7 @@ class QuotientSplitter {
       if (!is_plain) return absl::nullopt;
       const absl::optional<IndexId> divisor =
           pool_.IsConst(loop->begin, 0) ? DivisorOf(*loop) : absl::nullopt;
-      // A loop that is shorter than the divisor is all rest.
+      // A loop that is shorter than the divisor has no whole quotient.
       const bool splits = divisor && !pool_.IsConst(WholeQuotients(*loop, *divisor), 0);
       if (splits && AreIndependent(program_, outermost, *loop)) return Split{loop->var, *divisor};
       if (const auto shifted = pool_.IsConst(loop->begin, 0) ? ShiftedIn(*loop) : absl::nullopt)
@@ -55,8 +55,8 @@ class QuotientSplitter {
     return absl::nullopt;
   }
 
-  // Of the loop's index plus symbols, as in x[(i - $shift) % N], where the nest just copies: sums
-  // are for tiles.
+  // The split of the loop's index plus symbols, as in x[(i - $shift) % N], if the nest only copies:
+  // sums are left to tiles.
   absl::optional<Split> ShiftedIn(const Loop& loop) const {
     const Statement* statement = OnlyStatementIn(loop);
     if (statement == nullptr || statement->op) return absl::nullopt;
@@ -74,7 +74,7 @@ class QuotientSplitter {
     return split;
   }
 
-  // s of (var + s) / d and (var + s) % d.
+  // The s of (var + s) / d and (var + s) % d.
   absl::optional<IndexId> ShiftOf(const IndexNode& node, int32_t var) const {
     const bool divides = node.kind == IndexKind::kDiv || node.kind == IndexKind::kMod;
     if (!divides || pool_[node.args[0]].kind != IndexKind::kAdd || !IsLarge(node.args[1]))
@@ -85,7 +85,7 @@ class QuotientSplitter {
     return is_sum ? absl::make_optional(shift) : absl::nullopt;
   }
 
-  // What the loop's index alone is divided by.
+  // The divisor of the loop's bare index.
   absl::optional<IndexId> DivisorOf(const Loop& loop) const {
     absl::optional<IndexId> divisor;
     VisitItems(loop.body, [&](const Item& item) {
@@ -114,7 +114,7 @@ class QuotientSplitter {
 
   IndexId Width(IndexId divisor) { return pool_.Max(divisor, pool_.Const(1)); }
 
-  // None where the divisor is not positive: then the rest is all.
+  // 0 where the divisor is not positive: then the rest is the whole loop.
   IndexId WholeQuotients(const Loop& loop, IndexId divisor) {
     const IndexId whole = pool_.Div(ranges_.LengthOf(loop), Width(divisor));
     return OnlyIf(pool_, IsPositive(divisor), whole);
@@ -128,8 +128,8 @@ class QuotientSplitter {
     return pool_.Min(not_negative, pool_.Const(1));
   }
 
-  // The nest for what is left over behind the last whole quotient; of a shifted index, all where
-  // the divisor is not positive.
+  // The nest for the iterations after the last whole quotient; for a shifted index, it has all of
+  // them where the divisor is not positive, else none.
   absl::optional<Loop> Rest(const Loop& outermost, const Split& split) {
     Loop rest = outermost;
     Loop& part = Find(rest, split.var);
@@ -156,7 +156,7 @@ class QuotientSplitter {
     loop = std::move(outer);
   }
 
-  // A loop over quotients around one over the indices that have it: their order stays.
+  // Puts a loop over quotients around one over the indices with that quotient: their order stays.
   void ReplaceShifted(Loop& outermost, const Split& split) {
     Loop& loop = Find(outermost, split.var);
     const IndexId width = Width(split.divisor), shift = *split.shift;
@@ -183,7 +183,7 @@ class QuotientSplitter {
     loop = std::move(outer);
   }
 
-  // `begin`: where the index plus the shift is a multiple.
+  // `begin`: the index at which the sum with the shift is a multiple of the divisor.
   IndexId RewrittenShifted(IndexId e, const Split& split, IndexId quotient, IndexId begin) {
     if (!HoldsVar(pool_, e, split.var)) return e;
     const IndexNode node = pool_[e];
@@ -225,7 +225,7 @@ absl::StatusOr<bool> SplitQuotients(Program& program) {
   Ranges ranges(program);
   QuotientSplitter splitter(program, ranges);
   bool changed = false;
-  // Of a nest, one index is split in a run.
+  // One index of each nest is split in a round.
   while (ReplaceLoops(program, ranges, [&](Loop& loop) { return splitter.Divided(loop); }))
     changed = true;
   return changed;

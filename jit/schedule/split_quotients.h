@@ -1,4 +1,4 @@
-// Loops over flat indices become loops over what the flat index stands for.
+// Loops over flat indices become loops over the indices that were flattened.
 #ifndef NESTOR_JIT_SCHEDULE_SPLIT_QUOTIENTS_H_
 #define NESTOR_JIT_SCHEDULE_SPLIT_QUOTIENTS_H_
 
@@ -12,14 +12,14 @@ namespace nestor::loop {
 //   for q in [0, N*M/max(M, 1)) { for r in [0, max(M, 1)) { y[q*max(M, 1) + r] = x[q, r] } }
 //   for i in [N*M/max(M, 1)*max(M, 1), N*M) { y[i] = x[i / M, i % M] }
 //
-// (but none of the first two where M is not positive), where all loops of the nest from its
+// (the first two run no iteration where M is not positive), where all loops of the nest from its
 // outermost to this one carry no dependence, the loop begins at 0 and is not known to be shorter
-// than the divisor, which is a number of symbols, or too large for a few lanes. Inside nothing
-// divides, and what depends on the quotient alone does not change.
+// than the divisor, which is an expression of symbols, or too large for a few lanes. Nothing
+// divides inside, and values that depend on the quotient alone do not change there.
 //
-// So does the loop over an index that is divided with symbols added, in nests that copy: around it
-// is one over the quotients that the sum has, so that it goes over stretches in which the remainder
-// grows with it.
+// In nests that copy, the loop over an index that is divided after symbols are added to it is split
+// as well: around it is a loop over the quotients of the sum, so that it runs over stretches in
+// which the remainder grows with the index.
 //
 //   for i in [0, N) { y[i] = x[(i - $s) % N] }
 //     ->

@@ -14,7 +14,7 @@ TEST(SplitQuotients, TextInTextOut) {
       {"for i in [0, N*M) { y[i] = x[i/M, i%M] }",
        "block { for i_3 in [0, min(562949953421312*min(M, 1), N*M/max(M, 1))) { for i_4 in [0, max(M, 1)) { y[i_3*max(M, 1) + i_4] = x[i_3, i_4] } }"
        " for i_2 in [min(562949953421312*min(M, 1), N*M/max(M, 1))*max(M, 1), N*M) { y[i_2] = x[i_2/M, i_2%M] } }"},
-      // The quotient alone, in a nest.
+      // Only a quotient, in a nest.
       {"for i in [0, N) { for j in [0, M) { drop y[i*M + j] = s[j/N | 0.0] } }",
        "block { for i in [0, N) { for j_3 in [0, min(562949953421312*min(N, 1), M/max(N, 1))) { for j_4 in [0, max(N, 1)) {"
        " drop y[i*M + j_3*max(N, 1) + j_4] = s[j_3 | 0.0] } } }"
@@ -31,8 +31,8 @@ TEST(SplitQuotients, TextInTextOut) {
        " for j_2_4 in [0, max(N, 1)) { drop y[i_2*M + j_2_3*max(N, 1) + j_2_4] = x[i_2/M, j_2_3 | 0.0] } } }"
        " for i_2_2 in [min(562949953421312*min(M, 1), N/max(M, 1))*max(M, 1), N) { for j_2_2 in [min(562949953421312*min(N, 1), M/max(N, 1))*max(N, 1), M) {"
        " drop y[i_2_2*M + j_2_2] = x[i_2_2/M, j_2_2/N | 0.0] } } }"},
-      // A shifted index, around the quotients that it has, in order; a remainder and a
-      // quotient of one sum.
+      // A shifted index, inside of a loop over its quotients, in order; a remainder and a quotient
+      // of one sum.
       {"for i in [0, N*M) { y[i] = s[(i - 5)%N | 0.0] }",
        "block { for i_3 in [0, min((M*N - 6)/max(N, 1) - -5/max(N, 1) + 1, 562949953421312*min(N, 1))) { for i in [max(i_3*max(N, 1) + -5/max(N, 1)*max(N, 1) + 5, 0), min(i_3*max(N, 1) + -5/max(N, 1)*max(N, 1) + max(N, 1) + 5, M*N)) { y[i] = s[-i_3*max(N, 1) + i - (-5/max(N, 1))*max(N, 1) - 5 | 0.0] } } for i_2 in [M*N*min(N, 1), M*N) { y[i_2] = s[(i_2 - 5)%N | 0.0] } }"},
       {"for i in [0, N*M) { y[i] = x[(i + M)/M - 1, (i + M)%M | 0.0] }",
@@ -41,9 +41,9 @@ TEST(SplitQuotients, TextInTextOut) {
        "for i in [0, N) { for j_2 in [0, (-M + 35)/64 - -M/64 + 2) { for j in [max(64*j_2 + M + 64*(-M/64), 0), min(64*j_2 + M + 64*(-M/64) + 64, 100)) { drop y[i*M + j] = s[-64*j_2 + j - M - 64*(-M/64) | 0.0] } } }"},
       // Not where the nest sums.
       {"for i in [0, N*M) { drop y[i] += s[(i - 5)%N | 0.0] }", ""},
-      // Not what is shorter than the divisor: all of it would be left over, again and again.
+      // Not loops shorter than the divisor: all of each would be left over, again and again.
       {"for i in [0, 20) { drop y[i] = s[i/32 + i%32 | 0.0] }", ""},
-      // Not by small numbers, sums of indices, or what is looked up; not where the order matters.
+      // Not for small divisors, sums of indices, or looked-up indices; not where the order matters.
       {"for i in [0, N*M) { y[i] = s[i/4 | 0.0] }", ""},
       {"for i in [0, N) { for j in [0, M) { drop y[i*M + j] = s[(i + j)/M | 0.0] } }", ""},
       {"for i in [1, N*M) { y[i] = x[i/M, i%M] }  for q in [0, N*M) { y[q] = 0.0 }", ""},

@@ -16,7 +16,7 @@
 namespace nestor::loop {
 namespace {
 
-// More copies of a nest are not worth their code.
+// More copies of a nest are not worth the code.
 constexpr int64_t kMostResidues = 8;
 
 // The small number by which `e` divides something of the loop's index.
@@ -44,7 +44,7 @@ bool SumsProducts(const Program& program, const Loop& sum) {
   return sums;
 }
 
-// What decides whether there is a step of the only sum of the nest.
+// The divisor in a condition that decides whether the only sum of the nest has a step.
 absl::optional<int64_t> DivisorOfConditions(const Program& program, const Loop& loop) {
   const Loop* innermost = &loop;
   while (const Loop* inner = OnlyLoopIn(innermost->body)) innermost = inner;
@@ -65,7 +65,7 @@ absl::optional<int64_t> DivisorOfConditions(const Program& program, const Loop& 
 
 class ResidueSplitter {
  public:
-  // Of each quotient all rests, or the first one alone.
+  // Takes all remainders of each quotient, or only the first one.
   enum class Rests { kAll, kFirst };
   ResidueSplitter(Program& program, Ranges& ranges, Rests rests, const ResidueOptions& options = {})
       : program_(program), pool_(program.pool), ranges_(ranges), rests_(rests), options_(options) {}
@@ -73,7 +73,7 @@ class ResidueSplitter {
   absl::optional<Scope> Split(const Loop& outermost) {
     Scope pieces = ScopeOf(outermost);
     bool changed = false;
-    // Each loop of the nest splits all that the others have left.
+    // Each loop of the nest splits all nests that the loops before it have made.
     for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
       const absl::optional<int64_t> divisor =
           loop->step == 1 ? DivisorOf(program_, *loop) : absl::nullopt;
@@ -99,7 +99,7 @@ class ResidueSplitter {
     }
   }
 
-  // Whether the nest but adds to the tensor, or but multiplies it.
+  // Whether the nest only adds to the tensor, or only multiplies it.
   bool IsOnlySummed(const Loop& nest, TensorId tensor) const {
     if (FootprintOf(program_, nest.body).reads.contains(tensor)) return false;
     bool good = true;
@@ -113,7 +113,7 @@ class ResidueSplitter {
     return good && (op == ReduceOp::kSum || op == ReduceOp::kProd);
   }
 
-  // Of a loop in its nest, from the outermost on.
+  // The number of a loop in its nest, from the outermost on.
   static int NumberOf(const Loop& outermost, const Loop& inner) {
     int number = 0;
     for (const Loop* loop = &outermost; loop != &inner; loop = OnlyLoopIn(loop->body)) ++number;
@@ -136,7 +136,7 @@ class ResidueSplitter {
     return pieces;
   }
 
-  // Every iteration of the loop that leaves the rest.
+  // The iterations of the loop whose index has the remainder `rest`.
   absl::optional<Loop> Residue(const Loop& nest, int number, int64_t divisor, int64_t rest) {
     Loop piece = nest;
     Loop& loop = At(piece, number);
@@ -153,7 +153,8 @@ class ResidueSplitter {
     return copy;
   }
 
-  // (e + more)/divisor, of a minimum that of each argument: proofs see through it.
+  // (e + more)/divisor; for a minimum, it is applied to each argument, so that provers
+  // see through it.
   IndexId Quotient(IndexId e, int64_t more, int64_t divisor) {
     const IndexNode node = pool_[e];
     if (node.kind == IndexKind::kMin) {

@@ -25,14 +25,14 @@ TEST(SplitResidues, TextInTextOut) {
        "block { for i_2 in [0, N) { for j_2 in [0, (M + 1)/2) { acc s_2: f32 = sum "
        "s_2 += w[i_2, 1] * x[j_2] y[i_2, 2*j_2] = s_2 } }"
        NEST("_3", "0, M/2", "0, 2", "w[i_3, -2*r_3 + 2] * x[j_3 + r_3]", "2*j_3 + 1") "}"},
-      // Of strips that begin at a multiple.
+      // Strips that begin at a multiple.
       {"for p in [0, N) { " NEST("", "4*p, min(M, 4*p + 4)", "0, (j + 1)/2 - j/2 + 1", "w[i, j%2 - 2*r + 1] * x[j/2 + r | 0.0]", "j") " }",
        "block { for p_2 in [0, N) { for i_2 in [0, N) { for j_2 in [2*p_2, min(2*p_2 + 2, (M + 1)/2)) { acc s_2: f32 = sum"
        " s_2 += w[i_2, 1] * x[j_2] y[i_2, 2*j_2] = s_2 } } } for p_3 in [0, N) { "
        NEST("_3", "2*p_3, min(2*p_3 + 2, M/2)", "0, 2", "w[i_3, -2*r_3 + 2] * x[j_3 + r_3]", "2*j_3 + 1") "} }"},
       {"for p in [0, N) { " NEST("", "3*p, min(M, 3*p + 4)", "0, (j + 1)/2 - j/2 + 1", "w[i, j%2 - 2*r + 1] * x[j/2 + r | 0.0]", "j") " }",
        ""},
-      // A sum that is one at some rests alone.
+      // A sum that has steps at some remainders only.
       {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum "
        "for r in [0, 4) { drop s if j%2 == 0 += w[i, r] * x[j/2] } y[i, j] = s } }", 
        "block { for i_2 in [0, N) { for j_2 in [0, (M + 1)/2) { acc s_2: f32 = sum "
@@ -45,7 +45,7 @@ TEST(SplitResidues, TextInTextOut) {
       // Not where the order of a sum beyond the nest would change.
       {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum "
        "for r in [0, 4) { drop s if j%2 == 0 += w[i, r] * x[j/2] } y[i, j] = s one[0] += s } }", ""},
-      // Not where no bound is divided, or by a symbol, or what is no sum of products.
+      // Not where no bound is divided, or one is by a symbol, nor for other sums than of products.
       {NEST("", "0, M", "0, 2", "w[i, r] * x[j/2]", "j"), ""},
       {NEST("", "0, M", "0, j/max(N, 1)", "w[i, r | 0.0] * x[j]", "j"), ""},
       {NEST("", "0, M", "0, j/2", "w[i, r | 0.0]", "j"), ""},
@@ -57,7 +57,7 @@ TEST(SplitResidues, TextInTextOut) {
        "block { for i_2 in [0, N) { for j_2 in [0, (M + 1)/2) { acc s_2: f32 = sum "
        "for r_2 in [0, 4) { s_2 += w[i_2, r_2] * x[j_2] } y[i_2, 2*j_2] = s_2 one[0] += s_2 } } "
        "for i_3 in [0, N) { for j_3 in [0, M/2) { acc s_3: f32 = sum y[i_3, 2*j_3 + 1] = s_3 one[0] += s_3 } } }"},
-      // But where the sum is read.
+      // Not if the sum is read, either.
       {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum "
        "for r in [0, 4) { drop s if j%2 == 0 += w[i, r] * x[j/2] } one[0] += s y[i, j] = one[0] } }", ""},
   });

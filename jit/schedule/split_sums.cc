@@ -1,5 +1,5 @@
-// The sum goes first, for all steps of the loop, then what is left. So nothing that is left
-// may change what the sum reads, and it may read what the sum stores only at the same step.
+// The sum runs first, for all steps of the loop, then the rest. So the rest may not change what the
+// sum reads, and may read what the sum stores only at the same step.
 #include "jit/schedule/split_sums.h"
 
 #include <utility>
@@ -47,8 +47,8 @@ class Splitter {
     return absl::c_any_of(place, [&](IndexId e) { return pool_.VarValue(e) == loop_.var; });
   }
 
-  // Whether nothing but scalars and elements of this step follows the sum, and nothing goes
-  // before it.
+  // Whether only statements on scalars and elements of this step follow the sum, and nothing
+  // is before it.
   bool IsWhole() const {
     for (size_t i = 0; i < loop_.body.size(); ++i) {
       if (i == sum_ || loop_.body[i].As<Declaration>() != nullptr) continue;
@@ -93,7 +93,7 @@ class Splitter {
     return split;
   }
 
-  // A load of the sum becomes one of the element, with the conditions and the fill that it had.
+  // Loads of the sum become loads of the element, with the same conditions and fill.
   void ReadStored(Statement& statement, const Access& stored) {
     RewriteLoads(program_, statement, accumulator_, [&](Access& sum) {
       sum.tensor = stored.tensor;
@@ -101,8 +101,8 @@ class Splitter {
     });
   }
 
-  // Takes the statement out of `rest` that stores the bare sum to an element of this step,
-  // and says where that is; nullopt where there is none that may go first.
+  // Takes the statement out of `rest` that stores the bare sum to an element of this step, and
+  // returns that element; nullopt if there is no such statement that may run first.
   absl::optional<Access> TakeStore(Scope& rest) const {
     for (size_t i = 0; i < rest.size(); ++i) {
       const auto* statement = rest[i].As<Statement>();
@@ -124,7 +124,8 @@ class Splitter {
            absl::c_none_of(statement.target.place, [&](IndexId e) { return pool_.HasLoad(e); });
   }
 
-  // Whether the other items but read what item number `store` stores, behind it and nowhere else.
+  // Whether the other items only read the element that item number `store` stores, after it, and
+  // touch nothing else of its tensor.
   bool IsOnlyReadThere(const Scope& items, size_t store, const Access& target) const {
     bool good = true;
     for (size_t i = 0; i < items.size(); ++i) {
@@ -143,7 +144,7 @@ class Splitter {
     return good;
   }
 
-  // Of as many elements as there are in the loop's hull, so that it has them whatever moves
+  // A new temporary with as many elements as the loop's hull, so that it suffices whatever moves
   // the loop's bounds.
   Access NewStore(SplitSum& split) {
     const Hull hull = HullOf(program_, loop_).value_or(Hull{loop_.begin, loop_.end});
@@ -155,7 +156,7 @@ class Splitter {
     return {*split.kept, {pool_.Sub(pool_.Var(loop_.var), hull.begin)}};
   }
 
-  // With an index of its own.
+  // The loop over the sum, with an index of its own.
   Loop Sums(const Access& stored) {
     Loop sums{program_.AddVar(program_.vars[loop_.var]), loop_.begin, loop_.end, 1, {}, {}};
     sums.body.push_back(DeclarationOf(accumulator_));

@@ -1,10 +1,10 @@
-// Rows and steps change places where along some axis of each tensor that the nest changes the
-// row's index stands alone in all accesses: then rows have no element in common, whatever the
-// steps do, and either order of the two loops runs each row's steps in their order.
+// Rows and steps change places if each tensor that the nest changes has an axis whose subscript is
+// the bare row index in all accesses: then rows have no element in common, whatever the steps do,
+// and either order of the two loops runs each row's steps in their order.
 //
-// An element stays in a register where the loop has one statement that writes the tensor, each
-// time, and reads it where the iteration before wrote, and nowhere else. Before the first step
-// the element is loaded, unless the loop does not run: there may be none.
+// An element stays in a register if one statement of the loop writes the tensor, in each iteration,
+// and all reads are of the element that the iteration before wrote. The element is loaded before
+// the first step, unless the loop does not run: then it may not exist.
 #include "jit/schedule/steps.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class StepMover {
     return MemoryGain(steps, *rows) > 0 && AreApart(*rows) && RunsInSteps(program_, steps);
   }
 
-  // The steps go as deep as that pays.
+  // Moves the steps inside as deep as it pays.
   Loop Swapped(Loop steps) {
     Loop rows = std::move(*steps.body[0].As<Loop>());
     steps.body = std::move(rows.body);
@@ -55,7 +55,7 @@ class StepMover {
 
   bool AreApart(const Loop& rows) {
     const Footprint footprint = FootprintOf(program_, rows.body);
-    absl::flat_hash_map<TensorId, std::vector<bool>> walked;  // by axis, of what is changed
+    absl::flat_hash_map<TensorId, std::vector<bool>> walked;  // by axis, of changed tensors
     VisitItems(rows.body, [&](const Item& item) {
       VisitAccesses(
           program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
@@ -69,7 +69,7 @@ class StepMover {
         walked, [](const auto& tensor) { return absl::c_linear_search(tensor.second, true); });
   }
 
-  // How many more accesses go along memory with the steps than with the rows.
+  // How many more accesses move along memory with the steps than with the rows.
   int MemoryGain(const Loop& steps, const Loop& rows) {
     int gain = 0;
     VisitItems(rows.body, [&](const Item& item) {
@@ -112,7 +112,8 @@ class StepKeeper {
     return absl::c_none_of(loop.body, [](const Item& item) { return item.As<Loop>() != nullptr; });
   }
 
-  // Whether item i writes what the next iteration reads, and nothing else touches that tensor.
+  // Whether item i writes the element that the next iteration reads, and nothing else
+  // touches that tensor.
   bool IsKept(const Loop& loop, size_t i, const Footprint& footprint) {
     const auto* statement = loop.body[i].As<Statement>();
     if (statement == nullptr || statement->op || statement->target.masked) return false;
@@ -133,7 +134,7 @@ class StepKeeper {
     return reads > 0 && touches == reads + 1;
   }
 
-  // Loads of the element at `place`, wherever it is.
+  // The number of loads of the element at `place` in the statement.
   int CountReads(const Statement& statement, TensorId tensor, const IndexList& place) const {
     int count = 0;
     const auto visit = [&](ValueId, const Value& value) {

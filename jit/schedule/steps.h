@@ -1,4 +1,4 @@
-// Loops that run for one step after the other, since each step reads what earlier ones wrote.
+// Loops whose steps run one after the other, since each step reads what earlier ones wrote.
 #ifndef NESTOR_JIT_SCHEDULE_STEPS_H_
 #define NESTOR_JIT_SCHEDULE_STEPS_H_
 
@@ -7,8 +7,8 @@
 
 namespace nestor::loop {
 
-// Where the steps go along memory and the rows inside of them do not, the rows come outside:
-// each is walked from end to end, and all at once.
+// Where the steps run along memory and the rows inside of them do not, the loop over rows moves
+// outside: each row is walked from end to end, and all rows in parallel.
 //
 //   for t in [1, C) {                          for n in [0, N) {
 //     for n in [0, N) {                          for t in [1, C) {
@@ -19,7 +19,7 @@ namespace nestor::loop {
 // No iteration of n reads what another wrote, so no result changes in any bit.
 absl::StatusOr<bool> MoveStepsInside(Program& program);
 
-// What one step writes and the next one reads stays in a register.
+// A value that one step writes and the next one reads stays in a register.
 //
 //                                              temp last: f32
 //                                              last = y[0 | 0.0 if 1 < C]

@@ -63,7 +63,7 @@ TEST(KeepLastStep, TextInTextOut) {
            last = now
          }
        })"},
-      // What is read may not be what the step before wrote.
+      // The element that is read may not be the one that the step before wrote.
       {"for t in [2, C) { y[t] = y[t - 2] + x[t] }", ""},
       {"for t in [2, C) { y[t] = y[t - 1] + y[t - 2] }", ""},
       {"for t in [0, C) { y[t] = y[t - 1 | 1.0] + x[t] }", ""},

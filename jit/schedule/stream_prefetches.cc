@@ -1,5 +1,5 @@
-// Each nest is asked for the loops with lanes that read an input. What is left over behind whole
-// vectors of a row does not count: its place begins where nothing but sizes says.
+// The loops with lanes that read an input are collected in each nest. Loops over elements left over
+// after whole vectors of a row do not count: they begin at a place that depends on sizes alone.
 #include "jit/schedule/stream_prefetches.h"
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 namespace nestor::loop {
 namespace {
 
-// So far ahead of its use an element is fetched.
+// An element is fetched this far ahead of its use.
 constexpr int64_t kBytesAhead = 4096;
 
 class StreamPrefetcher {
@@ -49,14 +49,14 @@ class StreamPrefetcher {
 
  private:
   using Place = absl::Span<const IndexId>;
-  // Of an input by loops with lanes.
+  // How loops with lanes read an input.
   struct Walk {
     int count = 0;         // of these loops
     Loop* loop = nullptr;  // one of them
     IndexList place;       // of the first read there
-    // 1 or -1, which way the loops around it go through memory; 0 where they jump.
+    // The direction, 1 or -1, in which the loops around it move through memory; 0 where they jump.
     int64_t ahead = 0;
-    // The index of the loop that goes from plane to plane, where they jump after the last one.
+    // The index of the loop that moves from plane to plane, where they jump after the last plane.
     int32_t planes = -1;
   };
 
@@ -82,7 +82,7 @@ class StreamPrefetcher {
     });
   }
 
-  // Whether one loop goes up from where only sizes say.
+  // Whether one loop moves along the row, upward from a place that depends on sizes alone.
   bool IsLeftOver(absl::Span<const Loop* const> loops, IndexId along) {
     if (absl::c_count_if(loops,
                          [&](const Loop* loop) { return HoldsVar(pool_, along, loop->var); }) != 1)
@@ -114,8 +114,8 @@ class StreamPrefetcher {
     return lane && (pool_.IsConst(*lane, 1) || pool_.IsConst(*lane, -1)) ? direction : 0;
   }
 
-  // The outermost of the loops, up to the innermost, that go through memory in its order, if the
-  // one around it does not, and there are rows between: -1 if not.
+  // The outermost of the innermost loops that move through memory in its order, if the loop around
+  // it does not, and there are rows between; else -1.
   int32_t PlanesOf(absl::Span<const Loop* const> loops, const IndexList& place) const {
     if (absl::c_any_of(place, [&](IndexId e) { return pool_.HasLoad(e); })) return -1;
     size_t next = place.size(), first = loops.size();
@@ -149,7 +149,7 @@ class StreamPrefetcher {
 
   Program& program_;
   IndexPool& pool_;
-  // In the nest at hand.
+  // In the current nest.
   absl::flat_hash_map<TensorId, Walk> walks_;
   absl::flat_hash_set<TensorId> fetched_;  // by another rule
 };

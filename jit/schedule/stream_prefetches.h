@@ -6,14 +6,14 @@
 
 namespace nestor::loop {
 
-// Loops with lanes prefetch what lies some KB ahead of what they read, where a nest reads an input
-// once, in the order of memory, and no loop of it prefetches from that input yet. In that order
-// each loop around moves along one axis, and outer loops along earlier axes than inner ones. Where
-// such loops are inside of others, a piece of each plane is read (a strip of an image, of each
-// channel): there they fetch the next plane's piece, into the second cache. Hardware looks ahead,
-// too, but not far enough for loops in which much is computed, whose loads the processor meets
-// late, nor to the next plane. Returns whether it changed anything; a second run changes nothing.
-// REQUIRES: Verify accepts the program; and so it does afterwards.
+// Loops with lanes prefetch some KB ahead of what they read, where a nest reads an input once, in
+// the order of memory, and no loop of it prefetches from that input yet. In that order, each loop
+// around moves along one axis, and outer loops along earlier axes than inner ones. Where these
+// loops are inside of others, they read a piece of each plane (a strip of an image, for each
+// channel): then they prefetch the next plane's piece, into the second cache. Hardware looks ahead,
+// too, but not far enough for loops that compute much, whose loads the processor reaches late, nor
+// to the next plane. Returns whether it changed anything; a second run changes nothing. REQUIRES:
+// Verify accepts the program; and so it does afterwards.
 bool PrefetchAlongStreams(Program& program);
 
 }  // namespace nestor::loop

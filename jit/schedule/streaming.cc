@@ -1,5 +1,5 @@
-// The body of each loop is asked for the rows, or the pieces of rows, that its loops with lanes
-// walk; one of them then fetches the next row or piece, element for element.
+// The rows, or the pieces of rows, that loops with lanes walk are collected in the body of each
+// loop; one of these loops then fetches the next row or piece, element for element.
 #include "jit/schedule/streaming.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class RowPrefetcher {
 
  private:
   using Place = absl::Span<const IndexId>;
-  // Of the rows of one input.
+  // Walks along the rows of one input.
   struct Walks {
     int count = 0;
     Loop* last = nullptr;
@@ -101,8 +101,8 @@ class RowPrefetcher {
     }
   }
 
-  // Whether the loop reads a line at most of a row of an input, of which `around` reaches the next
-  // piece, and one of the loops between another row.
+  // Whether the loop reads at most a cache line of a row of an input, `around` moves to the next
+  // piece of the row, and one of the loops between moves to another row.
   bool IsPiece(const Loop& around, const Loop& loop, absl::Span<const int32_t> rows,
                TensorId tensor, Place place) const {
     if (program_[tensor].storage != Storage::kInput || place.empty()) return false;
@@ -154,7 +154,7 @@ class RowPrefetcher {
         place, [&](IndexId e) { return pool_.HasLoad(e) && HoldsVar(pool_, e, around); });
   }
 
-  // Looked up in inputs, once for all lanes.
+  // Whether the index is looked up in inputs, once for all lanes.
   bool IsGather(IndexId e, int32_t var) const {
     return pool_.HasLoad(e) && LoadsOnlyInputs(program_, e) && !HoldsVar(pool_, e, var);
   }
@@ -164,7 +164,8 @@ class RowPrefetcher {
     return absl::c_any_of(term.atoms, [&](IndexId atom) { return pool_.HasVar(atom); });
   }
 
-  // The place in the next row; indices that are looked up are those of the last row at most.
+  // Prefetches the place in the next row; indices that are looked up are those of the last
+  // row at most.
   void Prefetch(const Loop& around, Loop& loop, TensorId tensor, Place place) {
     const IndexId row = pool_.Add(pool_.Var(around.var), pool_.Const(around.step));
     VarReplacement next(program_), next_that_is(program_);
@@ -181,8 +182,8 @@ class RowPrefetcher {
   bool changed_ = false;
 };
 
-// Where each byte takes more operations than so many, arithmetic bounds the loop, and stores past
-// the caches, which hold up the loads behind them, cost more than they save.
+// Where each byte takes more operations than this, arithmetic bounds the loop, and stores that
+// bypass the caches, which delay the loads after them, cost more than they save.
 constexpr int kMostOperationsForByte = 16;
 
 bool IsQuick(const Program& program, const Statement& statement) {
@@ -190,8 +191,8 @@ bool IsQuick(const Program& program, const Statement& statement) {
   return OperationsOf(program, statement.value) <= kMostOperationsForByte * bytes;
 }
 
-// Whether it adds to the elements of a register tile what each shares with others, as a product of
-// matrices does: much is computed then for whatever is stored.
+// Whether it adds values to the elements of a register tile that each shares with others, as a
+// product of matrices does: then much is computed for each stored element.
 bool SumsShared(Program& program, const Item& item) {
   if (const auto* loop = item.As<Loop>()) {
     return absl::c_any_of(loop->body,

@@ -1,5 +1,4 @@
-// For arguments larger than the caches: rows are fetched before their turn, and what is written
-// goes past the caches.
+// For arguments larger than the caches: rows are prefetched, and stores bypass the caches.
 #ifndef NESTOR_JIT_SCHEDULE_STREAMING_H_
 #define NESTOR_JIT_SCHEDULE_STREAMING_H_
 
@@ -17,13 +16,13 @@ namespace nestor::loop {
 // and in the next iteration of a loop around that goes from piece to piece of a row, of a cache
 // line at most, where a loop between goes from row to row (a transpose by squares does). An input
 // that is read once from one end to the other is fetched some KB ahead (stream_prefetches.h). Loops
-// that fill a register tile prefetch what its sums are combined with (tile_prefetches.h). Returns
-// whether it changed anything; a second run changes nothing. REQUIRES: Verify accepts the program;
-// and so it does afterwards.
+// that fill a register tile prefetch the operands that its sums are combined with
+// (tile_prefetches.h). Returns whether it changed anything; a second run changes nothing. REQUIRES:
+// Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> PrefetchArguments(Program& program);
 
-// For arguments that no cache holds: the same, and assignments to outputs stream, unless much is
-// computed for each byte, as where a nest sums products in register tiles.
+// For arguments that no cache holds: does the same, and makes assignments to outputs stream, unless
+// much is computed for each byte, as in a nest that sums products in register tiles.
 absl::StatusOr<bool> StreamArguments(Program& program);
 
 }  // namespace nestor::loop

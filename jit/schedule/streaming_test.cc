@@ -18,7 +18,7 @@
 namespace nestor::loop {
 namespace {
 
-// "j: x[i + 1, j]": what loop j prefetches.
+// "j: x[i + 1, j]": the access that loop j prefetches.
 std::string PrefetchesIn(const char* text) {
   Program program = ParseVerified(text);
   EXPECT_TRUE(SetLanes(program, jit::Isa::kAvx2).ok());
@@ -63,14 +63,14 @@ TEST(StreamArguments, RowsThatAreWalkedMoreThanOnce) {
       {"program f(x: f32[N, C]) -> (y: f32[N, C]) { for i in [0, N) {"
        " for j in [0, C) vector { y[i, j] = x[i, j] } } }",
        "j: x[i, j + 1024]"},
-      // A row that stays; a column; a row of what is no input.
+      // A row that stays; a column; a row of a tensor that is no input.
       {"program f(x: f32[C], n: f32[N]) -> (y: f32[N, C], z: f32[N, C]) { for i in [0, N) {"
        " for j in [0, C) vector { y[i, j] = x[j] } for k in [0, C) vector { z[i, k] = x[k] } } }",
        ""},
       {"program f(x: f32[C, N]) -> (y: f32[N, C], z: f32[N, C]) { for i in [0, N) {"
        " for j in [0, C) vector { y[i, j] = x[j, i] } for k in [0, C) vector { z[i, k] = x[k, i] } } }",
        ""},
-      // Which row is next must be looked up; not where a walk before it says.
+      // Which row is next must be looked up; not where an earlier walk has done so.
       {"program f(x: f32[V, C], ids: i64[N]) -> (y: f32[N, C], z: f32[N, C]) { for i in [0, N) {"
        " for j in [0, C) vector { y[i, j] = x[ids[i], j] } for k in [0, C) vector { z[i, k] = x[ids[i], k] } } }",
        "k: x[ids[min(i + 1, N - 1)], k]"},
@@ -124,8 +124,8 @@ TEST(StreamArguments, AheadWhereAnInputIsReadFromEndToEnd) {
   } kCases[] = {
       {"program f(x: f32[N + 3], u: u8[N]) -> (y: f32[N]) { for i in [0, N) vector { y[i] = x[i + 3] * f32(u[i]) } }",
        "i: x[i + 1027]; i: u[i + 4096]"},
-      // Rows in pieces, of which the last counts as part of them; what is there for each row is
-      // read again and again.
+      // Rows in pieces, and a last piece that counts as part of the row; an operand that all rows
+      // share is read again and again.
       {"program f(x: f64[N, C], w: f64[C]) -> (y: f64[N, C]) { for i in [0, N) { for p in [0, C/8) {"
        " for l in [0, 8) vector { y[i, 8*p + l] = x[i, 8*p + l] * w[8*p + l] } }"
        " for t in [0, C%8) vector { y[i, 8*(C/8) + t] = x[i, 8*(C/8) + t] } } }",
@@ -183,7 +183,7 @@ TEST(StreamArguments, BesideTheSumsOfATile) {
       << "gathered: the next row";
 }
 
-// What is written once, and nothing reads before.
+// Outputs stream that are written once, and not read.
 TEST(StreamArguments, OutputsStream) {
   constexpr PassCase kCases[] = {
       {"block { acc a: f32 = sum for i in [0, N) { temp t: f32 t = x[i] y[i] = t drop y[i + 1] if i > 3 = t a += t } s = a s += 1.0 }",
@@ -201,7 +201,7 @@ bool Streams(absl::string_view type, absl::string_view value) {
   return program.blocks[0].body[0].As<Loop>()->body[0].As<Statement>()->streams;
 }
 
-// What arithmetic bounds is stored as usual.
+// Loops that are bound by arithmetic store as usual.
 TEST(StreamArguments, NotWhereMuchIsComputedForEachByte) {
   EXPECT_TRUE(Streams("bf16", "x[i] * x[i]"));
   EXPECT_TRUE(Streams("f32", "erf(x[i])"));
@@ -209,8 +209,8 @@ TEST(StreamArguments, NotWhereMuchIsComputedForEachByte) {
   EXPECT_FALSE(Streams("f32", "erf(erf(erf(x[i])))"));
 }
 
-// Nor what is copied, on whatever way, from the sums of a register tile whose terms are products of
-// what its elements share.
+// Stores do not stream, either, if their values come, by whatever path, from a register tile that
+// sums products of operands shared by its elements.
 TEST(StreamArguments, NotWhereATileSumsProducts) {
   constexpr char kProgram[] =
       "program f(x: f32[N, 8], a: f32[N, 2], c: f32) -> (y: f32[N, 8]) { for i in [0, N) { temp turned: f32[2, 8] "

@@ -1,12 +1,12 @@
-// Loops that may be ones of rows are tried on a copy of the program, which is kept if a
-// contraction comes of one: what is one is for ContractionOf alone to say.
+// Loops that may run over rows are tried on a copy of the program, which is kept if one of them
+// yields a contraction: only ContractionOf knows what is one.
 //
-// The body becomes a list of items, sums split off from loops that do more. Each sum is a
-// group, and so is all that lies between two of them. A loop with such sums further inside, one
-// over the heads of attention, is opened: its body is divided in its turn, and the loop goes
-// around its groups. Since no iteration of the loop over rows depends on another, each group may
-// run for all rows of a strip before the next; only what lives from one group to another must
-// then be there once for each row.
+// The body becomes a list of items, with sums split off from loops that do more. Each sum is a
+// group, and so are all items between two sums. A loop with such sums further inside, as one over
+// the heads of attention, is opened: its body is divided in its turn, and the loop is put around
+// its groups. Since no iteration of the loop over rows depends on another, each group may run for
+// all rows of a strip before the next; only tensors that live from one group to another must then
+// exist once for each row.
 #include "jit/schedule/strips.h"
 
 #include <algorithm>
@@ -36,12 +36,12 @@ namespace {
 
 using TensorIds = std::vector<TensorId>;
 
-// Columns for which no loop is opened: vectors would be empty, and what stood in
-// registers in memory.
+// No loop is opened for so few columns: vectors would be mostly empty, and values would be in
+// memory rather than in registers.
 constexpr int64_t kFewColumns = 7;
 
-// Whether what is summed has factors of the row and of the column, and none of both. `of_row`:
-// what is declared for each row, which is the row's.
+// Whether the summed value has loads that depend on the row, others that depend on the column, and
+// none that depend on both. `of_row`: tensors that are declared for each row, and so depend on it.
 bool SharesRowsAndColumns(const Program& program, const Loop& row, const TensorIds& of_row,
                           const Loop& column, const Statement& step) {
   bool any_row = false, any_column = false, any_both = false;
@@ -87,7 +87,7 @@ TensorIds With(TensorIds tensors, const TensorIds& more) {
   return tensors;
 }
 
-// Whether the loop is the same for all rows, has columns inside, and is not one of rows itself,
+// Whether the loop is the same for all rows, has columns inside, and is not itself a loop of rows,
 // which would be nearer to them.
 bool Opens(Program& program, const Loop& row, const TensorIds& of_row, const Loop& loop) {
   const auto is_fixed = [&](IndexId e) {
@@ -100,7 +100,7 @@ bool Opens(Program& program, const Loop& row, const TensorIds& of_row, const Loo
          !HasColumns(program, loop, declared, loop.body);
 }
 
-// Statements that a loop of rows may hold: what divides it takes time for each pair of them.
+// The most statements of a loop of rows: dividing it takes time for each pair of them.
 constexpr int kMostStatements = 64;
 
 bool IsLong(const Loop& loop) {
@@ -109,7 +109,7 @@ bool IsLong(const Loop& loop) {
   return statements > kMostStatements;
 }
 
-// Whether one of the parts alone touches each tensor that goes from row to row.
+// Whether each tensor that is carried from row to row is touched by one of the parts only.
 bool AreCarriedInOnePart(const Program& program, const Loop& rows,
                          const std::vector<Footprint>& parts) {
   return absl::c_all_of(CarriedTensors(program, rows), [&](TensorId tensor) {
@@ -118,15 +118,15 @@ bool AreCarriedInOnePart(const Program& program, const Loop& rows,
   });
 }
 
-// Whether each part of the body may run for some rows before the next part does: what goes from
-// row to row, a sum over rows above all, stays in one part, and so in the order of the rows.
+// Whether each part of the body may run for some rows before the next part does: tensors carried
+// from row to row, above all sums over rows, stay in one part, and so in the order of the rows.
 bool MayDivide(const Program& program, const Loop& rows) {
   std::vector<Footprint> parts;
   for (const Item& item : rows.body) parts.push_back(FootprintOf(program, item));
   return AreCarriedInOnePart(program, rows, parts);
 }
 
-// Loops that may be ones of rows, outer ones first.
+// Finds loops that may run over rows, outer ones first.
 void FindRows(Program& program, const Scope& scope, absl::flat_hash_set<int32_t>& rows) {
   for (const Item& item : scope) {
     const auto* loop = item.As<Loop>();
@@ -144,7 +144,7 @@ class Strips {
       : program_(program), pool_(program.pool), ranges_(ranges), options_(options), row_(row),
         make_(program) {}
 
-  // nullopt where no contraction comes of it; then all tensors are as they were.
+  // nullopt where this yields no contraction; then all tensors are as they were.
   absl::optional<Scope> Run() {
     std::vector<std::pair<TensorId, TensorInfo>> before;
     VisitItems(row_.body, [&](const Item& item) {
@@ -165,16 +165,16 @@ class Strips {
 
  private:
   struct Level;
-  // Items that run for all rows of a strip; or a loop that goes around the groups of its body.
+  // Items that run for all rows of a strip; or a loop around the groups of its body.
   struct Group {
     Scope items;
     bool is_sum = false;
     const Loop* opened = nullptr;
-    std::unique_ptr<Level> inside;  // of what is opened
+    std::unique_ptr<Level> inside;  // of the opened loop
   };
-  // What a scope becomes: that of the rows, or of a loop that is opened.
+  // What the scope of the rows, or of an opened loop, becomes.
   struct Level {
-    TensorIds declared, expanded;  // in it; those with an axis for the strip's rows
+    TensorIds declared, expanded;  // in the scope; those with an axis for the strip's rows
     std::vector<Group> groups;
   };
 
@@ -213,7 +213,7 @@ class Strips {
 
   // ---- Groups
 
-  // Of a scope within loops that declare `of_row`.
+  // Divides a scope within loops that declare `of_row`.
   Level Divide(const Scope& scope, const TensorIds& of_row) {
     Level level;
     level.declared = DeclaredIn(scope);
@@ -254,8 +254,8 @@ class Strips {
     level.groups.back().items.push_back(std::move(item));
   }
 
-  // Whether what goes from row to row stays in one group, and where that is in a loop which is
-  // opened, does not go from one iteration of that to another: then rows keep their order.
+  // Whether each tensor carried from row to row stays in one group, and, if that is in an opened
+  // loop, is not carried between iterations of that loop as well: then rows keep their order.
   bool KeepsOrder(const Level& level) const {
     std::vector<Footprint> parts;
     return KeepsOrder(level, CarriedTensors(program_, row_), parts) &&
@@ -302,8 +302,8 @@ class Strips {
     return number > 1 || absl::c_any_of(level.groups, is_inside);
   }
 
-  // Finds it, and gives it an axis for the strip's rows; false where its extents move with a
-  // loop, the row's or one around, since memory is planned for the whole program.
+  // Gives shared tensors an axis for the strip's rows; false where extents of one move with a loop,
+  // the row's or one around, since memory is planned for the whole program.
   bool Expand(Level& level) {
     for (size_t i = 0; i < level.declared.size(); ++i) {  // KeepAccumulator adds to it
       const TensorId tensor = level.declared[i];
@@ -320,7 +320,7 @@ class Strips {
         level.groups, [&](const Group& group) { return !group.inside || Expand(*group.inside); });
   }
 
-  // A scalar that just the first of its groups accumulates into stays one there, and is stored
+  // A scalar that only the first of its groups accumulates into stays a scalar there, and is stored
   // for the others: sums in lanes begin with scalars.
   void KeepAccumulator(TensorId tensor, Level& level) {
     std::vector<Group>& groups = level.groups;
@@ -356,11 +356,11 @@ class Strips {
     });
   }
 
-  // ---- Columns that are others for each row
+  // ---- Columns that differ from row to row
 
-  // Where columns are as many as a row's number says, all rows of the strip take those of any:
-  // what they store beyond their own is read by nobody.
-  // REQUIRES: `column` is the loop of the group at the row `r` of the strip.
+  // Where the number of columns depends on the row, each row of the strip takes the columns of all
+  // its rows: nothing reads what it stores beyond its own. REQUIRES: `column` is the loop of the
+  // group at the row `r` of the strip.
   void Widen(const Level& level, const Group& group, Loop& column, IndexId strip, IndexId r) {
     if (!HoldsVar(pool_, column.begin, row_.var) && !HoldsVar(pool_, column.end, row_.var)) return;
     const IndexId before = pool_.Add(row_.begin, pool_.Mul(pool_.Const(options_.rows), strip));
@@ -386,8 +386,8 @@ class Strips {
     for (size_t i = 0; i < opened_.size() + 3; ++i) ranges_.Leave();
   }
 
-  // Whether it stores to temporaries of its level that nothing has been stored to before, and
-  // reads at each column what is there for all of them.
+  // Whether it stores only to temporaries of its level that no earlier group changes, and reads
+  // only inputs and elements that are the same for all columns.
   bool StoresOnlyItsOwn(const Level& level, const Group& group, const Loop& column) const {
     bool good = true;
     const auto stores = [&](TensorId tensor) {

@@ -1,4 +1,4 @@
-// Chains of contractions that share a loop over rows go through it by strips of rows.
+// Chains of contractions that share a loop over rows run in strips of rows.
 #ifndef NESTOR_JIT_SCHEDULE_STRIPS_H_
 #define NESTOR_JIT_SCHEDULE_STRIPS_H_
 
@@ -13,10 +13,10 @@ struct StripOptions {
   int64_t rows = 24;  // of a strip: whole tiles of both instruction sets
 };
 
-// Where the iterations of a loop are independent, but for sums over them that one part of the body
-// makes by itself, and the body holds, beside other things, a
-// loop that sums over what rows and columns share (contraction.h), each of them runs for all
-// rows of a strip, then the next:
+// Where the iterations of a loop are independent, except for sums over them that one part of the
+// body computes by itself, and the body holds, beside other parts, a loop that sums over an
+// index that rows and columns share (contraction.h), each part runs for all rows of a strip,
+// then the next:
 //
 //   for j in [0, L) {                               for p in [0, ceil(L/24)) {
 //     temp t: f32[S]                                  temp t: f32[24, S]
@@ -33,12 +33,12 @@ struct StripOptions {
 //                                                     }
 //                                                   }
 //
-// So a contraction gets rows for its tiles, and what it passes on stays in the cache: the
-// blocking of Dao et al., "FlashAttention" (2022), without its rescaling, since rows are kept
-// whole. Loops of many statements are left alone. Sums keep their order. Columns whose bounds
-// hold the row's index are those of any row of the strip, where what is stored beyond a row's
-// own is read by nobody. Fewer than kLeastRows rows run as they were. That temporaries of a
-// strip are small is an assumption of the program (AssumeFewElements).
+// So a contraction gets rows for its tiles, and the results that it passes on stay in the cache:
+// the blocking of Dao et al., "FlashAttention" (2022), without its rescaling, since rows are kept
+// whole. Loops of many statements are left alone. Sums keep their order. Where the bounds of
+// columns move with the row, each row of the strip has the columns of all its rows, provided that
+// nothing reads what is stored beyond a row's own. Fewer than kLeastRows rows run as they were.
+// That temporaries of a strip are small is an assumption of the program (AssumeFewElements).
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

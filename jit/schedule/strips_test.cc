@@ -1,5 +1,5 @@
-// Which loops run by strips, and what becomes of them. What they compute is held against the
-// interpreter in tests/jit_contractions_test.
+// Which loops run in strips, and what becomes of them. Their results are compared with the
+// interpreter's in tests/jit_contractions_test.
 #include "jit/schedule/strips.h"
 
 #include <string>
@@ -28,7 +28,7 @@ TEST(Strips, TextInTextOut) {
   ExpectPass(
       InStrips, kFrame,
       {
-          // A sum and what is made of it, which needs the whole row. An accumulator of one group
+          // A sum and its use, which needs the whole row. An accumulator of one group
           // stays a scalar.
           {"for j in [0, 30) { temp t: f32[S] acc a: f32 = max "
            "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } t[k] = s a max= t[k] } "
@@ -61,7 +61,7 @@ TEST(Strips, TextInTextOut) {
                for r_2 in [0, min(-8*p + 30, 8)) { for k_2 in [0, S) { m[0] += t[r_2, k_2] } }
              }
            })"},
-          // Not where another part reads it, or what is summed.
+          // Not where another part reads it, or its operand.
           {"for j in [0, 30) { temp t: f32[S] "
            "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } t[k] = s } "
            "for k_2 in [0, S) { m[0] += t[k_2] } for k_3 in [0, S) { y[j, k_3] = t[k_3] * m[0] } }",
@@ -133,7 +133,7 @@ TEST(Strips, TextInTextOut) {
       });
 }
 
-// A loop over heads goes around the groups of its body, which is divided like the row's.
+// A loop over heads is put around the groups of its body, which is divided like the row's.
 TEST(Strips, OpensLoops) {
   constexpr Frame kHeads = {
       "program p(q: f32[30, D], w: f32[H, S, D]) -> (y: f32[30, H, S], m: f32[30], n: f32[H]) {\n",
@@ -167,8 +167,8 @@ TEST(Strips, OpensLoops) {
                  }
                }
              })"},
-          // A sum over rows that each head has for itself; not one over heads as well, whose order
-          // it would change.
+          // A sum over rows that each head has for itself; not one over heads as well, whose
+          // order would change.
           {"for j in [0, 30) { for h in [0, H) { for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[h, k, d] } y[j, h, k] = s } n[h] += q[j, 0] } }",
            R"(
              for p in [0, 4) {
@@ -185,7 +185,7 @@ TEST(Strips, OpensLoops) {
              })"},
           {"for j in [0, 30) { for h in [0, H) { for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[h, k, d] } y[j, h, k] = s } n[0] += q[j, 0] } }",
            ""},
-          // Few columns; a loop that is another for each row.
+          // Few columns; a loop whose bounds differ for each row.
           {"for j in [0, 30) { m[j] = q[j, 0] for h in [0, H) { for k in [0, 2) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[h, k, d | 0.0] } drop y[j, h, k] = s } } }",
            ""},
           {"for j in [0, 30) { m[j] = q[j, 0] for h in [0, min(H, j)) { for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[h, k, d] } y[j, h, k] = s } } }",
@@ -193,7 +193,8 @@ TEST(Strips, OpensLoops) {
       });
 }
 
-// All rows of a strip take the columns of any, where what they store beyond is theirs alone.
+// Each row of a strip takes the columns of all its rows, where nothing else reads what it stores
+// beyond its own.
 TEST(Strips, WidensTriangles) {
   const auto columns = [](absl::string_view before, absl::string_view bounds,
                           absl::string_view value) {
@@ -208,7 +209,7 @@ TEST(Strips, WidensTriangles) {
   } kCases[] = {
       {columns(kNone, kLower, "w[k, d]"), "[0, min(S, min(8*p + 8, 30)))"},
       {columns(kNone, "[0, min(S, 30 - j))", "w[k, d]"), "[0, min(S, -8*p + 30))"},
-      // Places that are out of range for other rows; what was stored there already.
+      // Places that are out of range for other rows; elements that were stored already.
       {columns(kNone, "[0, min(S, j + 1))", "w[k, d | 0.0] * w[S - j + k - 1, 0]"), ""},
       {columns("for k_0 in [0, S) { t[k_0] = 1.0 }", kLower, "w[k, d]"), ""},
   };
@@ -241,7 +242,7 @@ TEST(Strips, TakesSums) {
   for (
       const std::string& body : std::vector<std::string>{
           "acc a: f32 = min for k in [0, S) { " + kSum + "a min= s } m[j] = a",
-          // What is there before the sum, or beside it.
+          // Statements before the sum, or beside it.
           "acc a: f32 = min for k in [0, S) { temp h: f32 h = v[k, 0 | 0.0] " + kSum +
               "a min= s * h } m[j] = a",
           "acc a: f32 = min for k in [2, S) { " + kSum + "y[j, k] = s a min= y[j, k] } m[j] = a",
@@ -251,7 +252,7 @@ TEST(Strips, TakesSums) {
       }) {
     EXPECT_TRUE(RunsInStrips(Row(body))) << body;
   }
-  // Rows in their order leave what the last one does.
+  // Rows that run in order leave the value of the last one.
   EXPECT_TRUE(RunsInStrips("block { temp b: f32 b = 0.0 " +
                            Row("for k in [0, S) { " + kSum + "y[j, k] = s b = s }") + " }"));
 }
@@ -270,10 +271,10 @@ TEST(Strips, LeavesWhatIsNone) {
           // Few rows.
           std::string("for j in [0, 3) { acc a: f32 = min for k in [0, S) { " + kSum +
                       "a min= s } m[j] = a }"),
-          // The sum reads what was made of the last one.
+          // The sum reads a value made from the previous one.
           Row("temp h: f32 h = 1.0 acc a: f32 = min for k in [0, S) { acc s: f32 = sum "
               "for d in [0, D) { s += q[j, d] * h * w[k, d] } h = s a min= s } m[j] = a"),
-          // Temporaries as long as the row's number.
+          // Temporaries whose length depends on the row.
           Row("temp t: f32[j + 1] for c in [0, j + 1) { t[c] = 1.0 } for k in [0, S) { " + kSum +
               "y[j, k] = s } for c_2 in [0, j + 1) { drop y[j, c_2] = t[c_2] }"),
       }) {
@@ -281,7 +282,7 @@ TEST(Strips, LeavesWhatIsNone) {
   }
 }
 
-// Of how many rows is not known: few of them run as they were.
+// The number of rows is unknown: if there are few, they run as they were.
 TEST(Strips, FewRowsRunAsTheyWere) {
   Program program = ParseVerified(
       "program p(q: f32[L, D], w: f32[S, D]) -> (m: f32[L]) { for j in [0, L) { acc a: f32 = min for k in [0, S) { "

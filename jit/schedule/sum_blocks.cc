@@ -1,4 +1,5 @@
-// The outermost sum is cut, into as many steps as those of the others leave of a block.
+// The outermost sum is cut into pieces of as many steps as fit a block, given the steps of
+// the other sums.
 #include "jit/schedule/sum_blocks.h"
 
 #include <utility>
@@ -27,7 +28,7 @@ SumBlocks::Cut SumBlocks::BlocksOf(IndexId length, Shape kept) {
           partial};
 }
 
-// At least one.
+// The number of steps of the outermost sum in a block, at least one.
 IndexId SumBlocks::LengthOf(int64_t steps) {
   const IndexId one = pool_.Const(1);
   IndexId inner = one;

@@ -1,4 +1,4 @@
-// The sum of a contraction in blocks of steps: what tiles have come to lies in memory from one
+// The sum of a contraction in blocks of steps: partial sums of tiles are kept in memory from one
 // block to the next, while the columns of a block stay in the caches.
 #ifndef NESTOR_JIT_SCHEDULE_SUM_BLOCKS_H_
 #define NESTOR_JIT_SCHEDULE_SUM_BLOCKS_H_
@@ -19,7 +19,7 @@ class SumBlocks {
   // The blocks into which the outermost sum is cut.
   struct Cut {
     IndexId length, count;  // steps of a block; blocks
-    TensorId partial;       // what tiles of a block of columns have come to
+    TensorId partial;       // partial sums of the tiles of a block of columns
   };
 
   // REQUIRES: the arguments outlive this.
@@ -27,16 +27,16 @@ class SumBlocks {
       : program_(program), pool_(program.pool), nest_(nest), packing_(packing),
         short_(short_loops) {}
 
-  // In blocks of about so many steps of all sums together. Tiles are kept for so many rows and
-  // vectors of so many lanes, at each iteration of the short loops around sums. nullopt: the sum
-  // runs as one, being short, or as its bounds move.
+  // Cuts the sum into blocks of about `steps` steps of all sums together. Partial sums are kept for
+  // that many rows and vectors of `lanes` lanes, at each iteration of the short loops around sums.
+  // nullopt: the sum is not cut, as it is short, or its bounds move.
   absl::optional<Cut> CutAt(int64_t steps, int64_t rows, int64_t vectors, int64_t lanes);
 
-  // In blocks of so many steps of the outermost sum, for which tiles are kept in a tensor
-  // of this shape.
+  // Cuts it into blocks of `length` steps of the outermost sum, whose partial sums are kept in a
+  // tensor of this shape.
   Cut BlocksOf(IndexId length, Shape kept);
 
-  // Block `number`, of a tile that is kept at `row` and `vector`.
+  // Block `number` of a tile whose partial sums are kept at `row` and `vector`.
   RegisterTile::SumBlock At(const Cut& cut, IndexId number, IndexId row, IndexId vector);
 
  private:

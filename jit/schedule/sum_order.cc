@@ -44,7 +44,7 @@ bool Order(Program& program, Loop& outermost, const Contraction& nest) {
   if (ordered == nest.sums) return false;
   std::vector<Head> heads;
   for (const Loop* loop : ordered) heads.push_back({loop->var, loop->begin, loop->end});
-  // All of them are plain loops by one: their heads change places.
+  // All of them are plain loops with step 1: their heads change places.
   Loop* loop = &outermost;
   while (loop->var != nest.sums[0]->var) loop = Inside(*loop);
   for (size_t i = 0; i < heads.size(); ++i) {

@@ -1,4 +1,4 @@
-// Sums over windows go around the others.
+// Sums over windows move around the others.
 #ifndef NESTOR_JIT_SCHEDULE_SUM_ORDER_H_
 #define NESTOR_JIT_SCHEDULE_SUM_ORDER_H_
 
@@ -12,7 +12,7 @@ namespace nestor::loop {
 //   for r in [0, R) { for c in [0, C) { s += w[o, c, r] * x[c, i + r] } }
 //
 // in each nest that ContractionOf finds, so that the innermost loop is a long one. And where a sum
-// of few steps is around one whose bounds move with a batch, as padding has it (trimmed_sums.h),
+// of few steps is around one whose bounds move with a batch loop, due to padding (trimmed_sums.h),
 // the two change places, so that the few steps can be written out:
 //
 //   for r in [0, 3) { for q in [max(0, 1 - h), min(Q, H + 1 - h)) { .. } }

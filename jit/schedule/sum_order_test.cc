@@ -22,12 +22,12 @@ TEST(SumOrder, TextInTextOut) {
        " for c in [0, C) { for r in [0, R) { s += w[o, c, r] * x[c, i + r] } } y[o, i] = s } }",
        "for o in [0, O) { for i in [0, N - R + 1) { acc s: f32 = sum"
        " for r in [0, R) { for c in [0, C) { s += w[o, c, r] * x[c, i + r] } } y[o, i] = s } }"},
-      // Few steps go inside of those that a batch has fewer of.
+      // A sum of few steps moves inside of one whose bounds move with a batch.
       {MOVES("for r in [0, 3) { for q in [max(-h + 1, 0), min(Q, -h + H + 1)) {"),
        MOVES("for q in [max(-h + 1, 0), min(Q, -h + H + 1)) { for r in [0, 3) {")},
       {MOVES("for r in [0, 13) { for q in [max(-h + 1, 0), min(Q, -h + H + 1)) {"), ""},
       {MOVES("for r in [0, 3) { for q in [0, Q) {"), ""},
-      // Not what is no window, or no contraction.
+      // Not without a window, or a contraction.
       {"for o in [0, O) { for i in [0, N - R + 1) { acc s: f32 = sum"
        " for c in [0, C) { for r in [0, 3) { s += w[o, c, r | 0.0] * x[c, i + r | 0.0] } } y[o, i] = s } }",
        ""},

@@ -16,7 +16,7 @@
 namespace nestor::loop {
 namespace {
 
-// Values that a term may hold, written out.
+// The most values that a term may have when written out.
 constexpr int64_t kLargestTerm = 24;
 
 class Separator {
@@ -56,14 +56,14 @@ class Separator {
     return *inner;
   }
 
-  // The sums that are all that the loops do, with scalars put in; nullopt where there is
-  // nothing to separate, or no contraction may come of it.
+  // The sums, with scalars replaced by their values, if the loops do nothing else; nullopt where
+  // there is nothing to separate, or this could not yield a contraction.
   absl::optional<std::vector<Statement>> SumsOf(const Loop& loop) {
     const Scope& body = Innermost(loop).body;
     if (body.size() < 2 || body.size() > static_cast<size_t>(kLargestTerm)) return absl::nullopt;
     const std::vector<TensorId> scalars = DeclaredIn(body);
     if (!HoldsOnlySums(body, scalars)) return absl::nullopt;
-    // Before a value is made: most loops stay.
+    // This is checked before any value is made, as most loops stay.
     if (!absl::c_any_of(body, [&](const Item& item) { return Shares(body, item); }))
       return absl::nullopt;
     absl::flat_hash_map<TensorId, ValueId> values;
@@ -82,8 +82,8 @@ class Separator {
     return sums;
   }
 
-  // Whether each item declares a scalar, sets one, each once, or adds to an accumulator that none
-  // of them reads.
+  // Whether each item declares a scalar, sets one that no other item sets, or adds to an
+  // accumulator that none of them reads.
   bool HoldsOnlySums(const Scope& body, const std::vector<TensorId>& scalars) const {
     std::vector<TensorId> targets;
     for (const Item& item : body) {
@@ -100,7 +100,7 @@ class Separator {
         return false;
       targets.push_back(statement->target.tensor);
     }
-    // One that nothing sets is read in a loop that never runs.
+    // A scalar that nothing sets is read in a loop that never runs.
     if (!absl::c_all_of(scalars,
                         [&](TensorId tensor) { return absl::c_linear_search(targets, tensor); }))
       return false;
@@ -121,7 +121,8 @@ class Separator {
     });
   }
 
-  // Whether the item is a sum with factors of two loops around, one each; and small.
+  // Whether the item is a small sum with loads that depend on one loop around and loads that depend
+  // on another, none on both.
   bool Shares(const Scope& body, const Item& item) const {
     const auto* sum = item.As<Statement>();
     if (sum == nullptr || !sum->op ||
@@ -148,7 +149,7 @@ class Separator {
     return rows && columns;
   }
 
-  // Of the statement, and of the scalars that it reads.
+  // Loads of the statement, and of the scalars that it reads.
   void CollectLoads(const Scope& body, const Statement& statement,
                     std::vector<const Access*>& loads) const {
     VisitValues(program_, statement.value, [&](ValueId, const Value& value) {
@@ -172,7 +173,7 @@ class Separator {
     });
   }
 
-  // The loops with nothing but the sum.
+  // The loops with only the sum in them.
   Item Copy(const Loop& outermost, const Statement& sum) {
     LoopsAround loops;
     for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body))

@@ -1,4 +1,4 @@
-// Sums over what rows and columns share stand alone in their loops, as one statement.
+// Gives sums over an index that rows and columns share loops of their own, with one statement.
 #ifndef NESTOR_JIT_SCHEDULE_SUM_TERMS_H_
 #define NESTOR_JIT_SCHEDULE_SUM_TERMS_H_
 
@@ -13,9 +13,9 @@ namespace nestor::loop {
 //     r += x[i, k]*v[k, j]
 //   }
 //
-// where one of the sums has factors of one loop around it and factors of another, so that a
-// contraction may come of it (contraction.h). Fusion computes each value once, and walks
-// what two sums read once; in register tiles both cost less than not to be tiled.
+// where one of the sums has factors that move with one loop around it and factors that move with
+// another, so that it may become a contraction (contraction.h). Fusion computes each value once,
+// and walks once what two sums read; doing both twice costs less than a sum without register tiles.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does

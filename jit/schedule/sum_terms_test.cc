@@ -14,7 +14,7 @@ constexpr Frame kFrame = {
     "program p(a: f32[M, K], b: f32[K, N], d: f32[K, N], m: f32[M], x: f32[M, N, K], ids: i64[K]) -> (c: f32[M, N]) {\n",
     "\n  block { drop c[0, 0] = 0.0 }\n}\n"};
 
-// Sums `body` for all i and j; `c` behind it.
+// Runs the sums of `body` for all i and j; a store to `c` comes after it.
 std::string Nest(absl::string_view body) {
   return absl::StrCat("for i in [0, M) { for j in [0, N) { acc s: f32 = sum acc r: f32 = sum ",
                       body, " c[i, j] = s * r } }");
@@ -26,7 +26,7 @@ void ExpectSeparated(const std::string& body, const std::string& after) {
 }
 
 TEST(SumTerms, TextInTextOut) {
-  // Scalars go into the term; sums get loops of their own.
+  // Scalars are inlined into the term; sums get loops of their own.
   ExpectSeparated("for k in [0, K) { temp h: f32 h = a[i, k] - b[k, j] s += h * h }",
                   "for k_2 in [0, K) { s += (a[i, k_2] - b[k_2, j]) * (a[i, k_2] - b[k_2, j]) }");
   ExpectSeparated(
@@ -44,7 +44,7 @@ TEST(SumTerms, LeavesTheOthers) {
            "for k in [0, K) { temp h: f32 h = a[i, k] - m[i] s += h * h }",
            "for k in [0, K) { s += x[i, j, k] r += x[i, j, k] * a[i, k] }",
            "for k in [0, K) { s += a[i, k] * b[k, j] }",
-           // What does more than that; a sum that reads another; a scalar set twice.
+           // A loop that does more than sum; a sum that reads another; a scalar set twice.
            "for k in [0, K) { s += a[i, k] * b[k, j] c[i, j] = 1.0 }",
            "for k in [0, K) { s += a[i, k] * b[k, j] r += s }",
            "for k in [0, K) { temp h: f32 h = a[i, k] s += h * b[k, j] h = 1.0 r += h }",

@@ -1,4 +1,5 @@
-// Contractions are asked first, then statements pass on to each other what they want.
+// First, contractions say which axis they want last, then statements pass their wishes on
+// to each other.
 #include "jit/schedule/temporary_layouts.h"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ class Layouts {
       : program_(program), pool_(program.pool), isa_(isa), bound_(bound) {}
 
   bool Run() {
-    // To look for temporaries takes less than to look for contractions.
+    // Looking for temporaries takes less time than looking for contractions.
     if (!absl::c_linear_search(bound_, true) || absl::c_none_of(program_.tensors, HasAxes))
       return false;
     for (const Block& block : program_.blocks) Look(block.body);
@@ -99,8 +100,8 @@ class Layouts {
     return info.storage == Storage::kTemp && !info.is_register && info.shape.size() > 1;
   }
 
-  // The axis of a temporary that one of the indices goes along, bare, if there is one such axis.
-  // Returns whether there is.
+  // Wants the axis of a temporary last whose subscript is one of the bare indices, if there is one
+  // such axis. Returns whether there is.
   bool WantLast(TensorId tensor, absl::Span<const IndexId> place, absl::Span<const int64_t> vars) {
     const TensorInfo& info = program_[tensor];
     if (!HasAxes(info)) return false;
@@ -123,7 +124,7 @@ class Layouts {
                   });
   }
 
-  // Returns whether it is known of more tensors then.
+  // Returns whether the wanted axis becomes known for more tensors.
   bool Spread(const Item& statement) {
     const size_t known = last_.size();
     const auto visit = [&](AccessVisitor visitor) { VisitAccesses(program_, statement, visitor); };
@@ -175,9 +176,9 @@ class Layouts {
   IndexPool& pool_;
   const jit::Isa isa_;
   const std::vector<bool>& bound_;
-  std::vector<const Item*> others_;                // statements of no contraction
-  absl::flat_hash_map<TensorId, size_t> last_;     // the axis that is wanted there
-  absl::flat_hash_set<TensorId> kept_;             // as they are
+  std::vector<const Item*> others_;                // statements outside of contractions
+  absl::flat_hash_map<TensorId, size_t> last_;     // the axis that is wanted last
+  absl::flat_hash_set<TensorId> kept_;             // tensors that stay as they are
   absl::flat_hash_set<TensorId> summed_, stored_;  // by contractions
 };
 

@@ -1,4 +1,4 @@
-// The axis of a temporary along which products are summed goes last.
+// The axis of a temporary along which products are summed becomes the last one.
 #ifndef NESTOR_JIT_SCHEDULE_TEMPORARY_LAYOUTS_H_
 #define NESTOR_JIT_SCHEDULE_TEMPORARY_LAYOUTS_H_
 
@@ -21,16 +21,16 @@ namespace nestor::loop {
 //   } } }                                                     } } }
 //
 // where w and v are bound (`bound`, by input; empty: none is), so that they are packed once: lanes
-// then go along k and o, of which there are many, whatever the number of points in an image is;
-// points are rows of tiles, each of which lies together. Contractions (contraction.h) say which
-// axis goes last: of what they read beside a bound input, the one along which they sum, and of what
-// they store or read at the end, the one that moves with the bound input alone. Other statements
-// want the same of all that they touch at the same index.
+// then run along k and o, which are long, whatever the number of points in an image is; points are
+// rows of tiles, each contiguous. Contractions (contraction.h) say which axis comes last: in a
+// temporary that they read beside a bound input, the one along which they sum; in one that they
+// store or read at the end, the one that moves with the bound input alone. Other statements want
+// the same axis last in all that they touch at the same index.
 //
-// What only one contraction touches stays as it is, and so do: a temporary of which two want
-// different axes, or with few elements along the axis, which would leave lanes empty; and what
-// other windows go over, as in pooling, which run in lanes along rows. Arguments keep their shapes.
-// Loops stay where they are; MergeRowsOfTemporaries then makes one of those over points.
+// A temporary keeps its layout if only one contraction touches it, if two want different axes last,
+// if it has few elements along the axis, which would leave lanes empty, or if other windows slide
+// over it, as in pooling, which run in lanes along rows. Arguments keep their shapes. Loops stay
+// where they are; MergeRowsOfTemporaries then merges those over points.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and

@@ -25,19 +25,20 @@ TEST(TemporaryLayouts, WhatIsSummedGoesLast) {
   constexpr PassCase kCases[] = {
       {"temp t: f32[K, H, W] " FIRST("t[k, i, j]") SECOND("t[l, i, j]"),
        "temp t: f32[H, W, K] " FIRST("t[i, j, k]") SECOND("t[i, j, l]")},
-      // Through windows of contractions, and what is read at the end.
+      // Through windows of contractions, and for temporaries that are read at the end.
       {"temp t: f32[K, H, W] " FIRST("t[k, i, j]")
        OVER("o", "O", SUM("l", "K", "v[o, l] * t[l, 2*i, j + 1 | 0.0]") "y[o, i, j] = s")
        OVER("k_2", "K", "acc s: f32 = sum for c_2 in [0, C) { s += w[k_2, c_2] * x[c_2, i, j] } y[k_2, i, j] = s + t[k_2, i, j]"),
        "temp t: f32[H, W, K] " FIRST("t[i, j, k]")
        OVER("o", "O", SUM("l", "K", "v[o, l] * t[2*i, j + 1, l | 0.0]") "y[o, i, j] = s")
        OVER("k_2", "K", "acc s: f32 = sum for c_2 in [0, C) { s += w[k_2, c_2] * x[c_2, i, j] } y[k_2, i, j] = s + t[i, j, k_2]")},
-      // Other statements pass it on.
+      // Other statements pass the wish on.
       {"temp t: f32[K, H, W] temp u: f32[K, H, W] temp a: f32[K, W] " FIRST("t[k, i, j]") SECOND("t[l, i, j]")
        OVER("q", "K", "u[q, i, j] = exp(t[q, i, j])") OVER("q", "K", "a[q, j] = u[q, i, j]"),
        "temp t: f32[H, W, K] temp u: f32[H, W, K] temp a: f32[W, K] " FIRST("t[i, j, k]") SECOND("t[i, j, l]")
        OVER("q", "K", "u[i, j, q] = exp(t[i, j, q])") OVER("q", "K", "a[j, q] = u[i, j, q]")},
-      // Not what other windows go over, nor of few kernels, nor what one product touches alone.
+      // Not temporaries that other windows slide over, that have few kernels, or that only
+      // one product touches.
       {"temp t: f32[K, H, W] " FIRST("t[k, i, j]") SECOND("t[l, i, j]")
        OVER("q", "K", "y[0, i, j] = t[q, i, j] for r in [0, 2) { y[0, i, j] = t[q, i + r, j | 0.0] }"), ""},
       {"temp t: f32[8, H, W] " OVER("k", "8", SUM("c", "C", "e[k, c] * x[c, i, j]") "t[k, i, j] = s")

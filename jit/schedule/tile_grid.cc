@@ -7,11 +7,11 @@ namespace nestor::loop {
 
 namespace {
 
-// Blocks of rows and columns together, where both may be few: so that two threads, say, get
-// about equal shares.
+// The least number of blocks of rows and columns together, where both may be few: with these, two
+// threads, say, get about equal shares.
 constexpr int64_t kLeastBlocksOfPoints = 16;
 
-// Of a tile of few rows: rows of images often have 7 * 2^n vectors.
+// The most vectors in a tile of few rows: rows of images often have 7 * 2^n vectors.
 constexpr int64_t kMostVectors = 7;
 
 }  // namespace
@@ -37,8 +37,8 @@ void TileGrid::Choose(const Options& options) {
   }
 }
 
-// Accumulators, a vector of each column operand, a broadcast of each row operand and a
-// product at once.
+// A tile needs its accumulators, a vector of each column operand, a broadcast of each row operand
+// and a product at once.
 int64_t TileGrid::RegistersOf(Extent tile) const {
   return tile.rows * tile.vectors + tile.vectors * static_cast<int64_t>(nest_.columns.size()) + 1 +
          static_cast<int64_t>(nest_.rows.size());
@@ -86,7 +86,7 @@ bool TileGrid::ArePoints() const {
          });
 }
 
-// By how many tiles of the full height have more.
+// How many more rows tiles of the full height would have.
 IndexId TileGrid::MissingRows() {
   return pool_.Sub(Times(tile_.rows, OverUp(rows_, tile_.rows)), rows_);
 }

@@ -18,7 +18,8 @@ class TileGrid {
   struct Extent {
     int64_t rows, vectors;
   };
-  // What a tile has at most; 0: as many as there are registers for. See ContractionTileOptions.
+  // The most rows and vectors of a tile; 0: as many as there are registers
+  // for. See ContractionTileOptions.
   struct Options {
     jit::Isa isa;
     int64_t rows, vectors;
@@ -33,8 +34,8 @@ class TileGrid {
   };
 
   // REQUIRES: the arguments outlive this, `ranges` is at the place of the nest, and Choose is
-  // called before all that follows it. A loop may be taken out of the nest's batch loops and
-  // jammed before.
+  // called before the functions below it. Before that, a loop may be taken out of the nest's batch
+  // loops and jammed.
   TileGrid(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes);
 
   IndexId rows() const { return rows_; }
@@ -45,35 +46,36 @@ class TileGrid {
   void Choose(const Options& options);
   const Extent& tile() const { return tile_; }
 
-  // Of columns; the last vector may have fewer lanes, of a jammed nest each.
+  // The number of vectors of columns. The last one may have fewer lanes; in a jammed
+  // nest, each may.
   IndexId Vectors();
-  // Tiles of the widest kind, all of whose vectors are whole. Of three vectors, one tile less where
-  // one vector would be left: two pairs are quicker.
+  // The number of tiles of the widest kind, all of whose vectors are whole. With three vectors in a
+  // tile, one tile less where one vector would be left: two pairs are faster.
   IndexId WholeTiles();
 
-  // Of all rows; below them some may be left.
+  // Bands of tiles from the first row on; some rows may be left below them.
   std::vector<Band> Bands();
-  // Whether of an image, along which windows slide, or that lies in a copy, or of all points of an
-  // image in a temporary: there may be few rows, and a tile of which not all rows are kept is a
-  // large part of the work.
+  // Whether rows are divided evenly among tiles: those of an image along which windows slide, or
+  // that lies in a copy, or all points of an image in a temporary. There may be few of these, and a
+  // tile of which not all rows are kept is a large part of the work.
   bool SharesOutRows() const;
-  // 1 where then no tile is left of which not all rows are kept, else 0.
+  // 1 where all rows of all tiles are kept then, else 0.
   IndexId AreShared();
 
-  // Blocks of tiles, of at most so many each; at least so many blocks, if there are so many tiles.
-  // Blocks are as long as each other, but for what the last has less: so threads get equal shares.
-  // Where the number moves with a loop around, or where rows are shared out, all have `most` tiles
-  // but the last: there are few, or where a block of equal length begins would not be seen to be
-  // behind the one before.
+  // Blocks of at most `most` tiles each; at least `least_count` blocks, if there are so many tiles.
+  // All blocks but the last have the same length, so that threads get equal shares. Where the
+  // number of tiles moves with a loop around, or where rows are shared out, all blocks but the last
+  // have `most` tiles: there are few tiles, or provers would not see that a block of equal length
+  // begins after the one before.
   Blocks InBlocks(IndexId tiles, int64_t most, IndexId least_count);
-  // The same of tiles beside each other, where blocks of rows have so many tiles at most. Of
-  // points, which may be few, these and blocks of rows are so many together that threads get
+  // The same for tiles beside each other, where blocks of rows have at most `row_block` tiles. For
+  // points, which may be few, there are enough blocks of rows and columns together that threads get
   // about equal shares.
   Blocks InColumnBlocks(IndexId tiles, int64_t most, int64_t row_block);
 
  private:
   bool AreOfImage() const;
-  // Their number is a product, as where axes became one.
+  // Their number is a product, as where axes were merged.
   bool ArePoints() const;
   Blocks InEvenBlocks(IndexId tiles, IndexId full, IndexId least_count);
   int64_t RegistersOf(Extent tile) const;

@@ -1,6 +1,6 @@
-// A scope that declares a tile holds, one after the other: what fills it, what adds to it, and its
-// ends, which read it and store elsewhere. An end's places are brought to a fill by the places that
-// both have in the tile.
+// A scope that declares a tile holds, one after the other: loops that fill it, loops that add to
+// it, and its ends, which read it and store elsewhere. An end's places are translated to a fill by
+// the places of both in the tile.
 #include "jit/schedule/tile_prefetches.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class TilePrefetcher {
   }
 
  private:
-  // A loop with lanes that writes or reads the tile, and there.
+  // A loop with lanes that writes the tile, and the place that it writes.
   struct Fill {
     Loop* loop;
     IndexList in_tile;

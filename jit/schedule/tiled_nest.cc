@@ -1,8 +1,8 @@
-// A nest becomes: what packs its operands, behind the loops that each depends on; whole
-// tiles in blocks, the topmost of which may pack columns as well; narrower tiles beside
-// them; below all a tile of which some rows are not kept. Short batch loops, for which nothing is
-// packed, go around the tiles of a block, inside of its sum's blocks if not too many sums wait
-// then.
+// A nest becomes: copies that pack its operands, in the batch loops that each depends on; whole
+// tiles in blocks, the topmost of which may pack columns as well; narrower tiles beside them; and
+// below all a tile of which some rows are not kept. Short batch loops, for which nothing is
+// packed, are put around the tiles of a block, inside of its sum's blocks if not too many partial
+// sums are kept then.
 #include "jit/schedule/tiled_nest.h"
 
 #include <algorithm>
@@ -29,29 +29,29 @@
 namespace nestor::loop {
 namespace {
 
-// If the number of rows is known, and tiles are made for it, so many are enough.
+// If the number of rows is known, and tiles are made for it, this many are enough.
 constexpr int64_t kLeastKnownRows = 2;
 
-// Narrow tiles below and beside each other in a block. More below read the columns fewer times;
-// those beside, which are few, are shared out.
+// Narrow tiles below and beside each other in a block. More tiles below each other read the columns
+// fewer times; those beside each other, which are few, are shared out.
 constexpr int64_t kNarrowRowBlock = 8, kNarrowColumnBlock = 1;
 
-// Blocks of rows, or of the columns of few rows, where nothing else is shared out, as long as there
-// is a tile for each.
+// The least number of blocks of rows, or, if rows are few, of columns, where nothing else is shared
+// out and there is a tile for each.
 constexpr int64_t kLeastBlocks = 2;
 
-// Rows that go over columns where they lie are in at most so many tiles; they take so many
-// steps of the sum at a time, of so many blocks of columns: some KiB along memory, so that
+// Rows that read columns in place are in at most kFlatTiles tiles; they take kFlatSteps steps
+// of the sum at a time, of kFlatBlocks blocks of columns: some KiB along memory, so that
 // processors fetch ahead.
 constexpr int64_t kFlatTiles = 8, kFlatSteps = 16, kFlatBlocks = 7;
 
-// One more block of rows shares a panel for so many blocks of columns.
+// One more block of rows shares a panel for each this many blocks of columns.
 constexpr int64_t kColumnBlocksForRowBlock = 2;
 
 // One contraction on its way to tiles.
 class Tiling {
  public:
-  // `runs`: whether it does, 0 or 1.
+  // `runs`: whether the nest runs, 0 or 1.
   Tiling(Program& program, Ranges& ranges, const ContractionTileOptions& options,
          const Contraction& nest, const Loop& whole, IndexId runs)
       : program_(program), pool_(program.pool), ranges_(ranges), options_(options), make_(program),
@@ -61,7 +61,7 @@ class Tiling {
         grid_(program, ranges, nest_, lanes_), short_(program, ranges),
         sum_blocks_(program, nest_, packing_, short_) {}
 
-  // Not for few rows of columns that lie well.
+  // Whether tiles pay: not for few rows, with columns that lie well.
   bool IsWorth() {
     return packing_.IsInRange() && (!packing_.ColumnsLieWell() || !HasFewIterations(*nest_.row));
   }
@@ -90,12 +90,13 @@ class Tiling {
   IndexId Const(int64_t value) { return pool_.Const(value); }
   IndexId Times(int64_t factor, IndexId e) { return pool_.Mul(Const(factor), e); }
   IndexId Over(IndexId e, int64_t divisor) { return pool_.Div(e, Const(divisor)); }
-  // `count`, but 0 where it does not run, or the rows are few. In this form provers see through it.
+  // `count`, but 0 where the nest does not run, or rows are few. In this form provers
+  // see through it.
   IndexId IfMany(IndexId count) {
     return OnlyIf(pool_, runs_, many_ ? OnlyIf(pool_, *many_, count) : count);
   }
-  // The same, of what is copied: nothing where there are no columns, as few rows of another
-  // nest mostly are.
+  // The same as a flag for copies. They are also left out where there are no columns: these are
+  // mostly the few rows of another nest.
   absl::optional<IndexId> IsCopied() {
     absl::optional<IndexId> flag = many_;
     if (!pool_.IsConst(runs_, 1)) flag = many_ ? OnlyIf(pool_, runs_, *many_) : runs_;
@@ -107,7 +108,7 @@ class Tiling {
 
   // ---- What is decided first
 
-  // Rows of an image that are no longer than a vector lie beside each other.
+  // Puts rows of an image that are no longer than a vector beside each other.
   void JamBatch() {
     const auto known = pool_.ConstValue(columns_);
     if (!known || *known > lanes_ || nest_.batch.empty() || !packing_.ColumnsAreInPlace()) return;
@@ -130,18 +131,17 @@ class Tiling {
     return std::min(pool_.ConstValue(rows_).value_or(most), most);
   }
 
-  // Whether that is proven, for all sizes.
+  // Whether the loop is proven to have few iterations, for all sizes.
   bool HasFewIterations(const Loop& loop) {
     const IndexId length = ranges_.LengthOf(loop);
     const int64_t least = pool_.ConstValue(length) ? kLeastKnownRows : kLeastRows;
     return ranges_.Less(length, Const(least));
   }
 
-  // The nest as it was, where it has few rows and reads its columns well; the tiles take
-  // what is left. Of rows whose number moves with a loop around, others share the copies.
-  // Where the rows of the copy are not proven to be few (their number may have no value, as
-  // N / M where M is 0), it would be tiled as the nest is, and its copy again: then tiles take
-  // all rows.
+  // The nest as it was, where it has few rows and reads its columns well; otherwise the tiles run.
+  // Rows whose number moves with a loop around share the copies with others, and so use tiles.
+  // Where the rows of the copy are not proven to be few (their number may have no value, as N / M
+  // where M is 0), it would be tiled as the nest is, and its copy again: then tiles take all rows.
   Scope FewRows() {
     if (!packing_.ColumnsLieWell() || pool_.HasVar(rows_)) return {};
     const auto known = pool_.ConstValue(rows_);
@@ -161,7 +161,7 @@ class Tiling {
 
   // ---- The loops around tiles
 
-  // Of the batch loops from number `depth` on: what is packed there, and then the rest.
+  // The batch loops from number `depth` on, with the copies made there, around the rest.
   Scope Level(size_t depth) {
     Scope scope = packing_.CopiesBehind(depth, IsCopied());
     if (depth == nest_.batch.size()) {
@@ -189,7 +189,8 @@ class Tiling {
             true,          options_.row_block, options_.column_block};
   }
 
-  // In blocks, and by themselves, so that the loops over blocks hold nothing else, narrower tiles.
+  // Whole tiles in blocks; after them, so that the loops over blocks hold nothing
+  // else, narrower tiles.
   Scope WholeRows(const Band& band) {
     Scope scope = InBlocks(band, WholeSide());
     Append(scope, NarrowTiles(band));
@@ -218,8 +219,8 @@ class Tiling {
       return make_.Counted(inner, inner_count, kPlain, [&](IndexId i) { return block(o, i); });
     });
   }
-  // How many share a panel. Of many columns, so many that there are yet enough of these groups for
-  // all threads; of few, which are soon copied again, each has its own.
+  // How many blocks of rows share a panel. With many columns, as many as leave enough groups for
+  // all threads; with few, which are quickly copied again, each block has its own.
   IndexId RowBlocksOfPanel() {
     if (!packing_.UsesPanels()) return Const(1);
     return OverUp(columns_,
@@ -228,10 +229,10 @@ class Tiling {
   IndexId RowOf(const Band& band, IndexId tile) {
     return pool_.Add(band.first, Times(band.height, tile));
   }
-  // A product without a batch is shared out by its rows, or, of few rows, by its columns.
+  // A product without a batch is shared out by its rows, or, if these are few, by its columns.
   IndexId LeastBlocks() { return Const(nest_.batch.empty() ? kLeastBlocks : 1); }
-  // Copies of columns are read once for each block of rows: what has several blocks of columns is
-  // shared out by these.
+  // Copies of columns are read once for each block of rows: a nest with several blocks of columns
+  // is shared out by these.
   IndexId LeastRowBlocks(const Side& side) {
     if (!nest_.batch.empty() || packing_.UsesPanels()) return LeastBlocks();
     const IndexId others = pool_.Max(Const(0), pool_.Sub(BlocksOfColumns(side).count, Const(1)));
@@ -268,13 +269,13 @@ class Tiling {
     return scope;
   }
 
-  // Of one block of rows. `below`: of its topmost tile.
+  // The tiles of one block of rows. `below`: that of its topmost tile.
   Scope TileBlock(const Band& band, const Side& side, IndexId row_block, IndexId first,
                   const absl::optional<SumBlocks::Cut>& blocks,
                   absl::optional<RegisterTile::Below> below) {
     const IndexId height = BlocksOfRows(band, side).length,
                   first_row = pool_.Mul(height, row_block);
-    // The numbers say that what is kept for a block has room for it.
+    // In this form provers see that the tensor of partial sums has room for a block.
     const auto in_block = [&](IndexId tiles, int64_t most, IndexId left) {
       return pool_.Min(pool_.Min(Const(most), tiles), left);
     };
@@ -309,9 +310,9 @@ class Tiling {
     });
   }
 
-  // Tiles at all iterations of the short loops around them, and then what is done with their sums:
-  // each line of memory is written once, not at each of these iterations, between which it would
-  // leave the first cache.
+  // Tiles at all iterations of the short loops around them, and then the statements that use their
+  // sums: each line of memory is written once, not at each of these iterations, between which it
+  // would leave the first cache.
   Scope TilesBeforeEnds(Patch patch, const absl::optional<SumBlock>& part) {
     Shape shape = short_.ExtentsInSums();
     for (const int64_t extent : {patch.extent.rows, patch.extent.vectors, lanes_})
@@ -325,9 +326,9 @@ class Tiling {
     return scope;
   }
 
-  // Columns beside whole tiles. So few vectors stay in the caches whatever the rows: there is more
-  // to share out without blocks, and in loops that hold nothing else. Blocks are for short loops
-  // that share columns.
+  // Tiles for the columns beside whole tiles. So few vectors stay in the caches however many rows
+  // there are: without blocks, and in loops that hold nothing else, there is more to share out.
+  // Blocks are for short loops that share columns.
   Scope NarrowTiles(const Band& band) {
     Scope scope;
     const auto in_all_rows = [&](IndexId first, int64_t vectors, int64_t step, IndexId count) {
@@ -337,8 +338,8 @@ class Tiling {
       }));
     };
     IndexId done = Times(tile_.vectors, grid_.WholeTiles());  // vectors
-    // A pair whose second vector is not whole is beside whole pairs, too; of three vectors that
-    // would be as much code again as the widest tile.
+    // If tiles have two vectors, there is also a pair whose second vector is not whole; for three
+    // vectors, such a tile would be as much code again as the widest one.
     for (int64_t vectors = tile_.vectors == 2 ? 2 : (tile_.vectors + 1) / 2; vectors > 1;
          vectors = (vectors + 1) / 2) {
       const IndexId count = Over(pool_.Sub(grid_.Vectors(), done), vectors);
@@ -348,8 +349,8 @@ class Tiling {
                InBlocks(band, {vectors, done, count, false, kNarrowRowBlock, kNarrowColumnBlock}));
       done = pool_.Add(done, Times(vectors, count));
     }
-    // From the last one backwards, and said so that it is evident that none is negative, nor before
-    // the first vector that copies beside panels hold.
+    // Single vectors run from the last one backwards, in a form that shows that none is negative,
+    // or before the first vector that copies beside panels hold.
     const IndexId all = grid_.Vectors();
     const IndexId beside =
         packing_.UsesPanels() ? pool_.Sub(all, Times(tile_.vectors, grid_.WholeTiles())) : all;
@@ -357,7 +358,7 @@ class Tiling {
     return scope;
   }
 
-  // `count` tiles, the first of which is given, `step` vectors from each to the next.
+  // `count` tiles, beginning with `first`, with `step` vectors from each to the next.
   Scope InARow(const Patch& first, int64_t step, IndexId count) {
     return make_.Counted("q", count, kPlain, [&](IndexId q) {
       Patch patch = first;
@@ -367,11 +368,11 @@ class Tiling {
     });
   }
 
-  // What is left over below whole tiles, in a tile like them of which some rows are not
-  // kept: smaller ones for each number of rows would be much code.
+  // The rows left over below whole tiles, in a tile like these of which some rows are not kept:
+  // smaller tiles for each number of rows would be much code.
   Scope LastRows() {
     if (packing_.UsesPanels() && !grid_.SharesOutRows()) return FlatRows();
-    // With a quotient, no remainder, provers see in which rows these are.
+    // With a quotient instead of a remainder, provers see which rows these are.
     IndexId first = Times(tile_.rows, Over(rows_, tile_.rows));
     const IndexId left = NESTOR_MUTANT("last_rows_skipped") ? Const(0) : pool_.Sub(rows_, first);
     const IndexId tiles = pool_.Min(left, Const(1));
@@ -387,7 +388,7 @@ class Tiling {
         in_panels ? Packing::Columns::kInOperands : Packing::Columns::kInCopies;
     const IndexId wide = in_panels ? grid_.WholeTiles() : Over(grid_.Vectors(), tile_.vectors);
     const IndexId done = Times(tile_.vectors, wide);
-    // Loops over columns alone, so that there is something to share out.
+    // The loops run over columns alone, so that there is something to share out.
     const auto if_left = [&](IndexId count) { return OnlyIf(pool_, are_left, IfMany(count)); };
     Scope scope = InARow({{tile_.rows, tile_.vectors}, first, Const(0), left, in_panels, columns},
                          tile_.vectors, if_left(wide));
@@ -396,8 +397,8 @@ class Tiling {
     return scope;
   }
 
-  // Whether, 0 or 1, all rows are few enough to go over the columns where they lie: in one tile, or
-  // in some, if there are more columns than the caches hold.
+  // Whether, 0 or 1, there are few enough rows to read the columns in place: one tile, or some, if
+  // there are more columns than the caches hold.
   IndexId AreFlat() {
     if (!packing_.UsesPanels() || grid_.SharesOutRows()) return Const(0);
     const int64_t most_rows = kFlatTiles * tile_.rows;
@@ -409,9 +410,9 @@ class Tiling {
     return pool_.Min(Const(1), pool_.Div(pool_.Add(most, Const(1)), pool_.Add(rows_, Const(1))));
   }
 
-  // Rows that share no panel: all, if they are few, or those left over below whole tiles. A few
-  // steps of the sum go over many columns, which are read where they lie, along memory; then
-  // the next ones.
+  // Rows that share no panel: all, if they are few, or those left over below whole tiles. A
+  // few steps of the sum run over many columns, which are read in place, along memory; then
+  // the next steps.
   Scope FlatRows() {
     const int64_t most = kFlatBlocks * options_.column_block,
                   length = std::min(kFlatSteps, options_.sum_block);

@@ -1,6 +1,6 @@
-// A nest is cut in three: whole tiles, the columns that are left over beside them, and
-// the rows below. In a tile, each load that walks the wrong way is replaced by a
-// register tile that was filled along that load's own rows.
+// A nest is cut in three: whole tiles, the columns that are left over beside them, and the rows
+// below. In a tile, each load that walks the wrong way is replaced by a load from a register tile
+// that was filled along the rows of the original load.
 #include "jit/schedule/transpose_tiles.h"
 
 #include <algorithm>
@@ -24,17 +24,18 @@ namespace nestor::loop {
 namespace {
 
 constexpr size_t kMostTiles = 2;
-// Elements from one that is read to the next, at most: code has a quick way for every second one.
+// The most elements from one that is read to the next: the code has a fast way for
+// every second one.
 constexpr int64_t kMostStep = 2;
-// Squares along each side of a block: enough for whole stretches of memory, few enough for
-// the pages that they lie in to stay known to the processor.
+// Squares along each side of a block: enough for whole stretches of memory, few enough for their
+// pages to stay in the processor's TLB.
 constexpr int64_t kBlock = 16;
 
-// Iterations of a loop between two, at most, that go through squares together: what they write lies
-// one after the other.
+// The most iterations of a loop between two that run through squares together: they write rows that
+// lie one after the other.
 constexpr int64_t kMostBetween = 8;
 
-// `along` walks the rows of what is written, `across` those of `loads`.
+// `along` walks the rows of the tensors that are written, `across` those of `loads`.
 struct Nest {
   const Loop* along;
   const Loop* across;
@@ -58,7 +59,7 @@ class TransposeTiles {
     for (const Nest& nest : {Nest{&inner, &outer, {}}, Nest{&outer, &inner, {}}}) {
       const auto found = WithLoads(nest, inner);
       if (!found || !IsLong(outer, Width(inner)) || !IsLong(inner, Width(inner))) continue;
-      // Last, as it takes longest.
+      // This is checked last, as it takes longest.
       return RunInLanes(*loops) && AreIndependent(program_, outer, inner)
                  ? absl::make_optional(Cut(*loops, *found))
                  : absl::nullopt;
@@ -66,7 +67,7 @@ class TransposeTiles {
     return absl::nullopt;
   }
 
-  // The outermost of the loops, and the innermost.
+  // Whether the outermost and the innermost of the loops run in lanes.
   bool RunInLanes(const LoopsAround& loops) {
     for (size_t i = 0; i + 1 < loops.size(); ++i) ranges_.Enter(*loops[i]);
     const bool inner = RunsInLanes(program_, ranges_, *loops.back());
@@ -88,19 +89,20 @@ class TransposeTiles {
     return loops.size() > 1 ? absl::make_optional(loops) : absl::nullopt;
   }
 
-  // Whole cache lines of both: a square of as many tiles as vectors fill one.
+  // Squares have whole cache lines along both sides: each side has as many tiles as vectors
+  // fill a line.
   int64_t TilesInSquare() const { return jit::kCacheLineBytes / jit::VectorBytes(isa_); }
   int64_t Width(const Loop& inner) const {
     return TilesInSquare() * jit::LanesOf(program_, inner, isa_);
   }
 
-  // Whether squares may fit: not in what is left over beside squares.
+  // Whether squares may fit: they do not in the loops left over beside squares.
   bool IsLong(const Loop& loop, int64_t width) {
     const IndexId length = pool_.Sub(loop.end, loop.begin);
     return ranges_.Defined(length) && !ranges_.Less(length, pool_.Const(width));
   }
 
-  // The loads that walk across, if all that is written walks along.
+  // The nest with the loads that walk across, if all stores walk along.
   absl::optional<Nest> WithLoads(Nest nest, const Loop& inner) {
     const int lanes = jit::LanesOf(program_, inner, isa_);
     for (const Item& item : inner.body) {
@@ -121,11 +123,11 @@ class TransposeTiles {
     return nest;
   }
 
-  // By how many elements the access steps with `along`, where it jumps with `across`; 0: it walks
+  // By how many elements the access moves with `along`, if it jumps with `across`; 0: it walks
   // in another way.
   int64_t Walks(const Access& access, int32_t along, int32_t across) {
     if (access.place.empty()) return 0;
-    // Axes of one element at the end, as those of a 1x1 window, are none.
+    // Axes of one element at the end, as those of a 1x1 window, do not count.
     const Shape& shape = program_[access.tensor].shape;
     size_t axes = access.place.size();
     while (axes > 1 && pool_.IsConst(shape[axes - 1], 1)) --axes;
@@ -153,7 +155,7 @@ class TransposeTiles {
                along = SideOf(*nest.along, inner, overlaps);
     Scope parts;
     Append(parts, Squares(loops, nest, across, along, lanes, tiles));
-    // Columns beside the tiles, then rows below all.
+    // Then columns beside the tiles, and rows below all of these.
     AppendRest(loops, nest, across.covered, along.rest, parts);
     if (NESTOR_MUTANT("transpose_tail_unwritten")) return parts;
     AppendRest(loops, nest, across.rest, BoundsOf(*nest.along), parts);
@@ -164,18 +166,18 @@ class TransposeTiles {
   static Bounds BoundsOf(const Loop& loop) { return {loop.begin, loop.end}; }
 
   // The squares along a loop: how many, what they cover, and what is left over. With `last`, the
-  // last one begins after so many elements, which is less than the others say, and `flag` is 1
-  // where there is room for one, else 0.
+  // last one begins after that many elements, and may overlap the one before, and `flag` is 1 where
+  // there is room for one, else 0.
   struct Side {
     IndexId squares;
     Bounds covered, rest;
     absl::optional<IndexId> last = absl::nullopt, flag = absl::nullopt;
   };
 
-  // Inside of other loops the last square ends where the loop does, and writes again what the one
-  // before has written; what is less than one square is left over. An outermost loop may run
-  // on several threads, which each write what no other one does: there all is left over that
-  // fills no square.
+  // Inside of other loops, the last square ends where the loop does, and writes some elements of
+  // the one before again; only loops shorter than one square are left over. An outermost loop may
+  // run on several threads, which may not write the same elements: there all elements that fill no
+  // square are left over.
   Side SideOf(const Loop& loop, const Loop& inner, bool overlaps) {
     const IndexId length = ranges_.LengthOf(loop), width = pool_.Const(Width(inner)),
                   whole = pool_.Div(length, width);
@@ -184,7 +186,7 @@ class TransposeTiles {
       return {whole, {loop.begin, end}, {end, loop.end}};
     }
     const IndexId less = pool_.Sub(width, pool_.Const(1)), flag = pool_.Min(whole, pool_.Const(1));
-    // `less` once more: so it is evident that this is no tile.
+    // The minimum with `less` makes it evident that this is less than a tile.
     const IndexId left =
         pool_.Min(pool_.Min(length, less), pool_.Mul(less, pool_.Sub(pool_.Const(1), flag)));
     return {pool_.Div(pool_.Add(length, less), width),
@@ -275,8 +277,8 @@ class TransposeTiles {
     return {var, first, pool_.Min(pool_.Add(first, pool_.Const(kBlock)), squares), 1, {}, {}};
   }
 
-  // Tiles beside each other, whose first elements the indices reach at `across` and
-  // `along`. Their rows are written together: a cache line at a time.
+  // Tiles beside each other, whose first elements are at the indices `across` and `along`. Their
+  // rows are written together: a cache line at a time.
   void Tiles(const Scope& body, const Nest& nest, IndexId across, absl::Span<const IndexId> along,
              int64_t lanes, Scope& scope) {
     const bool several = along.size() > 1;
@@ -287,7 +289,7 @@ class TransposeTiles {
              for (size_t i = 0; i < along.size(); ++i) {
                Append(rows, ScopeOf(Lanes(lanes, [&](IndexId lane, Scope& inside) {
                         inside = body;
-                        // The tiles first, while values have their old numbers.
+                        // Loads of tiles are replaced first, while values have their old numbers.
                         VisitStatements(inside, [&](Statement& statement) {
                           statement.value = RewriteValues(
                               program_, statement.value,
@@ -307,8 +309,8 @@ class TransposeTiles {
            })));
   }
 
-  // By load: a tile with what it reads. `transposed`: its columns as rows, for a next tile
-  // to be filled while these are all that is still needed.
+  // By load: a tile with the elements that it reads. `transposed`: with columns as rows, so that a
+  // next tile can be filled while only these are still needed.
   std::vector<TensorId> FilledTiles(const Nest& nest, IndexId across, IndexId along, int64_t lanes,
                                     bool transposed, Scope& scope) {
     std::vector<TensorId> tiles;

@@ -8,8 +8,8 @@
 
 namespace nestor::loop {
 
-// Of nested loops, the outermost and the innermost, of which one walks along the rows of what is
-// written and the other along the rows of something that is read:
+// The outermost and the innermost of nested loops run in tiles if one walks along the rows of a
+// tensor that is written and the other along the rows of one that is read:
 //
 //   for i in [0, B) { for j in [0, A) { y[i, j] = x[j, i] } }
 //     ->
@@ -20,13 +20,13 @@ namespace nestor::loop {
 //   } }
 //   ... and what is left over, as it was.
 //
-// Inside of other loops the last tile ends where the rows do, so that nothing is left over but rows
-// that are shorter than a tile. Every second element is read likewise.
+// Inside of other loops, the last tile ends where the rows do, so that only rows shorter than a
+// tile are left over. Every second element is read likewise.
 //
-// Where a vector is less than a cache line, tiles beside each other are written together,
-// a line at a time, and as many make a square that reads whole lines, too. Squares are
-// walked in blocks, so that what is read and written lies on few pages. Of loops between, some
-// iterations of the innermost are taken by each row of squares, so that short rows are written one
+// Where a vector is less than a cache line, tiles beside each other are written together, a line
+// at a time, and as many make a square that reads whole lines, too. Squares are walked in blocks,
+// so that all that a block reads and writes lies on few pages. If there are loops between, each
+// row of squares takes some iterations of the innermost one, so that short rows are written one
 // after the other:
 //
 //   for o in [0, O) { for h in [0, H) { for w in [0, W) { y[o, h, w] = x[h, w, o] } } }

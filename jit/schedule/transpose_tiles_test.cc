@@ -1,4 +1,4 @@
-// What each instruction set makes of a nest, and of what none is made.
+// What becomes of a nest for each instruction set, and which nests are left alone.
 #include "jit/schedule/transpose_tiles.h"
 
 #include "fusion/pass_testing.h"
@@ -20,7 +20,7 @@ constexpr Frame kFrame = {
 TEST(TransposeTiles, Avx512) {
   const auto pass = [](Program& program) { return TransposeInTiles(program, jit::Isa::kAvx512); };
   constexpr PassCase kCases[] = {
-      // What is read walks along its own rows into a tile, which is read by columns.
+      // Elements are read along their own rows into a tile, which is read by columns.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i] } }",
        R"(
          block {
@@ -86,7 +86,7 @@ TEST(TransposeTiles, Avx512) {
            for j_3 in [16*(M/16), M) { for i_3 in [0, 16*(N/16)) { y[i_3, j_3] = x[j_3, i_3] } }
            for j_4 in [0, M) { for i_4 in [16*(N/16), N) { y[i_4, j_4] = x[j_4, i_4] } }
          })"},
-      // Of any length; a negative one is none.
+      // Loops of any length; a negative one counts as 0.
       {"for i in [2, N) { for j in [3, M - 1) { y[i, j] = x[j, i] } }",
        R"(
          block {
@@ -278,7 +278,7 @@ TEST(TransposeTiles, Avx512) {
              }
            }
          })"},
-      // Loops between, of which one that is not short runs in strips: some iterations after the
+      // Loops between: one that is not short runs in strips, with some iterations one after the
       // other in each square.
       {"for i in [0, N) { for a in [0, A) { for j in [0, M) { v[a, i, j] = z[a, j, i] } } }",
        R"(
@@ -417,7 +417,7 @@ TEST(TransposeTiles, Avx512) {
        ""},
       // Not for more tiles than there are registers for.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i] + x2[j, i] + x3[j, i] } }", ""},
-      // Not where what is written, or read, walks as well or not at all.
+      // Not where the stores, or the loads, walk the same way or not at all.
       {"for i in [0, M) { for j in [0, N) { w[i, j] = x[i, j] } }", ""},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = b[i] } }", ""},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i]  w[j, i] = 0.0 } }", ""},

@@ -1,4 +1,4 @@
-// The load that makes a step 0 is looked for first, then the sums along which it leaves its tensor.
+// First, a load is found that makes a step 0, then the sums along which it leaves its tensor.
 #include "jit/schedule/trimmed_sums.h"
 
 #include <iterator>
@@ -28,7 +28,7 @@ class SumTrimmer {
       : program_(program), pool_(program.pool), ranges_(ranges), bound_(bound) {}
 
   absl::optional<Scope> Trimmed(const Loop& outermost) {
-    // To look for padding takes less than to look for a contraction.
+    // Looking for padding takes less time than looking for a contraction.
     if (!IsOutermost(program_, outermost) || !HoldsPadding(outermost)) return absl::nullopt;
     const absl::optional<Contraction> nest = ContractionOf(program_, outermost);
     if (!nest || nest->is_ragged || nest->step->op != ReduceOp::kSum) return absl::nullopt;
@@ -47,8 +47,8 @@ class SumTrimmer {
   }
 
  private:
-  // The loads that make the value +0 where they lie outside of their tensors, if all else that must
-  // be finite then is bound.
+  // The loads that make the value +0 where they lie outside of their tensors, if everything else
+  // that must be finite then is bound.
   std::vector<ZeroFactor> PaddingOf(ValueId value) const {
     std::vector<ZeroFactor> padding;
     for (const ValueId load : LoadsOf(program_, value)) {
@@ -76,8 +76,8 @@ class SumTrimmer {
     return band;
   }
 
-  // The steps that read a load in its tensor: sums of which not all do so, without bodies, over
-  // those that may; and conditions that say for which rows and columns they do.
+  // The steps that read a load within its tensor: sums that do not at all steps, without bodies,
+  // restricted to steps that may; and conditions that say for which rows and columns they do.
   struct Inside {
     std::vector<Loop> sums;
     IndexList needed_if;
@@ -99,7 +99,7 @@ class SumTrimmer {
     return inside;
   }
 
-  // The nest with these steps alone.
+  // The nest with these steps only.
   static Loop Only(const Inside& inside, TensorId sum, Loop nest) {
     VisitScopes(nest.body, [&](Scope& scope) {
       for (Item& item : scope) {
@@ -117,8 +117,8 @@ class SumTrimmer {
     return nest;
   }
 
-  // To where the axes that move with the sum, and else with batch loops alone, lie in the tensor.
-  // Of axes that move with a row or column, too, conditions say so.
+  // Narrows the sum to steps at which axes that move with it, and otherwise with batch loops alone,
+  // are in the tensor. For axes that move with a row or column as well, it adds conditions.
   bool Narrow(const Contraction& nest, const Access& access, Loop& sum, IndexList& needed_if) {
     const Shape& shape = program_[access.tensor].shape;
     const Loop before = sum;
@@ -141,7 +141,7 @@ class SumTrimmer {
     return sum.begin != before.begin || sum.end != before.end;
   }
 
-  // Whether the statements give the same when they run again: they assign, and read nothing
+  // Whether the statements have the same results when they run again: they assign, and read nothing
   // that they write.
   bool MayRunTwice(const Scope& core) const {
     const Footprint footprint = FootprintOf(program_, core);
@@ -177,8 +177,8 @@ class SumTrimmer {
     return scope;
   }
 
-  // Has conditions say where the load is in its tensor, each axis for itself: so two axes of a
-  // temporary may still become one (fusion/merge_axes.h).
+  // Adds conditions that say where the load is in its tensor, one for each axis: so two axes of a
+  // temporary may still be merged (fusion/merge_axes.h).
   void SayWhereInside(ValueId load, Statement& statement) {
     statement.value =
         RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {

@@ -1,4 +1,4 @@
-// Sums of products leave out the steps at which a factor is 0, as it lies outside of its tensor.
+// Sums of products skip the steps at which a factor is 0, as it lies outside of its tensor.
 #ifndef NESTOR_JIT_SCHEDULE_TRIMMED_SUMS_H_
 #define NESTOR_JIT_SCHEDULE_TRIMMED_SUMS_H_
 
@@ -25,19 +25,18 @@ namespace nestor::loop {
 //   .. and the nest as it was, each statement if not_finite[] == 1 ..
 //
 // where the nest is a contraction (contraction.h), and h neither its row nor its column: a padded
-// convolution, whose windows reach beyond the image at its first and last rows. Of a row or column,
-// which lies in a tile with others, the step says where it is needed:
+// convolution, whose windows reach beyond the image at its first and last rows. For a row or
+// column, which is in a tile with others, the step says where it is needed:
 //
 //     s += w[i, c] * x[h, j + c - 1 | 0]  ->  s += w[i, c] * x[h, j + c - 1 | 0] needed if 0 <= j + c - 1, j + c - 1 < M
 //
-// The products left out are 0 unless w holds inf or NaN,
-// and a sum that starts at +0 is the same without them. Nothing but steps is left out, so sums keep
-// their order. Such factors must be bound inputs (`bound`, by input; empty: none is), which are
-// looked through once, not in each call. Products of integers, and gated ones, are 0 whatever the
-// other factor is.
+// The products left out are 0 unless w holds inf or NaN, and a sum that starts at +0 is the same
+// without them. Only steps are left out, so sums keep their order. Such factors must be bound
+// inputs (`bound`, by input; empty: none is), which are searched once, not in each call. Products
+// of integers, and gated products, are 0 whatever the other factor is.
 //
-// It is padded_sums.h the other way round: what is added there makes a nest a contraction; what is
-// left out here leaves it one.
+// It is padded_sums.h the other way round: adding steps there makes a nest a contraction; leaving
+// steps out here keeps it one.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

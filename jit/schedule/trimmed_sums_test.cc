@@ -34,7 +34,7 @@ TEST(TrimSums, TextInTextOut) {
   constexpr PassCase kCases[] = {
       {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] = s"),
        "block { " CHECK OVER("", "", SUM("", "", "f32", INSIDE, STEP) "y[i, h, j] = s") " " ONCE_MORE("s_2") " }"},
-      // So is what is done with the sums.
+      // Statements that use the sums run again as well.
       {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] = max(s, v[i])"),
        "block { " CHECK OVER("", "", SUM("", "", "f32", INSIDE, STEP) "y[i, h, j] = max(s, v[i])") " " ONCE_MORE("max(s_2, v[i_3])") " }"},
       // Integers, and gated products, are 0 whatever the other factor is.
@@ -45,15 +45,15 @@ TEST(TrimSums, TextInTextOut) {
       // At one end.
       {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h + r, l, j | i32(0)]") "z[i, h, j] = s"),
        OVER("", "", SUM("", "", "i32", "0, min(R, -h + H)", "s += k[i, r, l] * c[h + r, l, j | i32(0)]") "z[i, h, j] = s")},
-      // Of a column, the step says where it is needed.
+      // For a column, the step says where it is needed.
       {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h, l, j + r - 1 | i32(0)]") "z[i, h, j] = s"),
        OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h, l, j + r - 1 | i32(0)]"
                         " needed if 0 <= j + r - 1, j + r - 1 < M") "z[i, h, j] = s")},
       {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h + r, l, j + r - 1 | i32(0)]") "z[i, h, j] = s"),
        OVER("", "", SUM("", "", "i32", "0, min(R, -h + H)", "s += k[i, r, l] * c[h + r, l, j + r - 1 | i32(0)]"
                         " needed if 0 <= j + r - 1, j + r - 1 < M") "z[i, h, j] = s")},
-      // Not where something else stands outside; nor other values; nor what may not run twice, or
-      // whose weights lie in steps that a batch has.
+      // Not where elements outside are not 0; nor for other values; nor for statements that may not
+      // run twice, or if weights are summed in steps that move with a batch loop.
       {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h + r - 1, l, j | i32(1)]") "z[i, h, j] = s"), ""},
       {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] + c[h + r - 1, l, j | i32(0)]") "z[i, h, j] = s"), ""},
       {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] += s"), ""},

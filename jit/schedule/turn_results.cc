@@ -1,5 +1,5 @@
-// The sum moves into a nest of its own, with the loops that share its operands turned around, or
-// without what kept rows of an image apart; what is done with it stays where it was.
+// The sum moves into a nest of its own, with row and column loops exchanged, or without the stores
+// that kept rows of an image apart; statements that use the sum stay where they were.
 #include "jit/schedule/turn_results.h"
 
 #include <algorithm>
@@ -58,8 +58,8 @@ class Turner {
            FillsMoreLanes(nest);
   }
 
-  // Whether lanes along columns would have to be put together in each call, and lanes along rows
-  // need not be: they lie side by side, or are packed once.
+  // Whether lanes along columns would have to be gathered in each call, but lanes along rows need
+  // not be: they lie side by side, or are packed once.
   bool OnlyColumnsLieAcross(const Contraction& nest) {
     const auto lies_across = [&](const Contraction::Operand& operand) {
       return LiesAcross(nest, operand);
@@ -73,7 +73,7 @@ class Turner {
     return absl::c_all_of(nest.columns, lies_across) && absl::c_all_of(nest.rows, is_at_hand);
   }
 
-  // Whether the operand is a temporary in which what is summed lies together, and columns apart.
+  // Whether the operand is a temporary that is contiguous along a sum, and not along columns.
   bool LiesAcross(const Contraction& nest, const Contraction::Operand& operand) {
     const Access access = AccessOf(program_, operand);
     const auto lies_along = [&](const Loop* loop) { return IsAlong(program_, access, *loop); };
@@ -81,8 +81,8 @@ class Turner {
            absl::c_any_of(nest.sums, lies_along);
   }
 
-  // Whether just the places of the results keep apart the rows of an image, which lie one after the
-  // other in the operands, so that they would be columns of one product (MergeRowsOfTemporaries).
+  // Whether only the places of the results keep the rows of an image apart, which lie one after the
+  // other in the operands, so that they could be columns of one product (MergeRowsOfTemporaries).
   bool ScattersRows(const Contraction& nest) {
     if (nest.batch.empty()) return false;
     const Loop& row = *nest.batch.back();
@@ -97,7 +97,7 @@ class Turner {
                           [&](const Item& item) { return StoresApart(item, *nest.column); });
   }
 
-  // Of a temporary, the last two axes.
+  // Whether the loops walk all of the last two axes of a temporary.
   bool WalksWhole(const Access& access, const Loop& outer, const Loop& inner) const {
     const TensorInfo& info = program_[access.tensor];
     const size_t rank = info.shape.size();
@@ -116,7 +116,8 @@ class Turner {
     return step && pool_.ConstValue(*step).value_or(0) > 1;
   }
 
-  // Whether so few columns are known to be in the last of some vectors that a turn costs less.
+  // Whether the last of several vectors is known to have so few columns that a
+  // transpose costs less.
   bool LeavesLanesIdle(const Contraction& nest) const {
     constexpr double kBusy = 0.85;
     const int64_t lanes = jit::LanesOf(program_[nest.accumulator].type, isa_);
@@ -125,7 +126,7 @@ class Turner {
            Filled(*columns, lanes) < kBusy * static_cast<double>(lanes);
   }
 
-  // Lanes of a vector that so many elements fill, on average.
+  // How many lanes of a vector that many elements fill, on average.
   static double Filled(int64_t elements, int64_t lanes) {
     const int64_t vectors = (elements + lanes - 1) / lanes;
     return static_cast<double>(elements) / static_cast<double>(vectors);
@@ -142,8 +143,8 @@ class Turner {
     });
   }
 
-  // A single vector of kernels would be too narrow a tile. Where nothing is known, some kernels
-  // more or less matter less than what is left over of each row of an image.
+  // A single vector of kernels would be too narrow a tile. Where nothing is known, some idle lanes
+  // of kernels matter less than those at the end of each row of an image.
   bool FillsMoreLanes(const Contraction& nest) const {
     const int64_t lanes = jit::LanesOf(program_[nest.accumulator].type, isa_);
     const auto kernels = KnownLength(program_, *nest.row),
@@ -153,8 +154,8 @@ class Turner {
                            Filled(*columns, lanes);
   }
 
-  // The sums along `order`, and then what is done with them, in the batch loops that are
-  // not among these.
+  // The sums along `order`, and then the statements that use them, in the batch loops that are
+  // not in `order`.
   Scope Rebuilt(const Contraction& nest, absl::string_view name, const LoopsAround& order) {
     const KeptSum kept(program_, ranges_, name, nest.accumulator, order);
     LoopsAround around = nest.batch;
@@ -162,8 +163,8 @@ class Turner {
     return Around(around, SumsAndEnds(nest, kept, order));
   }
 
-  // What is done with the sums goes along the rows of what it stores, and of a strip through all
-  // rows of a kernel, which lie one after the other.
+  // Statements that use the sums run along the rows that they store; in a strip, through all rows
+  // of a kernel, which lie one after the other.
   Scope SumsAndEnds(const Contraction& nest, const KeptSum& kept, const LoopsAround& order) {
     LoopsAround ends = order;
     if (ends.back() != nest.column) std::rotate(ends.begin(), ends.end() - 1, ends.end());
@@ -186,7 +187,7 @@ class Turner {
            absl::c_all_of(nest.columns, slides) && absl::c_none_of(nest.rows, moves);
   }
 
-  // The same by strips of the innermost batch loop.
+  // The same in strips of the innermost batch loop.
   Scope InStrips(const Contraction& nest) {
     const Strips strips = EvenStripsOf(program_, ranges_, *nest.batch.back());
     const KeptSum kept(program_, ranges_, "turned", nest.accumulator,

@@ -1,5 +1,5 @@
-// Results of a contraction along whose rows windows slide, or that fill few lanes, are summed
-// across these rows, and turned afterwards; those that lie apart are summed side by side.
+// Results of a contraction whose rows windows slide along, or fill few lanes, are summed across
+// these rows, and transposed afterwards; results that lie apart are summed side by side.
 #ifndef NESTOR_JIT_SCHEDULE_TURN_RESULTS_H_
 #define NESTOR_JIT_SCHEDULE_TURN_RESULTS_H_
 
@@ -21,26 +21,26 @@ namespace nestor::loop {
 //     for o in [0, O) { for i in [0, N) { y[n, o, i] = max(turned[i, o], b[o]) } }
 //   }
 //
-// for nests that ContractionOf finds, with windows of known size, or where rows of known length
-// leave many lanes of their last vector idle, or of a temporary in which what is summed lies
-// together, and columns apart, while kernels lie side by side or are bound (`bound`, by input;
-// empty: none is), so that they are packed once: else there is as much to pack either way. Lanes
-// along the row of an image lose what is left over beside whole vectors, and fetch each element
-// once for each place in a window. There are as many kernels, O, as one likes, most often whole
-// vectors of them; `w` is packed for them, once for all images, and of `x` single elements go to
-// all lanes. The schedule does so by itself (contraction_tiles.h) where results lie side by side
-// along o. Where the numbers are known, that fills more lanes is asked for.
+// for nests that ContractionOf finds, with windows of known size; where rows of known length leave
+// many lanes of their last vector idle; or where a temporary is contiguous along the sum, not along
+// columns, while kernels lie side by side or are bound (`bound`, by input; empty: none is), so that
+// they are packed once: else there is as much to pack either way. Lanes along the row of an image
+// are partly idle beside whole vectors, and load each element once for each place in a window. The
+// number of kernels, O, is free, and most often fills whole vectors; `w` is packed for them, once
+// for all images, and single elements of `x` are broadcast to all lanes. The schedule does so by
+// itself (contraction_tiles.h) where results lie side by side along o. Where the numbers are known,
+// the nest is changed only if that fills more lanes.
 //
 // Where windows slide along the innermost batch loop, too, and kernels are the same at each of its
-// iterations, strips of it share what is turned (and then views, padded_views.h, and the columns of
-// a block, contraction_tiles.h):
+// iterations, strips of it share the transposed results (and then views, padded_views.h, and the
+// columns of a block, contraction_tiles.h):
 //
 //   for h in [0, H) { .. }  ->  for p in [0, 2*ceil(H/16)) { temp turned: f32[T, N, O]       T: H / (2*ceil(H/16)) rounded up
 //                                 for h in [T*p, min(H, T*p + T)) { for i { for o { .. } } }
 //                                 for o { for h in [T*p, min(H, T*p + T)) { for i { .. } } } }
 //
-// Where every second element is a result, as of the gradient of a convolution with a stride, and an
-// operand's rows lie one after the other, nothing else keeps rows apart:
+// Where every second element is a result, as in the gradient of a convolution with a stride, and an
+// operand's rows lie one after the other, results are gathered, as nothing else keeps rows apart:
 //
 //   for o in [0, O) { for i in [0, H) { for j in [0, W) {
 //     acc s: f32 = sum  for c { s += w[c, o] * t[c, i, j] }  y[o, 2*i, 2*j] = s

@@ -29,7 +29,7 @@ TEST(TurnResults, TextInTextOut) {
   constexpr PassCase kCases[] = {
       {CONVOLUTION("O", "N", "3", "w[o, c, r] * x[i, c, j + r - 1 | 0.0]", "y[i, o, j] = s"),
        TURNED("549755813887*N*O", "O", "N", "w[o, c, r] * x[i, c, j + r - 1 | 0.0]", "y[i, o_2, j_2] = turned[j_2, o_2]")},
-      // What is done with the sum stays along the row.
+      // Statements that use the sum stay along the row.
       {CONVOLUTION("O", "N", "3", "w[o, c, r] * x[i, c, 2*j + r | 0.0]", "y[i, o, j] = max(s * s, b[o])"),
        TURNED("549755813887*N*O", "O", "N", "w[o, c, r] * x[i, c, r + 2*j | 0.0]",
               "y[i, o_2, j_2] = max(turned[j_2, o_2] * turned[j_2, o_2], b[o_2])")},
@@ -55,7 +55,7 @@ TEST(TurnResults, TextInTextOut) {
   ExpectPass(ForAvx2, kFrame, kCases);
 }
 
-// Windows that slide along the rows of an image, too: strips of rows share what is turned.
+// Windows that slide along the rows of an image, too: strips of rows share the transposed results.
 constexpr Frame kWindows = {
     "program p(x: f32[B, C, H, W], w: f32[O, C, 3], v: f32[O, H, C, 3], u: f32[B, C, 20, W])"
     " -> (y: f32[B, O, H, W], one: f32[1]) {\n",
@@ -89,8 +89,8 @@ TEST(TurnResults, StripsOfAnImage) {
       {OVER_IMAGE("H", "w[o, c, q] * x[n, c, 2*k + q, l + r - 1 | 0.0]", "y[n, o, k, l] = max(s, 0.0)"),
        IN_STRIPS("549755813887*O*W*" ROWS, "2*max((H + 15)/16, 1)", ROWS, "k_2*" ROWS, "min(H, k_2*" ROWS " + " ROWS ")",
                  "w[o, c, q] * x[n, c, q + 2*k, l + r - 1 | 0.0]", RAISED)},
-      // Rows by themselves, where kernels are others in each of them, or no window goes over them;
-      // one row alone.
+      // Row by row, where kernels differ from row to row, or no window slides over rows;
+      // a single row.
       {OVER_IMAGE("H", "v[o, k, c, q] * x[n, c, k + q, l + r | 0.0]", "drop y[n, o, k, l] = s"),
        ROW_BY_ROW("H", "v[o, k, c, q] * x[n, c, k + q, l + r | 0.0]")},
       {OVER_IMAGE("H", "w[o, c, q] * x[n, c, k, l + r | 0.0]", "drop y[n, o, k, l] = s"),
@@ -101,7 +101,8 @@ TEST(TurnResults, StripsOfAnImage) {
   ExpectPass(ForAvx2, kWindows, kCases);
 }
 
-// Rows of an image, of a temporary and of an argument, from which every second element comes.
+// Rows of an image, of a temporary and of an argument, that give every second element
+// of the result.
 constexpr Frame kImage = {
     "program p(x: f32[C, H, W], w: f32[O, C], v: f32[O, H, C]) -> (y: f32[O, 2*H, 2*W]) {\n"
     "  temp t: f32[C, H, W]\n  for c in [0, C) { for i in [0, H) { for j in [0, W) { t[c, i, j] = x[c, i, j] } } }\n",
@@ -117,8 +118,8 @@ TEST(TurnResults, SumsThatLieApartAreGathered) {
        "assume : 549755813887*H*O*W block { temp gathered: f32[O, H, W] for o in [0, O) { for k in [0, H) { for l in [0, W) { "
        SUM_OF("w[o, m] * t[m, k, l]") " gathered[o, k, l] = s } } }"
        " for o_2 in [0, O) { for k_2 in [0, H) { for l_2 in [0, W) { y[o_2, 2*k_2, 2*l_2] = gathered[o_2, k_2, l_2] } } } }"},
-      // Not of an argument, whose rows stay apart; nor of a part of rows, where the other factor
-      // moves with them, or results that lie side by side.
+      // Not for an argument, whose rows stay apart; nor for parts of rows, where the other factor
+      // moves with them, or for results that lie side by side.
       {IMAGE("w[o, m] * x[m, k, l]", "y[o, 2*k, 2*l] = s"), ""},
       {"for o in [0, O) { for k in [0, H) { for l in [0, W/2) { " SUM_OF("w[o, m] * t[m, k, l]")
        " y[o, 2*k, 2*l] = s } } }", ""},
@@ -128,8 +129,8 @@ TEST(TurnResults, SumsThatLieApartAreGathered) {
   ExpectPass(ForAvx2, kImage, kCases);
 }
 
-// A temporary whose columns lie apart is read along what is summed, if kernels need not be packed
-// in each call instead.
+// A temporary whose columns lie apart is read along the sum, if kernels need not be packed in
+// each call instead.
 constexpr Frame kPoints = {
     "program p(x: f32[N, C], w: f32[O, C], v: f32[C, O]) -> (y: f32[O, N], one: f32[1]) {\n"
     "  temp t: f32[N, C]\n  for i in [0, N) { for c in [0, C) { t[i, c] = x[i, c] } }\n",
@@ -146,7 +147,7 @@ TEST(TurnResults, ColumnsThatLieApart) {
   constexpr PassCase kCases[] = {
       {POINTS("v[c, o]", "t[j, c]"), POINTS_TURNED("v[c, o]")},
       {POINTS("w[o, c]", "t[j, c]"), ""},
-      // Not of an argument, which may be packed as well.
+      // Not for an argument, which may be packed as well.
       {POINTS("v[c, o]", "x[j, c]"), ""},
   };
   ExpectPass(ForAvx2, kPoints, kCases);

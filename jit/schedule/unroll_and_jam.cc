@@ -59,7 +59,7 @@ class Jammer {
   }
 
   bool Qualifies(const Loop& loop) {
-    // What is left over by this pass begins somewhere else, or is short.
+    // Loops left over by this pass begin at no constant, or are short.
     if (!IsPlain(loop) || loop.body[0].As<Loop>() == nullptr || !pool_.ConstValue(loop.begin))
       return false;
     if (!MayHaveFourRows(loop)) return false;
@@ -94,15 +94,14 @@ class Jammer {
     return IsLight(statement.value);
   }
 
-  // Whether memory is most of what the value costs: else four at once are too many for
-  // the registers.
+  // Whether memory is most of the value's cost: else four at once need too many registers.
   bool IsLight(ValueId root) const { return Operations(root) <= kMostOperations; }
 
-  // How often four rows are taken: never where they lie on one page, which is read faster
-  // from end to end.
+  // How often four rows are taken: never where they lie on one page, as this is read faster from
+  // end to end.
   IndexId Count(const Loop& loop) {
-    // A loop that ends before 0 has no four rows, either, and provers need not know
-    // that it does not.
+    // The quotient is not positive for a loop that ends before 0, either: provers need not know
+    // that none does.
     IndexId count = pool_.Div(pool_.IsConst(loop.begin, 0) ? loop.end : ranges_.LengthOf(loop),
                               pool_.Const(kRows));
     for (IndexId pages : PagesBetweenRows(loop)) {
@@ -112,7 +111,7 @@ class Jammer {
     return count;
   }
 
-  // By access that goes from row to row.
+  // For each access that moves from row to row: the pages between two rows.
   std::vector<IndexId> PagesBetweenRows(const Loop& loop) {
     std::vector<IndexId> pages;
     VisitItems(loop.body, [&](const Item& item) {
@@ -134,8 +133,7 @@ class Jammer {
     return ranges_.NonNegative(opposite) ? opposite : pool_.Max(distance, opposite);
   }
 
-  // Elements between the rows that follow each other; nullopt for what is not in rows, or
-  // not compact.
+  // Elements from one row to the next; nullopt for accesses that are not in rows, or not compact.
   absl::optional<IndexId> Distance(TensorId tensor, absl::Span<const IndexId> place, int32_t row) {
     if (place.empty() || HoldsVar(pool_, place.back(), row)) return absl::nullopt;
     IndexId distance = pool_.Const(0), extent = pool_.Const(1);
@@ -149,11 +147,11 @@ class Jammer {
     return distance;
   }
 
-  // What is left over after `count` times four rows.
+  // The rows left over after `count` times four rows.
   absl::optional<Loop> Rest(const Loop& loop, IndexId count) {
     Loop tail = loop;
     tail.begin = pool_.Add(loop.begin, pool_.Mul(count, pool_.Const(kRows)));
-    // Always so, but whoever proves that places are in range should see it.
+    // This always holds, but provers of places being in range must see it.
     if (!ranges_.LessEqual(loop.begin, tail.begin)) tail.begin = pool_.Max(loop.begin, tail.begin);
     if (NESTOR_MUTANT("jam_remainder_skipped")) tail.begin = tail.end;
     if (NESTOR_MUTANT("jam_remainder_twice"))
@@ -161,7 +159,7 @@ class Jammer {
     return FreshCopy(program_, ranges_, tail);
   }
 
-  // The loop over four rows at a time, and the first of them.
+  // Makes the loop take four rows at a time, and returns the first of them.
   IndexId CountByFour(Loop& loop, IndexId count) {
     const int32_t var = program_.AddVar(program_.vars[loop.var]);
     const IndexId first = pool_.Add(loop.begin, pool_.Mul(pool_.Var(var), pool_.Const(kRows)));
@@ -190,8 +188,8 @@ class Jammer {
 
   // ---- Windows
 
-  // The loops that each are all of the loop around, but the outermost: they will be shared among
-  // threads.
+  // Finds the loops that are each the whole body of the loop around: they will be
+  // shared among threads.
   void FindChains() {
     for (const Block& block : program_.blocks) {
       const Loop* loop = OnlyLoopIn(block.body);
@@ -200,7 +198,8 @@ class Jammer {
     }
   }
 
-  // Whether the loop goes from row to row of results that are computed from windows, each its own.
+  // Whether the loop moves from row to row of results that are computed from windows, in each
+  // iteration its own.
   bool SlidesWindows(const Loop& loop) {
     const Loop* row =
         IsPlain(loop) && !chained_.contains(loop.var) ? OnlyLoopIn(loop.body) : nullptr;
@@ -211,8 +210,8 @@ class Jammer {
            MayHaveFourRows(loop);
   }
 
-  // Whether rows that follow each other read the same elements, as many as registers hold and
-  // little else is computed with.
+  // Whether adjacent rows read the same elements, no more than registers hold, and compute
+  // little with them.
   bool SharesElements(int32_t row_var, const Loop& row) {
     int operations = 0;
     absl::flat_hash_set<std::pair<TensorId, IndexList>> reads;
@@ -236,7 +235,7 @@ class Jammer {
     return 2 * reads.size() - of_two <= kMostShared && of_four < 3 * reads.size();
   }
 
-  // Whether one iteration more of the loop moves the place by one along some axis.
+  // Whether each iteration of the loop moves the place by one along some axis.
   bool MovesBy(absl::Span<const IndexId> place, int32_t var) {
     return std::any_of(place.begin(), place.end(), [&](IndexId e) {
       const auto coefficient = CoefficientOf(program_, e, var);
@@ -244,7 +243,7 @@ class Jammer {
     });
   }
 
-  // How many elements so many rows read.
+  // How many elements `rows` rows read.
   template <class Reads>
   size_t ReadBy(const Reads& of_one, int32_t row_var, int64_t rows) {
     Reads all;
@@ -260,7 +259,7 @@ class Jammer {
     return all.size();
   }
 
-  // More than there may be, where one has a body.
+  // An operation with a body counts as more than the maximum.
   int Operations(ValueId root) const {
     int applied = 0;
     VisitValues(program_, root, [&](ValueId, const Value& value) {
@@ -273,8 +272,8 @@ class Jammer {
     return applied;
   }
 
-  // The rows' bodies in one loop along the rows, statement by statement: what rows share is
-  // loaded once as long as nothing is stored in between.
+  // Puts the rows' bodies in one loop along the rows, statement by statement: elements that rows
+  // share are loaded once as long as nothing is stored in between.
   void JamWindows(Loop& loop, IndexId count) {
     const int32_t row_var = loop.var;
     Loop& row = *loop.body[0].As<Loop>();

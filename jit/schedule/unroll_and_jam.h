@@ -16,11 +16,11 @@ namespace nestor::loop {
 //   } }
 //   for k in [4*(K/4), K) { for c in [0, C) { a[c] += x[k, c] } }
 //
-// Rows on one page are read faster one by one: where C may be so small, the first loop
-// ends at min(K/4, 2^32 * (C/1024)), which is 0 then, and the second does all.
+// Rows on one page are read faster one by one: where C may be so small, the first loop ends at
+// min(K/4, 2^32 * (C/1024)), which is 0 then, and the second loop takes all rows.
 //
-// Rows whose results are computed from windows that overlap, too, so that what two rows read, and
-// what all rows read, is loaded once:
+// Rows whose results are computed from overlapping windows are taken together as well, so that
+// elements that several rows read are loaded once:
 //
 //   for h in [0, H) { for c in [0, C) { y[h, c] = x[h, c] + x[h + 1, c] + x[h + 2, c] } }
 //     ->
@@ -30,7 +30,7 @@ namespace nestor::loop {
 //   } }
 //   for h in [4*(H/4), H) { .. }
 //
-// but loops that will be shared among threads together with the loop around.
+// except in loops that threads will share together with the loop around.
 //
 // Every element is still reduced in the same order, so no result changes in any bit.
 // (Unroll-and-jam; Callahan, Carr and Kennedy, "Improving register allocation for

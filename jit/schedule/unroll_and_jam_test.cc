@@ -20,7 +20,7 @@ TEST(UnrollAndJam, TextInTextOut) {
            "for k_3 in [0, min(4294967296*(C/1024), K/4)) { for j in [0, C) {"
            " a[j] = a[j] + x[4*k_3, j] + x[4*k_3 + 1, j] + x[4*k_3 + 2, j] + x[4*k_3 + 3, j] } }"
            " for k_2 in [4*min(4294967296*(C/1024), K/4), K) { for j_2 in [0, C) { a[j_2] += x[k_2, j_2] } }")},
-      // Of any range, reduction and value.
+      // Any range, reduction and value.
       {ROWS_OF("for k in [2, K) { for j in [0, C) { a[j] max= x[k, j] * w[k] } }"),
        ROWS_OF(
            "for k_3 in [0, min(4294967296*(C/1024), max(K - 2, 0)/4)) { for j in [0, C) {"
@@ -55,17 +55,17 @@ TEST(UnrollAndJam, TextInTextOut) {
       {ROWS_OF("for k in [0, K) { for j in [0, C) { a[0] += x[k, j] } }"), ""},
       {ROWS_OF("for k in [0, K) { for j in [0, C) { drop a[j/2] += x[k, j] } }"), ""},
       {ROWS_OF("for k in [0, K) { for j in [0, C) { drop a[ids[j]] += x[k, j] } }"), ""},
-      // Not where rows have results of their own, or another length each.
+      // Not where each row has a result or a length of its own.
       {"block { for i in [0, K) { n[i] = 0.0 } for k in [0, K) { for j in [0, C) { n[k] += x[k, j] } } "
        "for o in [0, C) { y[o] = 0.0 } }",
        ""},
       {"block { temp a: f32[K] for i in [0, K) { a[i] = 0.0 } for k in [0, K) { for j in [0, k) { a[j] += s[k, j] } } "
        "for o in [0, C) { y[o] = 0.0 } drop one[0] = a[0 | 0.0] }",
        ""},
-      // Not where what is summed depends on the sum, or costs more than its loads.
+      // Not where the summed value depends on the sum, or costs more than its loads.
       {ROWS_OF("for k in [0, K) { for j in [0, C) { a[j] += x[k, j] * a[j] } }"), ""},
       {ROWS_OF("for k in [0, K) { for j in [0, C) { a[j] += exp(x[k, j]) } }"), ""},
-      // Not what is no reduction into memory, or scheduled already.
+      // Not where there is no reduction into memory, or it is scheduled already.
       {ROWS_OF("for k in [0, K) { for j in [0, C) { a[j] = x[k, j] } }"), ""},
       {ROWS_OF("for k in [0, K) { for j in [0, C) { a[j] += x[k, j]  a[j] += w[k] } }"), ""},
       {ROWS_OF("for k in [0, K) { for j in [0, C) vector { a[j] += x[k, j] } }"), ""},
@@ -110,7 +110,7 @@ TEST(UnrollAndJam, RowsOfWindows) {
       {ROWS(
            "for h in [0, H - 1) { for c in [0, W) { y[n, h, c] = exp(x[n, h, c]) - exp(x[n, h + 1, c]) } }"),
        ""},
-      // Not columns, triangles or what is vector already.
+      // Not columns, triangles or loops that are vector already.
       {ROWS(
            "for h in [0, H) { for c in [0, W - 1) { drop y[n, c, h] = x[n, c, h | 0.0] - x[n, c + 1, h | 0.0] } }"),
        ""},

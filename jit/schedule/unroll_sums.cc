@@ -38,7 +38,8 @@ class SumUnroller {
   }
 
  private:
-  // Of a scalar that nothing else in `scope`, which declares it, changes.
+  // Whether the loop is a short sum into a scalar that nothing else in `scope`, which
+  // declares it, changes.
   bool IsShortSum(const Loop& loop, const Scope& scope) const {
     const Statement* step = OnlyStatementIn(loop);
     if (step == nullptr || !step->op || IsArg(*step->op) || step->target.masked) return false;
@@ -56,7 +57,7 @@ class SumUnroller {
            absl::c_count_if(scope, changes) == 1;
   }
 
-  // nullopt where it is no number, or large.
+  // The number of steps; nullopt where it is unknown, or large.
   absl::optional<int64_t> StepsOf(const Loop& loop) const {
     const auto begin = pool_.ConstValue(loop.begin), end = pool_.ConstValue(loop.end);
     if (!begin || !end || loop.step != 1 || *end - *begin > kMostSteps) return absl::nullopt;

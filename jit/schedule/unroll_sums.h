@@ -11,9 +11,9 @@ namespace nestor::loop {
 //     ->
 //   for i in [0, N) { temp s: f32  s = 0.0 + w[0] * x[i] + w[1] * x[i + 1] + w[2] * x[i + 2]  y[i] = s }
 //
-// where a reduction has 16 steps at most, in one or several loops, each of little work: the
-// loop around then has the lanes, and no loop of three steps. The order of the steps stays,
-// and with it every bit.
+// where a reduction has 16 steps at most, in one or several loops, and each step is little work:
+// then the loop around runs in lanes, without a loop of three steps inside. The order of the steps
+// stays, and so does every bit.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

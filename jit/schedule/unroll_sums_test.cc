@@ -18,7 +18,7 @@ TEST(UnrollSums, TextInTextOut) {
        ""},
       {"for i in [0, N) { acc s: f32 = max for r in [1, 3) { for q in [0, 2) { s max= w[r, q] } } y[i] = s * x[i] }",
        "for i in [0, N) { temp s: f32 s = max(max(max(max(-inf, w[1, 0]), w[1, 1]), w[2, 0]), w[2, 1]) y[i] = s * x[i] }"},
-      // Not what is long, unknown, empty, or much work in each step.
+      // Not sums that are long, of unknown length, empty, or much work in each step.
       {"for i in [0, N) { acc s: f32 = sum for r in [0, 17) { s += w[r, 0] * x[i + r] } y[i] = s }",
        ""},
       {"for i in [0, N) { acc s: f32 = sum for r in [0, 5) { for q in [0, 4) { s += w[r, q] } } y[i] = s }",
@@ -26,7 +26,7 @@ TEST(UnrollSums, TextInTextOut) {
       {"for i in [0, N) { acc s: f32 = sum for r in [0, N) { s += x[r] } y[i] = s }", ""},
       {"for i in [0, N) { acc s: f32 = sum for r in [3, 3) { s += x[i + r] } y[i] = s }", ""},
       {"for i in [0, N) { acc s: f32 = sum for r in [0, 3) { s += exp(x[i + r]) } y[i] = s }", ""},
-      // Nor what something else adds to, also from another scope, or that does more.
+      // Nor sums that something else adds to, even from another scope, or loops that do more.
       {"for i in [0, N) { acc s: f32 = sum for r in [0, 3) { s += x[i + r] } s += x[i] y[i] = s }",
        ""},
       {"for i in [0, N) { acc s: f32 = sum for j in [0, N) { for r in [0, 3) { s += x[j + r] } } y[i] = s }",

@@ -1,4 +1,4 @@
-// More iterations than a program asks for, where the others do no harm.
+// Finds where a loop may run more iterations than a program asks for.
 #ifndef NESTOR_JIT_SCHEDULE_WIDEN_H_
 #define NESTOR_JIT_SCHEDULE_WIDEN_H_
 
@@ -8,15 +8,15 @@
 
 namespace nestor::loop {
 
-// What the expression is at least, and at most, for the index `var` from `first` to `last`, and
-// is for one of these; nullopt where it does not rise or fall all the way with it.
+// The minimum and maximum of the expression for the index `var` from `first` to `last`; nullopt
+// where the expression is not known to be monotonic in it.
 struct Extremes {
   IndexId least, greatest;
 };
 absl::optional<Extremes> ExtremesOver(Program& program, IndexId e, int32_t var, IndexId first,
                                       IndexId last);
 
-// Whether the places of all accesses in the loop are in range, or masked, wherever it stands:
+// Whether the places of all accesses in the loop are in range, or masked, whatever is around it:
 // all of its iterations could run there, whether the program asks for them or not.
 bool IsInRange(Program& program, Ranges& ranges, const Loop& loop);
 

@@ -1,4 +1,5 @@
-// Factors of products that are 0, and what has to be finite for a product to be 0 with one.
+// Factors of products that are 0, and the values that must be finite for a product with one
+// to be 0.
 #ifndef NESTOR_JIT_SCHEDULE_ZERO_FACTOR_H_
 #define NESTOR_JIT_SCHEDULE_ZERO_FACTOR_H_
 
@@ -9,19 +10,20 @@
 
 namespace nestor::loop {
 
-// A load of a value that makes all of it 0 where it is 0 itself, as long as the others are finite.
+// A load in a value that makes the whole value 0 where the load is 0, as long as
+// `others` are finite.
 struct ZeroFactor {
   ValueId load;
   std::vector<ValueId> others;
 };
 
-// nullopt where the value may be something else although the load is 0 and all else is finite.
+// nullopt where the value may differ from 0 although the load is 0 and everything else is finite.
 absl::optional<ZeroFactor> ZeroFactorOf(const Program& program, ValueId value, ValueId load);
 
-// Each load of the value.
+// All loads of the value.
 std::vector<ValueId> LoadsOf(const Program& program, ValueId value);
 
-// Whether the value is another at another step of the loop.
+// Whether the value differs from step to step of the loop.
 bool DependsOn(const Program& program, ValueId value, const Loop& loop);
 
 }  // namespace nestor::loop

@@ -1,6 +1,6 @@
-// Narrow types are computed in lanes of 32 bits, so that a loop has as many lanes as the widest
-// value on its way leaves room for. Where nothing but integers of one narrow width is on the way,
-// lanes of that width do: integers wrap, so that their low bits need no others.
+// Narrow types are computed in lanes of 32 bits, so that a loop has as many lanes as its widest
+// value leaves room for. If all values are integers of one narrow width, lanes of that width
+// suffice: integers wrap, so that their low bits depend on no others.
 #include "jit/target/lanes.h"
 
 #include <algorithm>
@@ -33,7 +33,8 @@ constexpr int kNumScalarOps = 0
 // The narrowest lanes that hold a value of the type.
 int OwnLaneBytes(DType type) { return IsFloat(type) ? LaneBytes(LaneOf(type)) : ByteSize(type); }
 
-// Of a primitive: the operands' lanes, the result's, and what lies between.
+// For a primitive: the widest of the operands' lanes, the result's, and those of
+// intermediate values.
 int LaneBytesOfPrimitive(ScalarOp op, DType operand, DType target) {
   const int bytes = std::max(OwnLaneBytes(operand), OwnLaneBytes(target));
   switch (op) {
@@ -41,7 +42,7 @@ int LaneBytesOfPrimitive(ScalarOp op, DType operand, DType target) {
     case ScalarOp::kFloorDiv:
     case ScalarOp::kMod:
       return IsInteger(operand) && ByteSize(operand) == 4 ? 8 : std::max(bytes, kLeastLaneBytes);
-    // x86 shifts narrower lanes all by one count, if at all.
+    // x86 shifts narrower lanes only by a common count, if at all.
     case ScalarOp::kShl:
     case ScalarOp::kShr:
     case ScalarOp::kPopcount:
@@ -60,7 +61,7 @@ int ComputeLaneBytes(ScalarOp op, DType operand, DType target) {
   return bytes;
 }
 
-// By a count that every lane shares.
+// Whether it is a shift by a count that every lane shares.
 bool IsShiftByConstant(const Program& program, const loop::ApplyValue& apply) {
   return (apply.op == ScalarOp::kShl || apply.op == ScalarOp::kShr) &&
          absl::holds_alternative<loop::ConstantValue>(program[apply.args[1]].node);
@@ -95,7 +96,7 @@ int WidestLane(const Program& program, const loop::Loop& loop) {
   return bytes;
 }
 
-// How many elements further each iteration's is: 0 or 1. nullopt: otherwise.
+// The distance in elements from one iteration to the next, if it is 0 or 1; else nullopt.
 absl::optional<int> StepInLanes(Program& program, absl::Span<const IndexId> place, int32_t var) {
   int sum = 0;
   for (size_t axis = 0; axis < place.size(); ++axis) {
@@ -107,8 +108,8 @@ absl::optional<int> StepInLanes(Program& program, absl::Span<const IndexId> plac
   return sum;
 }
 
-// Whether nothing in the loop's body has another width but booleans, and elements lie so that
-// narrow lanes can take them.
+// Whether only booleans in the loop's body have another width, and elements lie so that narrow
+// lanes can take them.
 bool IsAllOfWidth(Program& program, const loop::Loop& loop, int bytes) {
   bool is_all = true;
   const auto look = [&](loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
@@ -148,7 +149,7 @@ Lane LaneOf(DType type, int narrow_bytes) {
 }
 
 int LaneBytesOf(ScalarOp op, DType operand, DType target) {
-  // 0: not known yet. Threads that meet there store the same.
+  // 0: not known yet. Threads that race here store the same value.
   static std::atomic<uint8_t> known[kNumScalarOps][kNumTypes][kNumTypes];
   std::atomic<uint8_t>& entry =
       known[static_cast<int>(op)][static_cast<int>(operand)][static_cast<int>(target)];

@@ -1,4 +1,4 @@
-// Products in values, as schedule passes write them and code generation knows them.
+// Products in values, as schedule passes write them and code generation recognizes them.
 #ifndef NESTOR_JIT_TARGET_PRODUCTS_H_
 #define NESTOR_JIT_TARGET_PRODUCTS_H_
 
@@ -7,11 +7,11 @@
 
 namespace nestor::jit {
 
-// The application of `op` that the value is; null: it is none. The pointer is valid until a
-// value is added.
+// The value as an application of `op`; null: it is none. The pointer is valid until a value
+// is added.
 const loop::ApplyValue* AsApply(const loop::Program& program, loop::ValueId id, ScalarOp op);
 
-// Whether the value is the element that the access means, loaded.
+// Whether the value is the loaded element of the access.
 bool IsElement(const loop::Program& program, loop::ValueId id, const loop::Access& access);
 
 // Whether the value is the constant +0.
@@ -23,10 +23,10 @@ struct GatedStep {
   loop::ValueId a, b, t;
   loop::ValueId gated_a, gated_b;  // the two choices
 };
-// Of f32 or f64.
+// For f32 or f64.
 loop::ValueId AddGatedStep(loop::Program& program, loop::ValueId a, loop::ValueId b,
                            loop::ValueId t);
-// nullopt: the value is none.
+// nullopt: the value is no such step.
 absl::optional<GatedStep> GatedStepOf(const loop::Program& program, loop::ValueId id);
 
 }  // namespace nestor::jit
