@@ -13,7 +13,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/str_cat.h"
 #include "fusion/scopes.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
@@ -190,71 +189,8 @@ class Contractor {
   absl::flat_hash_map<int32_t, std::vector<TensorId>> new_scope_;  // by loop index
 };
 
-// ---- Expansion
-
-struct FoundLoop {
-  Scope* around = nullptr;
-  size_t position = 0;
-};
-
-FoundLoop FindLoop(Program& program, int32_t var) {
-  FoundLoop found;
-  const auto look = [&](Scope& scope) {
-    for (size_t i = 0; i < scope.size(); ++i) {
-      const Loop* loop = scope[i].As<Loop>();
-      if (loop != nullptr && loop->var == var) found = {&scope, i};
-    }
-  };
-  for (Block& block : program.blocks) VisitScopes(block.body, look);
-  return found;
-}
-
-bool RemoveDeclaration(Scope& scope, TensorId tensor) {
-  for (auto it = scope.begin(); it != scope.end(); ++it) {
-    const auto* declaration = it->As<Declaration>();
-    if (declaration == nullptr || declaration->tensor != tensor) continue;
-    scope.erase(it);
-    return true;
-  }
-  return false;
-}
-
-absl::Status NotExpanded(const Program& program, TensorId tensor, int32_t var,
-                         absl::string_view why) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("program ", program.name, ": ", program[tensor].name,
-                   " cannot be expanded over the loop ", program.vars[var], ": ", why));
-}
-
 }  // namespace
 
 absl::StatusOr<bool> ContractTemporaries(Program& program) { return Contractor(program).Run(); }
-
-absl::Status ExpandTemporary(Program& program, TensorId tensor, int32_t var) {
-  const FoundLoop found = FindLoop(program, var);
-  if (found.around == nullptr) return NotExpanded(program, tensor, var, "there is no such loop");
-  Loop& loop = *(*found.around)[found.position].As<Loop>();
-  if (!program.pool.IsConst(loop.begin, 0))
-    return NotExpanded(program, tensor, var, "it does not begin at 0");
-  if (program[tensor].is_register)
-    return NotExpanded(program, tensor, var, "it is a register tensor");
-  for (IndexId extent : program[tensor].shape) {
-    if (HoldsVar(program.pool, extent, var))
-      return NotExpanded(program, tensor, var, "its extents depend on it");
-  }
-  if (!RemoveDeclaration(loop.body, tensor))
-    return NotExpanded(program, tensor, var, "it does not declare it");
-  const IndexId index = program.pool.Var(var);
-  RewritePlaces(program, loop.body, [&](TensorId t, IndexList& place) {
-    if (t != tensor) return false;
-    place.insert(place.begin(), index);
-    return true;
-  });
-  auto& shape = program[tensor].shape;
-  shape.insert(shape.begin(), loop.end);
-  const auto at = found.around->begin() + static_cast<int64_t>(found.position);
-  found.around->insert(at, DeclarationOf(tensor));
-  return absl::OkStatus();
-}
 
 }  // namespace nestor::loop

@@ -1,9 +1,8 @@
 // Contraction: a temporary loses the dimensions that the loops around make
-// redundant. Expansion is its inverse.
+// redundant.
 #ifndef NESTOR_FUSION_CONTRACT_H_
 #define NESTOR_FUSION_CONTRACT_H_
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
@@ -23,15 +22,6 @@ namespace nestor::loop {
 // run changes nothing. REQUIRES: Verify accepts the program; and so it does
 // afterwards.
 absl::StatusOr<bool> ContractTemporaries(Program& program);
-
-// The inverse, one axis at a time: `tensor`, declared in the body of the loop over
-// `var`, gets that loop's index as its first axis and is declared in the scope
-// around the loop, so that a schedule may split the loop's body into strips.
-//
-// InvalidArgument, with the program untouched, where there is no such loop, where it does not begin
-// at 0, where its body does not declare the tensor, or where the tensor is a register tensor or its
-// extents depend on the loop.
-absl::Status ExpandTemporary(Program& program, TensorId tensor, int32_t var);
 
 }  // namespace nestor::loop
 

@@ -1,6 +1,5 @@
 #include "fusion/contract.h"
 
-#include <algorithm>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -105,22 +104,8 @@ TEST(Contract, TextInTextOut) {
   ExpectPass(ContractTemporaries, kFrame, kCases);
 }
 
-// ---- Expansion
-
-TensorId TensorOf(const Program& program, absl::string_view name) {
-  const auto it = std::find_if(program.tensors.begin(), program.tensors.end(),
-                               [&](const TensorInfo& tensor) { return tensor.name == name; });
-  EXPECT_TRUE(it != program.tensors.end()) << name;
-  return TensorId{static_cast<int32_t>(it - program.tensors.begin())};
-}
-
-int32_t VarOf(const Program& program, absl::string_view name) {
-  const auto it = std::find(program.vars.begin(), program.vars.end(), name);
-  EXPECT_TRUE(it != program.vars.end()) << name;
-  return static_cast<int32_t>(it - program.vars.begin());
-}
-
-TEST(Expand, IsTheInverseOfContract) {
+// One temporary each, at all kinds of loops.
+TEST(Contract, MovesTheTemporaryIntoTheLoop) {
   const struct {
     const char* contracted;  // t over i
     const char* expanded;
@@ -144,76 +129,10 @@ TEST(Expand, IsTheInverseOfContract) {
        "block { temp t: f32[N]  for i in [0, N) parallel { t[i] = x[i, 0]  r[i] = t[i] } }"},
   };
   for (const auto& c : kCases) {
-    Program program = Around(c.contracted);
-    const std::string contracted = ToText(program);
-    const absl::Status expanded =
-        ExpandTemporary(program, TensorOf(program, "t"), VarOf(program, "i"));
-    ASSERT_TRUE(expanded.ok()) << expanded << c.contracted;
-    EXPECT_TRUE(Verify(program).ok()) << Verify(program);
-    EXPECT_EQ(ToText(program), ToText(Around(c.expanded)));
+    Program program = Around(c.expanded);
     EXPECT_TRUE(*ContractTemporaries(program));
-    EXPECT_EQ(ToText(program), contracted);
-  }
-}
-
-// One axis at a time, from the inside out.
-TEST(Expand, UndoesEveryStep) {
-  Program program =
-      Around("for i in [0, N) { for j in [0, M) { temp t: f32  t = x[i, j]  y[i, j] = t } }");
-  const std::string contracted = ToText(program);
-  const TensorId t = TensorOf(program, "t");
-  ASSERT_TRUE(ExpandTemporary(program, t, VarOf(program, "j")).ok());
-  ASSERT_TRUE(ExpandTemporary(program, t, VarOf(program, "i")).ok());
-  EXPECT_TRUE(Verify(program).ok()) << Verify(program);
-  EXPECT_EQ(ToText(program),
-            ToText(Around("block { temp t: f32[N, M]  for i in [0, N) { for j in [0, M) { "
-                          "t[i, j] = x[i, j]  y[i, j] = t[i, j] } } }")));
-  EXPECT_TRUE(*ContractTemporaries(program));
-  EXPECT_EQ(ToText(program), contracted);
-}
-
-TEST(Expand, Errors) {
-  const struct {
-    const char* items;
-    const char* tensor;
-    const char* error;
-  } kCases[] = {
-      {"temp t: f32  block { t = 1.0 }  for i in [0, N) { r[i] = t }", "t",
-       "program p: t cannot be expanded over the loop i: it does not declare it"},
-      {"for i in [0, N) { for j in [0, M) { temp t: f32  t = x[i, j]  y[i, j] = t } }", "t",
-       "program p: t cannot be expanded over the loop i: it does not declare it"},
-      {"for i in [0, N) { r[i] = x[i, 0] }", "x",
-       "program p: x cannot be expanded over the loop i: it does not declare it"},
-      {"for i in [1, N) { temp t: f32  t = x[i, 0]  r[i] = t }", "t",
-       "program p: t cannot be expanded over the loop i: it does not begin at 0"},
-  };
-  for (const auto& c : kCases) {
-    Program program = Around(c.items);
-    const std::string before = ToText(program);
-    const absl::Status status =
-        ExpandTemporary(program, TensorOf(program, c.tensor), VarOf(program, "i"));
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(status.message(), c.error);
-    EXPECT_EQ(ToText(program), before);
-  }
-  // An index whose loop is gone.
-  Program program = Around("for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t }");
-  const int32_t unused = program.AddVar("u");
-  const absl::Status status = ExpandTemporary(program, TensorOf(program, "t"), unused);
-  EXPECT_EQ(status.message(),
-            "program p: t cannot be expanded over the loop u: there is no such loop");
-}
-
-// Outside the loop, an extent that holds its index has no value, and a register tensor would have
-// an extent that is not constant.
-TEST(Expand, NotPastWhatItsExtentsNeed) {
-  for (const char* items :
-       {"for i in [0, N) { temp t: f32[i + 1]  t[i] = x[i, 0]  r[i] = t[i] }",
-        "for i in [0, N) { temp t: f32[4] register  t[0] = x[i, 0]  r[i] = t[0] }"}) {
-    Program program = Around(items);
-    const std::string before = ToText(program);
-    EXPECT_FALSE(ExpandTemporary(program, TensorOf(program, "t"), VarOf(program, "i")).ok());
-    EXPECT_EQ(ToText(program), before);
+    EXPECT_TRUE(Verify(program).ok()) << Verify(program);
+    EXPECT_EQ(ToText(program), ToText(Around(c.contracted)));
   }
 }
 

@@ -149,7 +149,7 @@ absl::Status Pipeline::Run(loop::Program& program, const RunOptions& options) co
     }
     if (*changed) DropUnusedValues(program);
     if (options.verify)
-      NESTOR_RETURN_IF_ERROR(Verified(program, absl::StrCat("behind pass ", pass.name)));
+      NESTOR_RETURN_IF_ERROR(Verified(program, absl::StrCat("after pass ", pass.name)));
     if (options.observer) options.observer({pass, static_cast<int>(i), *changed, time}, program);
   }
   return absl::OkStatus();

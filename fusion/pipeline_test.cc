@@ -212,7 +212,7 @@ TEST(Pipeline, NamesThePassThatBreaksTheProgram) {
   Program program = Small();
   EXPECT_EQ(
       pipeline.Run(program, options),
-      absl::InternalError("behind pass mine: program p: y is an output that no statement writes"));
+      absl::InternalError("after pass mine: program p: y is an output that no statement writes"));
   // Nor is a program taken that is broken before.
   EXPECT_EQ(Of({}).Run(program, options),
             absl::InternalError(
