@@ -17,15 +17,10 @@
 namespace nestor::jit {
 namespace {
 
+// Whether it has no result and takes a vector: only stores do.
 bool IsStore(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kStore:
-    case Opcode::kStorePartial:
-    case Opcode::kStoreStream:
-    case Opcode::kStoreStrided:
-    case Opcode::kStoreStridedPartial: return true;
-    default: return false;
-  }
+  const OpcodeInfo& info = Info(opcode);
+  return info.result == RegisterClass::kNone && info.operands[0] == RegisterClass::kVector;
 }
 
 bool ReadsMemory(const Operation& op) { return op.memory.base.kind != Operand::kNone; }
