@@ -371,10 +371,10 @@ void EmitLaneShift(Generator& g, const Operation& op) {
   const bool passes_result = takes_scratch && !op.operands[0].is_register();
   if (passes_result) g.LoadVector(r, op.operands[0], bytes);
   const VectorRegister a = passes_result ? r : g.Loaded(op.operands[0], bytes);
+  if (bytes == 16) return g.vpsrldq(r, a, static_cast<uint8_t>(shift));
   if (g.avx512() && LaneBytes(op.lane) == 4) return g.valignd(r, a, a, lanes);
   if (g.avx512() && LaneBytes(op.lane) == 8) return g.valignq(r, a, a, lanes);
-  if (g.avx512() && bytes > 16) return ShiftBytesByWords(g, r, a, shift);
-  if (bytes == 16) return g.vpsrldq(r, a, static_cast<uint8_t>(shift));
+  if (g.avx512()) return ShiftBytesByWords(g, r, a, shift);
   ShiftBytesAcross(g, r, a, shift);
 }
 

@@ -2,6 +2,8 @@
 // by a mask of the lanes in which it is in range, if these differ; one that is not proven to be in
 // range by a branch that leaves the function with the statement's number.
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
 #include "jit/codegen/operand_constraints.h"
 #include "jit/codegen/translator.h"
@@ -82,7 +84,16 @@ TypedValue Translator::LoadTile(const Access& access) {
   Operand vector = TileRegister(access, lane);
   ValueBuilder of_tile = TileBuilder(access.tensor), builder = Builder();
   const Lane tile_lane = of_tile.LaneOf(type);
-  if (lane != 0) vector = of_tile.Vector(Opcode::kLaneShift, tile_lane, {vector}, lane);
+  if (lane != 0) {
+    // Lanes past the end of the tile hold anything, and a short register is shifted sooner.
+    const int64_t extent = ConstantOf(program_[access.tensor].shape.back());
+    const int64_t lanes = std::min<int64_t>(registers_[access.tensor.value].lanes, extent);
+    Operation shift{Opcode::kLaneShift, tile_lane,
+                    static_cast<uint8_t>(std::bit_ceil(static_cast<uint64_t>(lanes)))};
+    shift.operands[0] = vector;
+    shift.immediate = lane;
+    vector = Emit(shift);
+  }
   // Outside of vectors a narrow integer is extended.
   const bool extends =
       tile_lane != builder.LaneOf(type) && !NESTOR_MUTANT("narrow_lane_not_extended");
