@@ -13,11 +13,15 @@
 namespace nestor {
 namespace {
 
-// Null: the node is no composed scalar op.
+// Null: the node is no composed scalar op with a costly part.
 const ScalarBody* BodyOf(const Graph& graph, NodeId id) {
   const Map* map = graph.As<Map>(id);
   if (map == nullptr || map->tag != 0 || Row(map->op).transcendental) return nullptr;
-  return FunctionOf(map->op, graph.type(map->args.back()), graph.type(id)).body;
+  const ScalarBody* body = FunctionOf(map->op, graph.type(map->args.back()), graph.type(id)).body;
+  const auto is_costly = [](const ScalarBody::Step& step) { return Row(step.op).transcendental; };
+  const bool has_costly =
+      body != nullptr && std::any_of(body->steps.begin(), body->steps.end(), is_costly);
+  return has_costly ? body : nullptr;
 }
 
 // The nodes that the body computes from the arguments: its registers.
@@ -45,14 +49,16 @@ class Writer {
   absl::optional<Op> Run() {
     const std::vector<bool> shares = FindSharers();
     if (shares.empty()) return absl::nullopt;
+    out_ = op_;
     for (int i = 0; i < size_; ++i)
       image_.push_back(live_[i] ? ImageOf(NodeId{i}, shares[i]) : NodeId{i});
-    for (Result& result : op_.results) result.node = Image(result.node);
-    return std::move(op_);
+    for (Result& result : out_.results) result.node = Image(result.node);
+    return std::move(out_);
   }
 
  private:
-  // By node, whether it shares a part; empty if none does.
+  // By node, whether it shares a part; empty if none does. The graph is copied for the first node
+  // that may share one.
   std::vector<bool> FindSharers() {
     std::vector<bool> shares(static_cast<size_t>(size_), false);
     bool any = false;
@@ -79,7 +85,7 @@ class Writer {
   NodeId Image(NodeId id) const { return id.valid() ? image_[id.value] : id; }
 
   NodeId ImageOf(NodeId id, bool shares) {
-    Graph& graph = op_.graph;
+    Graph& graph = out_.graph;
     if (shares) {
       NodeList args;
       for (const NodeId arg : graph.As<Map>(id)->args) args.push_back(Image(arg));
@@ -100,7 +106,8 @@ class Writer {
     return Rebuild(graph, id, graph, {image, index, tag});
   }
 
-  Op op_;
+  const Op& op_;
+  Op out_;          // a copy, made where something is written out: most ops are lowered as they are
   const int size_;  // of the graph as it was
   const std::vector<bool> live_;
   std::vector<NodeId> image_;
