@@ -36,7 +36,7 @@ class Stream {
 
 template <class T>
 T Uniform(uint64_t random, const BufferSpec& spec) {
-  if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) {
+  if constexpr (Half<T>) {
     return T::Round(Uniform<float>(random, spec));
   } else if constexpr (std::is_floating_point_v<T>) {
     return static_cast<T>(static_cast<int32_t>(random >> 40) - (1 << 23)) / (1 << 23) *
@@ -62,7 +62,7 @@ void FillPermutation(Stream stream, Tensor& tensor) {
 
 template <class T>
 double ToDouble(T value) {
-  if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) {
+  if constexpr (Half<T>) {
     return value.Widen();
   } else {
     return static_cast<double>(value);

@@ -44,23 +44,13 @@ bool Chance(int percent, uint64_t word) {
 
 // ---- Floats
 
+// The bits of the fraction; the exponents of values that differ widely: the least one, and how many.
 template <class T>
-struct Format;
-template <>
-struct Format<BF16> {
-  static constexpr int kFraction = 7, kLeastWide = -30, kWides = 60;
-};
-template <>
-struct Format<F16> {
-  static constexpr int kFraction = 10, kLeastWide = -15, kWides = 29;
-};
-template <>
-struct Format<float> {
-  static constexpr int kFraction = 23, kLeastWide = -30, kWides = 60;
-};
-template <>
-struct Format<double> {
-  static constexpr int kFraction = 52, kLeastWide = -30, kWides = 60;
+struct Format {
+  static constexpr int kFraction = FactsOf(DTypeOf<T>()).significand - 1;
+  static constexpr int kLeastExponent = FactsOf(DTypeOf<T>()).least_exponent;
+  static constexpr int kLeastWide = std::max(-30, kLeastExponent - 1);
+  static constexpr int kWides = std::min(60, 1 - 2 * kLeastExponent);
 };
 
 template <class T>

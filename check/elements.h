@@ -16,7 +16,7 @@ using ElementLists = std::vector<std::vector<int64_t>>;
 // A value of an element type as a double; exact but for large int64.
 template <class T>
 double AsDouble(T value) {
-  if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) return value.Widen();
+  if constexpr (Half<T>) return value.Widen();
   else return static_cast<double>(value);
 }
 

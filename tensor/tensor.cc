@@ -313,10 +313,8 @@ Bits LoadAs(const void* element) {
     if constexpr (std::is_floating_point_v<T>) {
       if (value != value) return ToBits(std::numeric_limits<T>::quiet_NaN());
       return ToBits(value);
-    } else if constexpr (std::is_same_v<T, BF16>) {
-      return Scalar::Of(DType::kBF16, value).bits;
-    } else if constexpr (std::is_same_v<T, F16>) {
-      return Scalar::Of(DType::kF16, value).bits;
+    } else if constexpr (Half<T>) {
+      return Scalar::Of(DTypeOf<T>(), value).bits;
     } else {
       return ToBits(value);
     }

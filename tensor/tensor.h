@@ -17,7 +17,6 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <type_traits>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
@@ -30,17 +29,6 @@ namespace nestor {
 
 // One number per axis: a shape, strides, or an index.
 using Dims = absl::InlinedVector<int64_t, 6>;
-
-// The element type that T stores: DTypeOf<float>() is f32.
-template <class T>
-constexpr DType DTypeOf() {
-#define ELEMENT(Enumerator, Type, ...)                                \
-  if constexpr (std::is_same_v<T, Type>) return DType::k##Enumerator; \
-  else
-#include "uops/element_types.inc"
-#undef ELEMENT
-  static_assert(!std::is_same_v<T, T>, "not an element type");
-}
 
 // ---- Shapes ----
 

@@ -137,8 +137,7 @@ absl::optional<DType> TypeByName(absl::string_view name) {
 Scalar Scalar::Float(DType type, double v) {
   return VisitType(type, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>)
-      return Stored(type, T::Round(OddFloat(v)));
+    if constexpr (Half<T>) return Stored(type, T::Round(OddFloat(v)));
     else return Stored(type, arith::Cast<T>(v));
   });
 }
@@ -146,8 +145,7 @@ Scalar Scalar::Float(DType type, double v) {
 Scalar Scalar::Integer(DType type, int64_t v) {
   return VisitType(type, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>)
-      return Float(type, OddDouble(v));
+    if constexpr (Half<T>) return Float(type, OddDouble(v));
     else return Stored(type, arith::Cast<T>(v));
   });
 }
@@ -171,7 +169,7 @@ double Scalar::ToDouble() const {
   return VisitType(type, [&](auto zero) -> double {
     using T = decltype(zero);
     const T v = FromBits<T>(bits);
-    if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) {
+    if constexpr (Half<T>) {
       return v.Widen();
     } else {
       return static_cast<double>(v);

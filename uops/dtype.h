@@ -52,6 +52,17 @@ inline constexpr int kNumTypes = sizeof(kTypeFacts) / sizeof(kTypeFacts[0]);
 
 constexpr const TypeFacts& FactsOf(DType type) { return kTypeFacts[static_cast<int>(type)]; }
 
+// The element type that T stores: DTypeOf<float>() is f32.
+template <class T>
+constexpr DType DTypeOf() {
+#define ELEMENT(Enumerator, Type, ...)                                \
+  if constexpr (std::is_same_v<T, Type>) return DType::k##Enumerator; \
+  else
+#include "uops/element_types.inc"
+#undef ELEMENT
+  static_assert(!std::is_same_v<T, T>, "not an element type");
+}
+
 // Every type, in the order of the enumeration.
 absl::Span<const DType> AllTypes();
 
@@ -93,7 +104,7 @@ Bits ToBits(T v) {
     return absl::bit_cast<uint32_t>(v);
   } else if constexpr (std::is_same_v<T, double>) {
     return absl::bit_cast<uint64_t>(v);
-  } else if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) {
+  } else if constexpr (Half<T>) {
     return v.bits;
   } else if constexpr (std::is_same_v<T, bool>) {
     return v ? 1 : 0;
@@ -108,7 +119,7 @@ T FromBits(Bits b) {
     return absl::bit_cast<float>(static_cast<uint32_t>(b));
   } else if constexpr (std::is_same_v<T, double>) {
     return absl::bit_cast<double>(b);
-  } else if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) {
+  } else if constexpr (Half<T>) {
     return T{static_cast<uint16_t>(b)};
   } else if constexpr (std::is_same_v<T, bool>) {
     return b != 0;
@@ -173,10 +184,8 @@ struct Scalar {
 
 template <class T>
 Scalar Scalar::Of(DType type, T v) {
-  if constexpr (std::is_same_v<T, BF16>) {
-    return type == DType::kBF16 ? Scalar{type, v.bits}.Canonical() : Float(type, v.Widen());
-  } else if constexpr (std::is_same_v<T, F16>) {
-    return type == DType::kF16 ? Scalar{type, v.bits}.Canonical() : Float(type, v.Widen());
+  if constexpr (Half<T>) {
+    return type == DTypeOf<T>() ? Scalar{type, v.bits}.Canonical() : Float(type, v.Widen());
   } else if constexpr (std::is_floating_point_v<T>) {
     static_assert(sizeof(T) <= sizeof(double), "a long double would be rounded twice");
     return Float(type, v);

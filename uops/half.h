@@ -3,6 +3,8 @@
 #ifndef NESTOR_UOPS_HALF_H_
 #define NESTOR_UOPS_HALF_H_
 
+#include "uops/cpp20.h"
+
 #include <cstdint>
 
 #include "absl/base/casts.h"
@@ -52,6 +54,14 @@ struct F16 {
     }
     return absl::bit_cast<float>(sign | ((magnitude << 13) + 0x38000000));
   }
+};
+
+// One of these formats.
+template <class T>
+concept Half = requires(T v, float f) {
+  v.bits;
+  v.Widen();
+  T::Round(f);
 };
 
 }  // namespace nestor

@@ -72,12 +72,12 @@ constexpr bool Takes(OperandTypes operands, DType type) {
 // The type that T computes in, and the ways in and out of it.
 template <class T>
 auto Widened(T v) {
-  if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) return v.Widen();
+  if constexpr (Half<T>) return v.Widen();
   else return v;
 }
 template <class T, class C>
 Bits Narrowed(C v) {
-  if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) {
+  if constexpr (Half<T>) {
     return ToBits(T::Round(static_cast<float>(v)));
   } else if constexpr (std::is_floating_point_v<T>) {
     return v != v ? ToBits(std::numeric_limits<T>::quiet_NaN()) : ToBits(static_cast<T>(v));
@@ -126,9 +126,8 @@ Bits RunPrimitive(const Bits* v) {
 
 // A value with more bits than an f32 holds is rounded to a 16-bit float once, not twice.
 template <class From, class To>
-constexpr bool kRoundsTwice = std::numeric_limits<From>::digits >
-                                  std::numeric_limits<float>::digits &&
-                              (std::is_same_v<To, BF16> || std::is_same_v<To, F16>);
+constexpr bool kRoundsTwice =
+    std::numeric_limits<From>::digits > std::numeric_limits<float>::digits&& Half<To>;
 
 template <class From, class To>
 Bits RunCast(const Bits* v) {
@@ -143,7 +142,7 @@ Bits RunCastOnce(const Bits* v) {
 template <class From, class To>
 PrimitiveFunction CastOf() {
   if constexpr (!kRoundsTwice<From, To>) return RunCast<From, To>;
-  else return RunCastOnce<From, (std::is_same_v<To, BF16> ? DType::kBF16 : DType::kF16)>;
+  else return RunCastOnce<From, DTypeOf<To>()>;
 }
 
 PrimitiveFunction CastFunction(DType from, DType to) {
@@ -170,8 +169,7 @@ template <ScalarOp op>
 PrimitiveFunction ForType(DType type) {
   return VisitType(type, [](auto zero) -> PrimitiveFunction {
     using T = decltype(zero);
-    constexpr bool is_float =
-        std::is_floating_point_v<T> || std::is_same_v<T, BF16> || std::is_same_v<T, F16>;
+    constexpr bool is_float = std::is_floating_point_v<T> || Half<T>;
     constexpr DType sample = is_float                  ? DType::kF32
                              : std::is_same_v<T, bool> ? DType::kBool
                                                        : DType::kI32;
