@@ -14,6 +14,7 @@
 #include "fusion/multiples.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
+#include "uops/operators.h"
 
 namespace nestor::loop {
 namespace {
@@ -240,22 +241,9 @@ class Composer {
         args.push_back(*value);
       }
     }
-    const absl::optional<ScalarOp> op = OpOf(node.kind);
+    const absl::optional<ScalarOp> op = ScalarOpOf(node.kind);
     if (!op) return absl::nullopt;
     return program_.AddApply(*op, args);
-  }
-
-  static absl::optional<ScalarOp> OpOf(IndexKind kind) {
-    switch (kind) {
-      case IndexKind::kLt: return ScalarOp::kLt;
-      case IndexKind::kLe: return ScalarOp::kLe;
-      case IndexKind::kEq: return ScalarOp::kEq;
-      case IndexKind::kNe: return ScalarOp::kNe;
-      case IndexKind::kAnd: return ScalarOp::kAnd;
-      case IndexKind::kOr: return ScalarOp::kOr;
-      case IndexKind::kNot: return ScalarOp::kNot;
-      default: return absl::nullopt;
-    }
   }
 
   bool IsTotal(IndexId e) {

@@ -6,22 +6,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "uops/graph.h"
+#include "uops/operators.h"
 #include "uops/scalar_op.h"
 
 namespace nestor::loop {
 namespace {
-
-absl::optional<IndexKind> ComparisonOf(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::kLt:
-    case ScalarOp::kGt: return IndexKind::kLt;
-    case ScalarOp::kLe:
-    case ScalarOp::kGe: return IndexKind::kLe;
-    case ScalarOp::kEq: return IndexKind::kEq;
-    case ScalarOp::kNe: return IndexKind::kNe;
-    default: return absl::nullopt;
-  }
-}
 
 class Copier {
  public:
@@ -218,23 +207,19 @@ absl::optional<IndexId> ConditionOf(Program& program, ValueId value) {
   const auto* apply = absl::get_if<ApplyValue>(&program[value].node);
   if (apply == nullptr) return absl::nullopt;
   const ApplyValue node = *apply;
+  const DType operand_type = program[node.args.back()].type;
+  const InfixOperator* const infix = InfixOf(node.op, operand_type);
+  const bool negates = node.op == ScalarOp::kNot && operand_type == DType::kBool;
+  if (!negates && (infix == nullptr || infix->IsArithmetic())) return absl::nullopt;
   IndexList operands;
-  const auto comparison = ComparisonOf(node.op);
-  const bool joins =
-      node.op == ScalarOp::kAnd || node.op == ScalarOp::kOr || node.op == ScalarOp::kNot;
-  if (!comparison && (!joins || program[value].type != DType::kBool)) return absl::nullopt;
   for (ValueId arg : node.args) {
-    const auto operand = comparison ? IndexOf(program, arg) : ConditionOf(program, arg);
+    const bool compares = !negates && infix->Compares();
+    const auto operand = compares ? IndexOf(program, arg) : ConditionOf(program, arg);
     if (!operand || program.pool.HasLoad(*operand)) return absl::nullopt;
     operands.push_back(*operand);
   }
-  if (node.op == ScalarOp::kNot) return program.pool.Not(operands[0]);
-  if (joins) {
-    const IndexKind kind = node.op == ScalarOp::kAnd ? IndexKind::kAnd : IndexKind::kOr;
-    return program.pool.Condition(kind, operands[0], operands[1]);
-  }
-  const bool swapped = node.op == ScalarOp::kGt || node.op == ScalarOp::kGe;
-  return program.pool.Condition(*comparison, operands[swapped], operands[!swapped]);
+  if (negates) return program.pool.Not(operands[0]);
+  return CombineIndices(program.pool, *infix, operands[0], operands[1]);
 }
 
 absl::optional<Loop> DecidedCopy(Program& program, Ranges& ranges, const Loop& loop, bool fresh) {

@@ -15,16 +15,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <memory>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "interp/reference_transcendental.h"
-#include "uops/invariant.h"
-#include "uops/module.h"
+#include "uops/scalar_body.h"
 
 namespace nestor {
 namespace {
@@ -355,68 +350,13 @@ Enclosure ApplyPrimitive(ScalarOp op, DType operand, DType target, Args args) {
 
 // ---- Bodies
 
-// A row's body as straight-line code: registers are the operands, the constants, then the result
-// of each step.
-struct Line {
-  struct Step {
-    ScalarOp op;
-    DType operand, target;
-    absl::InlinedVector<int, 3> args;
-  };
-  std::vector<Enclosure> constants;
-  std::vector<Step> steps;
-  int result;
-};
-
-Line Compile(const Op& op) {
-  Line line;
-  const Graph& graph = op.graph;
-  const std::vector<bool> live = Reachable(graph, op.ResultNodes());
-  std::vector<int> registers(graph.size(), -1);
-  int next = 0;
-  for (const Argument& arg : op.args) registers[arg.node.value] = next++;
-  for (int i = 0; i < graph.size(); ++i) {
-    const Constant* constant = graph.As<Constant>(NodeId{i});
-    if (!live[i] || constant == nullptr) continue;
-    line.constants.push_back(Point(constant->value));
-    registers[i] = next++;
-  }
-  for (int i = 0; i < graph.size(); ++i) {
-    const Map* map = graph.As<Map>(NodeId{i});
-    if (!live[i] || map == nullptr) continue;
-    Line::Step step{map->op, graph.type(map->args.back()), graph.type(NodeId{i}), {}};
-    for (NodeId arg : map->args) step.args.push_back(registers[arg.value]);
-    line.steps.push_back(std::move(step));
-    registers[i] = next++;
-  }
-  line.result = registers[op.results[0].node.value];
-  return line;
-}
-
-Line CompileBody(ScalarOp op, DType type) {
-  const absl::StatusOr<Module> module = Module::Parse(BodyText(op, type));
-  NESTOR_CHECK(module.ok(), absl::StrCat(Row(op).name, ": ", module.status().ToString()));
-  const absl::StatusOr<Op> body = module->Instantiate("", {{"a", ArgumentSpec{type, 0}}});
-  NESTOR_CHECK(body.ok(), absl::StrCat(Row(op).name, ": ", body.status().ToString()));
-  return Compile(*body);
-}
-
-// Kept for the life of the process.
-const Line& BodyOf(ScalarOp op, DType type) {
-  static absl::Mutex mutex;
-  static auto* const lines = new std::map<std::pair<ScalarOp, DType>, std::unique_ptr<const Line>>;
-  absl::MutexLock lock(&mutex);
-  std::unique_ptr<const Line>& line = (*lines)[{op, type}];
-  if (line == nullptr) line = std::make_unique<const Line>(CompileBody(op, type));
-  return *line;
-}
-
-Enclosure ApplyBody(const Line& line, Args args) {
+Enclosure ApplyBody(const ScalarBody& body, Args args) {
   std::vector<Enclosure> registers(args.begin(), args.end());
-  registers.insert(registers.end(), line.constants.begin(), line.constants.end());
-  for (const Line::Step& step : line.steps) {
+  for (size_t i = 0; i < body.constants.size(); ++i)
+    registers.push_back(Point({body.constant_types[i], body.constants[i]}));
+  for (const ScalarBody::Step& step : body.steps) {
     absl::InlinedVector<Enclosure, 3> operands;
-    for (int arg : step.args) operands.push_back(registers[arg]);
+    for (int i = 0; i < Row(step.op).arity; ++i) operands.push_back(registers[step.args[i]]);
     Enclosure y = ApplyRow(step.op, step.operand, step.target, operands);
     // A square is not negative.
     const bool square =
@@ -425,7 +365,7 @@ Enclosure ApplyBody(const Line& line, Args args) {
     if (square) y.minus_infinity = false;
     registers.push_back(y);
   }
-  return registers[line.result];
+  return registers[body.result];
 }
 
 }  // namespace
@@ -464,15 +404,14 @@ const Enclosure* GivenBack(ScalarOp op, DType operand, DType target, Args args) 
 }
 
 Enclosure Image(ScalarOp op, DType operand, DType target, Args args) {
-  const ScalarOpRow& row = Row(op);
-  const bool has_body = row.body != nullptr && (IsFloat(operand) || !row.body_for_floats_only);
+  const bool has_body = HasBody(op, operand);
   absl::InlinedVector<Enclosure, 3> rounded(args.begin(), args.end());
   if (has_body || !PassesUnrounded(RuleOf(op), operand, target)) {
     for (Enclosure& arg : rounded) arg = Rounded(operand, arg);
   }
-  if (row.transcendental)
+  if (Row(op).transcendental)
     return Rounded(target, TranscendentalImage(op, AccumulatorType(operand), rounded));
-  if (has_body) return ApplyBody(BodyOf(op, operand), rounded);
+  if (has_body) return ApplyBody(*FunctionOf(op, operand, target).body, rounded);
   return ApplyPrimitive(op, operand, target, rounded);
 }
 

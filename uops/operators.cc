@@ -55,6 +55,13 @@ const InfixOperator* InfixOf(IndexKind kind) {
                  [&](const InfixOperator& row) { return row.index == kind && !row.swapped; });
 }
 
+absl::optional<ScalarOp> ScalarOpOf(IndexKind kind) {
+  if (kind == IndexKind::kNot) return ScalarOp::kNot;
+  if (const IndexFunction* function = FindIndexFunction(kind)) return function->op;
+  const InfixOperator* const infix = InfixOf(kind);
+  return infix == nullptr ? absl::nullopt : absl::make_optional(infix->op);
+}
+
 IndexId CombineIndices(IndexPool& pool, const InfixOperator& op, IndexId a, IndexId b) {
   if (op.op == ScalarOp::kSub) return pool.Sub(a, b);
   if (op.swapped) std::swap(a, b);

@@ -76,6 +76,9 @@ const PrefixOperator* PrefixOf(ScalarOp op, DType operand);
 // The operator that writes a node of that kind, its operands in order, or null.
 const InfixOperator* InfixOf(IndexKind kind);
 
+// What a node of that kind computes, on values; nullopt for a leaf, which computes nothing.
+absl::optional<ScalarOp> ScalarOpOf(IndexKind kind);
+
 // The index expression a `op` b: a number, or a condition.
 IndexId CombineIndices(IndexPool& pool, const InfixOperator& op, IndexId a, IndexId b);
 

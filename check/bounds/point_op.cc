@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/variant.h"
 #include "uops/invariant.h"
+#include "uops/operators.h"
 
 namespace nestor {
 namespace {
@@ -192,24 +193,6 @@ class PointMaker {
   // ---- Index expressions as values. One that holds a gathered index is computed step by
   // step: as an index it would have to be proven free of overflow for every value of that.
 
-  static ScalarOp OpOf(IndexKind kind) {
-    switch (kind) {
-      case IndexKind::kAdd: return ScalarOp::kAdd;
-      case IndexKind::kMul: return ScalarOp::kMul;
-      case IndexKind::kDiv: return ScalarOp::kFloorDiv;
-      case IndexKind::kMod: return ScalarOp::kMod;
-      case IndexKind::kMin: return ScalarOp::kMin;
-      case IndexKind::kMax: return ScalarOp::kMax;
-      case IndexKind::kLt: return ScalarOp::kLt;
-      case IndexKind::kLe: return ScalarOp::kLe;
-      case IndexKind::kEq: return ScalarOp::kEq;
-      case IndexKind::kNe: return ScalarOp::kNe;
-      case IndexKind::kAnd: return ScalarOp::kAnd;
-      case IndexKind::kOr: return ScalarOp::kOr;
-      default: NESTOR_CHECK(false, "not an operation"); return ScalarOp::kAdd;
-    }
-  }
-
   NodeId ValueOf(IndexId e, const Shape& shape) {
     if (!pool().HasLoad(e)) return graph_.AddIndex(e, shape);
     const IndexNode node = pool()[e];
@@ -220,7 +203,7 @@ class PointMaker {
           graph_.AddReindex(NodeId{static_cast<int32_t>(node.value)}, shape, place), DType::kI64);
     }
     RefuseArithmetic(node);
-    return graph_.AddMap(OpOf(node.kind),
+    return graph_.AddMap(*ScalarOpOf(node.kind),
                          {ValueOf(node.args[0], shape), ValueOf(node.args[1], shape)});
   }
 
@@ -235,7 +218,7 @@ class PointMaker {
     const auto operand = [&](IndexId arg) {
       return joins ? ConditionOf(arg, shape) : ValueOf(arg, shape);
     };
-    return graph_.AddMap(OpOf(node.kind), {operand(node.args[0]), operand(node.args[1])});
+    return graph_.AddMap(*ScalarOpOf(node.kind), {operand(node.args[0]), operand(node.args[1])});
   }
 
   // An index that does not fit i64 is out of bounds; after a cast to i64 it might not be.
