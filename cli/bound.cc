@@ -36,9 +36,7 @@ double SecondsOfArithmetic(const loop::Statistics& statistics, const Rates& rate
                   SecondsOf(statistics.result_bytes, 2 * gigabytes));
 }
 
-int64_t RegisterBytes(jit::Isa isa) {
-  return (isa == jit::Isa::kAvx512 ? 32 : 16) * jit::VectorBytes(isa);
-}
+int64_t RegisterBytes(jit::Isa isa) { return jit::FactsOf(isa).vectors * jit::VectorBytes(isa); }
 
 // A tensor that this part of a program takes from another part, or makes for one (PartOf).
 struct PassedOn {

@@ -102,7 +102,7 @@ absl::Status AddHint(const absl::Status& status) {
 }
 
 fusion::Pipeline AllPasses(const jit::CompileOptions& options) {
-  const jit::Isa isa = options.isa ? *options.isa : jit::BestIsa().value_or(jit::Isa::kAvx2);
+  const jit::Isa isa = options.isa ? *options.isa : jit::BestIsa().value_or(jit::kLeastIsa);
   return WithSchedule(jit::SchedulePipeline(options, isa));
 }
 

@@ -33,7 +33,7 @@
 namespace nestor::jit {
 
 struct ExecutableOptions {
-  Isa isa = Isa::kAvx2;
+  Isa isa = kLeastIsa;
   // Where parallel loops run; null: on the caller's thread. Must outlive the executable.
   Executor* executor = nullptr;
   // A parallel loop runs on one thread where the program's arguments have fewer bytes

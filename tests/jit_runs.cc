@@ -19,14 +19,10 @@ namespace nestor {
 
 // ---- Checking
 
-namespace {
-constexpr jit::Isa kSets[] = {jit::Isa::kAvx2, jit::Isa::kAvx512};
-}  // namespace
-
 absl::Span<const jit::Isa> TestedSets() {
   static const bool said = [] {
-    for (jit::Isa isa : kSets) {
-      const absl::Status status = jit::CheckIsa(isa);
+    for (const jit::IsaFacts& set : jit::kIsas) {
+      const absl::Status status = jit::CheckIsa(set.isa);
       if (!status.ok()) std::cerr << "SKIPPED: " << status.message() << "\n";
     }
     return true;
@@ -66,12 +62,12 @@ absl::StatusOr<CompiledVariants> CompiledVariants::Compile(loop::Program unfused
                                                            absl::Span<const jit::Mode> modes) {
   CompiledVariants compiled;
   compiled.unfused_ = std::move(unfused);
-  for (jit::Isa isa : kSets) {
+  for (const jit::IsaFacts& set : jit::kIsas) {
     for (jit::Mode mode : modes) {
       Variant variant{options, nullptr};
-      variant.options.isa = isa;
+      variant.options.isa = set.isa;
       variant.options.mode = mode;
-      if (!absl::c_linear_search(TestedSets(), isa)) {
+      if (!absl::c_linear_search(TestedSets(), set.isa)) {
         NESTOR_RETURN_IF_ERROR(CheckAssembled(compiled.unfused_, variant.options));
         continue;
       }

@@ -34,7 +34,6 @@ namespace {
 constexpr const char* kMicroOps[] = {"input", "param",  "constant", "index", "reindex",
                                      "map",   "reduce", "scatter",  "carry", "recurrence"};
 constexpr size_t kCarry = 8;  // has no operands
-constexpr jit::Isa kSets[] = {jit::Isa::kAvx2, jit::Isa::kAvx512};
 
 using Counts = std::map<std::string, int64_t>;
 
@@ -115,7 +114,7 @@ void PrintReach(uint64_t programs) {
     CountPairs(op, pairs);
     Random random(seed);
     jit::CompileOptions options = DrawCompileOptions(random);
-    const jit::Isa isa = kSets[seed % 2];
+    const jit::Isa isa = jit::kIsas[seed % std::size(jit::kIsas)].isa;
     loop::Program program = Lower(op);
     if (random.Chance(40)) program = OfSmallSizes(std::move(program), random);
     CountPasses(fusion::Pipeline::Default(), "", program, passes);

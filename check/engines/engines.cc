@@ -24,8 +24,6 @@
 namespace nestor {
 namespace {
 
-constexpr jit::Isa kSets[] = {jit::Isa::kAvx2, jit::Isa::kAvx512};
-
 jit::Executor& TwoThreads() {
   static jit::Executor* const pool = jit::NewThreadPool(2).release();
   return *pool;
@@ -115,8 +113,8 @@ std::string Describe(const Engine& engine) {
 absl::Span<const jit::Isa> AvailableSets() {
   static const auto* const sets = [] {
     auto* available = new std::vector<jit::Isa>;
-    for (jit::Isa isa : kSets) {
-      if (jit::CheckIsa(isa).ok()) available->push_back(isa);
+    for (const jit::IsaFacts& set : jit::kIsas) {
+      if (jit::CheckIsa(set.isa).ok()) available->push_back(set.isa);
     }
     return available;
   }();
@@ -181,9 +179,9 @@ Engine DrawEngine(Random& random, jit::Mode mode, Engine::Backend backend) {
   engine.backend = AvailableSets().empty() ? Engine::Backend::kInterpreter : backend;
   engine.options = DrawCompileOptions(random);
   engine.options.mode = mode;
-  const auto isa = random.Below(2);
+  const auto isa = random.Below(static_cast<int64_t>(std::size(jit::kIsas)));
   engine.options.isa = backend == Engine::Backend::kInterpreter || AvailableSets().empty()
-                           ? kSets[isa]
+                           ? jit::kIsas[isa].isa
                            : AvailableSets()[static_cast<size_t>(isa) % AvailableSets().size()];
   const int64_t passes = static_cast<int64_t>(PassesOf(engine.options).size());
   engine.passes = static_cast<int>(random.Chance(40) ? passes : random.Between(0, passes));

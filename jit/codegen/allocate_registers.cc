@@ -144,7 +144,7 @@ class Scan {
   void Place(int32_t range) {
     const int32_t begin = problem_.ranges[range].begin;
     const Operation& op = problem_.list.operations[begin];
-    endings_.Until(WritesResultEarly(op.opcode) ? begin - 1 : begin, [&](int32_t ended) {
+    endings_.Until(Info(op.opcode).Is(kWritesEarly) ? begin - 1 : begin, [&](int32_t ended) {
       if (assigned_[ended] != kSpilled) free_ |= Bit(assigned_[ended]);
     });
     const uint32_t usable = UsableBy(range);
@@ -228,7 +228,8 @@ bool AddScratchWanted(const Problem& problem, RegisterClass c, const std::vector
     }
     const bool result = is_spilled(op.result);
     if (StackOperandOf(with_slots) >= 0) --loads;
-    const int wanted = std::max(loads, result ? 1 + (WritesResultEarly(op.opcode) ? loads : 0) : 0);
+    const int wanted =
+        std::max(loads, result ? 1 + (Info(op.opcode).Is(kWritesEarly) ? loads : 0) : 0);
     more |= aside.Add(i, std::min(wanted, MostScratchRegisters(c)));
   }
   return more;
@@ -326,7 +327,7 @@ class Rewriter {
     for (Operand& operand : op.operands) spilled |= Locate(operand);
     spilled |= Locate(op.memory.base);
     spilled |= Locate(op.memory.index);
-    if (!spilled || (IsMove(op.opcode) && op.operands[0].is_register())) return;
+    if (!spilled || (Info(op.opcode).Is(kIsMove) && op.operands[0].is_register())) return;
     const Operation with_slots = op;
     out_.pop_back();
     LoadAndStoreAround(with_slots);
@@ -352,7 +353,7 @@ class Rewriter {
 
     if (op.result.kind != Operand::kStack) return out_.push_back(op);
     const Operand slot = op.result;
-    op.result = Scratch(info.result, WritesResultEarly(op.opcode) ? Used(info.result) : 0);
+    op.result = Scratch(info.result, Info(op.opcode).Is(kWritesEarly) ? Used(info.result) : 0);
     out_.push_back(op);
     Move(info.result, slot, op.result);
   }

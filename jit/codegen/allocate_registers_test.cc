@@ -50,7 +50,8 @@ std::string ShapeError(const Operation& op, const RegisterFile& file, Isa isa) {
       return "an operand that must be loaded";
   }
   if (!in_file(op.result, info.result)) return "a register that is not in the file";
-  if (op.result.kind == Operand::kStack && (!IsMove(op.opcode) || !op.operands[0].is_register())) {
+  if (op.result.kind == Operand::kStack &&
+      (!Info(op.opcode).Is(kIsMove) || !op.operands[0].is_register())) {
     return "a result that must be stored";
   }
   for (const Operand& operand : {op.memory.base, op.memory.index}) {

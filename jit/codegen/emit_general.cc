@@ -36,9 +36,9 @@ Place SourcePlace(Generator& g, const Operand& operand) {
 
 // `instruction(target, source)` does target = target . source.
 template <class Instruction>
-void TwoAddress(Generator& g, const Operation& op, bool commutes, Instruction instruction) {
+void TwoAddress(Generator& g, const Operation& op, Instruction instruction) {
   Operand a = op.operands[0], b = op.operands[1];
-  if (commutes && (IsImmediate(a) || b == op.result)) std::swap(a, b);
+  if ((IsImmediate(a) || b == op.result) && Commutes(op)) std::swap(a, b);
   const bool overwrites_b = b == op.result && !(a == op.result);
   const Xbyak::Reg64 result = g.General(op.result), target = overwrites_b ? g.rax : result;
   g.LoadGeneral(target, a);
@@ -79,27 +79,24 @@ void EmitAddG(Generator& g, const Operation& op) {
     if (Fits(b))
       return g.lea(g.General(op.result), g.ptr[g.General(a) + static_cast<size_t>(b.value)]);
   }
-  TwoAddress(g, op, true,
-             [&](const Xbyak::Reg64& target, const auto& source) { g.add(target, source); });
+  TwoAddress(g, op, [&](const Xbyak::Reg64& target, const auto& source) { g.add(target, source); });
 }
 
 void EmitSubG(Generator& g, const Operation& op) {
-  TwoAddress(g, op, false,
-             [&](const Xbyak::Reg64& target, const auto& source) { g.sub(target, source); });
+  TwoAddress(g, op, [&](const Xbyak::Reg64& target, const auto& source) { g.sub(target, source); });
 }
 
 void EmitAndG(Generator& g, const Operation& op) {
-  TwoAddress(g, op, true,
+  TwoAddress(g, op,
              [&](const Xbyak::Reg64& target, const auto& source) { g.and_(target, source); });
 }
 
 void EmitOrG(Generator& g, const Operation& op) {
-  TwoAddress(g, op, true,
-             [&](const Xbyak::Reg64& target, const auto& source) { g.or_(target, source); });
+  TwoAddress(g, op, [&](const Xbyak::Reg64& target, const auto& source) { g.or_(target, source); });
 }
 
 void EmitXorG(Generator& g, const Operation& op) {
-  TwoAddress(g, op, true,
+  TwoAddress(g, op,
              [&](const Xbyak::Reg64& target, const auto& source) { g.xor_(target, source); });
 }
 
@@ -128,7 +125,7 @@ void EmitMulG(Generator& g, const Operation& op) {
   if (Fits(b) && !IsImmediate(a)) {
     return g.imul(g.General(op.result), g.GeneralPlace(a), static_cast<int>(b.value));
   }
-  TwoAddress(g, op, true, Multiply{g});
+  TwoAddress(g, op, Multiply{g});
 }
 
 namespace {

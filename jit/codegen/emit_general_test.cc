@@ -348,7 +348,8 @@ void UseEverything(TestFunction& f, bool vectors) {
 
 TEST_F(EmitGeneralTest, KeepsWhatACallerTrusts) {
   const int64_t table[] = {41};
-  for (const Isa isa : kInstructionSets) {
+  for (const IsaFacts& set : kIsas) {
+    const Isa isa = set.isa;
     for (const bool everything : {false, true}) {
       for (const bool vectors : {false, true}) {
         for (const bool parameters : {false, true}) {

@@ -87,6 +87,12 @@ Sealed::Sealed(const MachineCode& code) {
   memory_ = *std::move(memory);
 }
 
+DType MemoryType(Lane lane) {
+  constexpr DType kTypes[] = {DType::kI8,  DType::kI16, DType::kI32,
+                              DType::kI64, DType::kF32, DType::kF64};
+  return kTypes[static_cast<int>(lane)];
+}
+
 bool Runs(Isa isa) { return CheckIsa(isa).ok(); }
 
 uint64_t RandomLane(std::mt19937_64& random, Lane lane) {

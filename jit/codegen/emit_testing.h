@@ -71,9 +71,10 @@ class Sealed {
 };
 
 // The instruction sets to encode for, and whether this machine runs them.
-inline constexpr Isa kInstructionSets[] = {Isa::kAvx2, Isa::kAvx512};
 bool Runs(Isa isa);
 
+// The type of elements that are as wide as the lane.
+DType MemoryType(Lane lane);
 // The bits of a lane: edge cases and noise.
 uint64_t RandomLane(std::mt19937_64& random, Lane lane);
 // Equal bits, or both a NaN.

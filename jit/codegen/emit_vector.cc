@@ -22,8 +22,6 @@ using UnaryInstruction = absl::FunctionRef<void(const VectorRegister& r, const X
 using BinaryInstruction = absl::FunctionRef<void(const VectorRegister& r, const VectorRegister& a,
                                                  const Xbyak::Operand& b)>;
 
-constexpr bool kCommutes = true;
-
 void Unary(Generator& g, const Operation& op, UnaryInstruction instruction) {
   instruction(g.Result(op), g.VectorPlace(op.operands[0], RegisterBytes(op)));
 }
@@ -33,9 +31,9 @@ void UnaryOfRegister(Generator& g, const Operation& op, UnaryInstruction instruc
   instruction(g.Result(op), g.Loaded(op.operands[0], RegisterBytes(op)));
 }
 
-void Binary(Generator& g, const Operation& op, bool commutes, BinaryInstruction instruction) {
+void Binary(Generator& g, const Operation& op, BinaryInstruction instruction) {
   Operand a = op.operands[0], b = op.operands[1];
-  if (commutes && !a.is_register()) std::swap(a, b);
+  if (!a.is_register() && Commutes(op)) std::swap(a, b);
   const int bytes = RegisterBytes(op);
   const VectorRegister first = g.Loaded(a, bytes);
   instruction(g.Result(op), first, g.VectorPlace(b, bytes));
@@ -64,51 +62,48 @@ void EmitMove(Generator& g, const Operation& op) {
 // ---- Arithmetic.
 
 void EmitAdd(Generator& g, const Operation& op) {
-  Binary(g, op, kCommutes, BY_LANE(vpaddb, vpaddw, vpaddd, vpaddq, vaddps, vaddpd));
+  Binary(g, op, BY_LANE(vpaddb, vpaddw, vpaddd, vpaddq, vaddps, vaddpd));
 }
 
 void EmitSub(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(vpsubb, vpsubw, vpsubd, vpsubq, vsubps, vsubpd));
+  Binary(g, op, BY_LANE(vpsubb, vpsubw, vpsubd, vpsubq, vsubps, vsubpd));
 }
 
 void EmitMul(Generator& g, const Operation& op) {
-  Binary(g, op, kCommutes, BY_LANE(NoInstruction, vpmullw, vpmulld, vpmullq, vmulps, vmulpd));
+  Binary(g, op, BY_LANE(NoInstruction, vpmullw, vpmulld, vpmullq, vmulps, vmulpd));
 }
 
 void EmitMulU32(Generator& g, const Operation& op) {
-  Binary(g, op, kCommutes, BY_INTEGER_LANE(NoInstruction, NoInstruction, NoInstruction, vpmuludq));
+  Binary(g, op, BY_INTEGER_LANE(NoInstruction, NoInstruction, NoInstruction, vpmuludq));
 }
 
-void EmitDiv(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_FLOAT_LANE(vdivps, vdivpd));
-}
+void EmitDiv(Generator& g, const Operation& op) { Binary(g, op, BY_FLOAT_LANE(vdivps, vdivpd)); }
 
 void EmitMinX86(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(vpminsb, vpminsw, vpminsd, vpminsq, vminps, vminpd));
+  Binary(g, op, BY_LANE(vpminsb, vpminsw, vpminsd, vpminsq, vminps, vminpd));
 }
 
 void EmitMaxX86(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(vpmaxsb, vpmaxsw, vpmaxsd, vpmaxsq, vmaxps, vmaxpd));
+  Binary(g, op, BY_LANE(vpmaxsb, vpmaxsw, vpmaxsd, vpmaxsq, vmaxps, vmaxpd));
 }
 
 void EmitMinUnsigned(Generator& g, const Operation& op) {
-  Binary(g, op, kCommutes, BY_INTEGER_LANE(vpminub, vpminuw, vpminud, vpminuq));
+  Binary(g, op, BY_INTEGER_LANE(vpminub, vpminuw, vpminud, vpminuq));
 }
 
 void EmitMaxUnsigned(Generator& g, const Operation& op) {
-  Binary(g, op, kCommutes, BY_INTEGER_LANE(vpmaxub, vpmaxuw, vpmaxud, vpmaxuq));
+  Binary(g, op, BY_INTEGER_LANE(vpmaxub, vpmaxuw, vpmaxud, vpmaxuq));
 }
 
 void EmitMaxNumber(Generator& g, const Operation& op) {
   constexpr uint8_t kMax = 1, kSignOfResult = 4;
-  Binary(g, op, !kCommutes,
-         [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
-           BY_FLOAT_LANE(vrangeps, vrangepd)(r, a, b, static_cast<uint8_t>(kMax | kSignOfResult));
-         });
+  Binary(g, op, [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
+    BY_FLOAT_LANE(vrangeps, vrangepd)(r, a, b, static_cast<uint8_t>(kMax | kSignOfResult));
+  });
 }
 
 void EmitScale(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_FLOAT_LANE(vscalefps, vscalefpd));
+  Binary(g, op, BY_FLOAT_LANE(vscalefps, vscalefpd));
 }
 
 void EmitSqrt(Generator& g, const Operation& op) { Unary(g, op, BY_FLOAT_LANE(vsqrtps, vsqrtpd)); }
@@ -167,27 +162,24 @@ void EmitRound(Generator& g, const Operation& op) {
 // ---- Bits.
 
 void EmitAnd(Generator& g, const Operation& op) {
-  if (g.avx512())
-    return Binary(g, op, kCommutes, BY_LANE(vpandd, vpandd, vpandd, vpandq, vandps, vandpd));
-  Binary(g, op, kCommutes, BY_LANE(vpand, vpand, vpand, vpand, vandps, vandpd));
+  if (g.avx512()) return Binary(g, op, BY_LANE(vpandd, vpandd, vpandd, vpandq, vandps, vandpd));
+  Binary(g, op, BY_LANE(vpand, vpand, vpand, vpand, vandps, vandpd));
 }
 
 void EmitOr(Generator& g, const Operation& op) {
-  if (g.avx512())
-    return Binary(g, op, kCommutes, BY_LANE(vpord, vpord, vpord, vporq, vorps, vorpd));
-  Binary(g, op, kCommutes, BY_LANE(vpor, vpor, vpor, vpor, vorps, vorpd));
+  if (g.avx512()) return Binary(g, op, BY_LANE(vpord, vpord, vpord, vporq, vorps, vorpd));
+  Binary(g, op, BY_LANE(vpor, vpor, vpor, vpor, vorps, vorpd));
 }
 
 void EmitXor(Generator& g, const Operation& op) {
-  if (g.avx512())
-    return Binary(g, op, kCommutes, BY_LANE(vpxord, vpxord, vpxord, vpxorq, vxorps, vxorpd));
-  Binary(g, op, kCommutes, BY_LANE(vpxor, vpxor, vpxor, vpxor, vxorps, vxorpd));
+  if (g.avx512()) return Binary(g, op, BY_LANE(vpxord, vpxord, vpxord, vpxorq, vxorps, vxorpd));
+  Binary(g, op, BY_LANE(vpxor, vpxor, vpxor, vpxor, vxorps, vxorpd));
 }
 
 void EmitAndNot(Generator& g, const Operation& op) {
   if (g.avx512())
-    return Binary(g, op, !kCommutes, BY_LANE(vpandnd, vpandnd, vpandnd, vpandnq, vandnps, vandnpd));
-  Binary(g, op, !kCommutes, BY_LANE(vpandn, vpandn, vpandn, vpandn, vandnps, vandnpd));
+    return Binary(g, op, BY_LANE(vpandnd, vpandnd, vpandnd, vpandnq, vandnps, vandnpd));
+  Binary(g, op, BY_LANE(vpandn, vpandn, vpandn, vpandn, vandnps, vandnpd));
 }
 
 void EmitShiftLeft(Generator& g, const Operation& op) {
@@ -212,15 +204,15 @@ void EmitShiftRightSigned(Generator& g, const Operation& op) {
 }
 
 void EmitShiftLeftBy(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_WIDE_LANE(vpsllvd, vpsllvq, vpsllvd, vpsllvq));
+  Binary(g, op, BY_WIDE_LANE(vpsllvd, vpsllvq, vpsllvd, vpsllvq));
 }
 
 void EmitShiftRightBy(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_WIDE_LANE(vpsrlvd, vpsrlvq, vpsrlvd, vpsrlvq));
+  Binary(g, op, BY_WIDE_LANE(vpsrlvd, vpsrlvq, vpsrlvd, vpsrlvq));
 }
 
 void EmitShiftRightSignedBy(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_WIDE_LANE(vpsravd, vpsravq, vpsravd, vpsravq));
+  Binary(g, op, BY_WIDE_LANE(vpsravd, vpsravq, vpsravd, vpsravq));
 }
 
 // ---- Conversions.
@@ -379,11 +371,11 @@ void EmitLaneShift(Generator& g, const Operation& op) {
 }
 
 void EmitUnpackLow(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_WIDE_LANE(vpunpckldq, vpunpcklqdq, vunpcklps, vunpcklpd));
+  Binary(g, op, BY_WIDE_LANE(vpunpckldq, vpunpcklqdq, vunpcklps, vunpcklpd));
 }
 
 void EmitUnpackHigh(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_WIDE_LANE(vpunpckhdq, vpunpckhqdq, vunpckhps, vunpckhpd));
+  Binary(g, op, BY_WIDE_LANE(vpunpckhdq, vpunpckhqdq, vunpckhps, vunpckhpd));
 }
 
 namespace {
@@ -414,19 +406,17 @@ void EmitPermute128(Generator& g, const Operation& op) {
   NESTOR_CHECK(RegisterBytes(op) == 32, "permute_128 is of 256 bits");
   if (g.avx512()) return PermuteHalves(g, op);
   const uint8_t halves = static_cast<uint8_t>(op.immediate);
-  Binary(g, op, !kCommutes,
-         [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
-           g.vperm2f128(r, a, b, halves);
-         });
+  Binary(g, op, [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
+    g.vperm2f128(r, a, b, halves);
+  });
 }
 
 void EmitShuffle128(Generator& g, const Operation& op) {
   NESTOR_CHECK(RegisterBytes(op) == 64, "shuffle_128 is of 512 bits");
   const uint8_t quarters = static_cast<uint8_t>(op.immediate);
-  Binary(g, op, !kCommutes,
-         [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
-           g.vshufi32x4(r, a, b, quarters);
-         });
+  Binary(g, op, [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
+    g.vshufi32x4(r, a, b, quarters);
+  });
 }
 
 }  // namespace nestor::jit

@@ -62,10 +62,11 @@ class VectorRun {
  private:
   static int64_t At(const void* p) { return reinterpret_cast<int64_t>(p); }
   int kFile() const { return ScratchVector(isa_); }
-  int ResultRegister() const { return isa_ == Isa::kAvx512 && case_.op.lanes % 3 != 1 ? 22 : 6; }
+  bool has_high() const { return FactsOf(isa_).vectors > 16; }
+  int ResultRegister() const { return has_high() && case_.op.lanes % 3 != 1 ? 22 : 6; }
   int OperandRegister(int i) const {
     static constexpr int kLow[] = {1, 10, 12}, kHigh[] = {1, 19, 28};
-    return isa_ == Isa::kAvx512 ? kHigh[i] : kLow[i];
+    return has_high() ? kHigh[i] : kLow[i];
   }
   RegisterClass OnMachine(RegisterClass c) const {
     return c == RegisterClass::kMask ? ClassOfMasks(isa_) : c;
@@ -236,12 +237,6 @@ class VectorRun {
     mask.result = list.NewMask();
     list.operations.push_back(mask);
     return mask.result;
-  }
-
-  static DType MemoryType(Lane lane) {
-    constexpr DType kTypes[] = {DType::kI8,  DType::kI16, DType::kI32,
-                                DType::kI64, DType::kF32, DType::kF64};
-    return kTypes[static_cast<int>(lane)];
   }
 
   void ExpectResult(const Buffer& result) const {

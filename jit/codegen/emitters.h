@@ -62,6 +62,7 @@ class Generator : public Xbyak::CodeGenerator {
   // Writes to `buffer`, which is aligned to 64. All arguments outlive it.
   Generator(const OperationList& list, const Allocated& allocated, uint8_t* buffer, size_t bytes);
 
+  Isa isa() const { return list_.isa; }
   bool avx512() const { return list_.isa == Isa::kAvx512; }
   bool has_dot_products() const { return has_dot_products_; }
 
@@ -251,6 +252,8 @@ using Emitter = void (*)(Generator& g, const Operation& op);
   BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, f32, f64)
 #define BY_WIDE_LANE(i32, i64, f32, f64) BY_LANE(NoInstruction, NoInstruction, i32, i64, f32, f64)
 
+// Loads the elements at a stride that the mask of a load_masked has, one by one, in packed form.
+void EmitGatherMasked(Generator& g, const Operation& op);
 // Gives the low 32-bit halves of the 64-bit lanes of `from`, in a register of half the width.
 void EmitNarrowLanes(Generator& g, const Operand& result, const Operand& from, int lanes);
 

@@ -9,7 +9,7 @@
 
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "jit/runtime/cpu_features.h"
+#include "jit/target/isa.h"
 
 namespace nestor::jit {
 

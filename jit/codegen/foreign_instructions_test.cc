@@ -8,7 +8,7 @@
 
 #include "absl/types/optional.h"
 #include "gtest/gtest.h"
-#include "jit/runtime/cpu_features.h"
+#include "jit/target/isa.h"
 
 namespace nestor::jit {
 namespace {

@@ -104,7 +104,7 @@ class Machine {
   // Runs the operation; whether it jumps.
   bool Step(const Operation& op) {
     const OpcodeInfo& info = Info(op.opcode);
-    if (op.result.kind != Operand::kNone && WritesResultEarly(op.opcode))
+    if (op.result.kind != Operand::kNone && Info(op.opcode).Is(kWritesEarly))
       Write(op.result, info.result, absl::nullopt);
     uint64_t in[3];
     for (int i = 0; i < 3; ++i) in[i] = Read(op.operands[i], info.operands[i]);
@@ -139,10 +139,8 @@ class Machine {
 
   // The exact result if the allocator or a counter needs it, else a mix.
   static uint64_t Result(const Operation& op, const uint64_t (&in)[3], uint64_t address) {
+    if (Info(op.opcode).Is(kIsMove)) return in[0];
     switch (op.opcode) {
-      case Opcode::kMove:
-      case Opcode::kMaskMove:
-      case Opcode::kMoveG: return in[0];
       case Opcode::kAddG: return in[0] + in[1];
       case Opcode::kSubG: return in[0] - in[1];
       case Opcode::kMulG: return in[0] * in[1];

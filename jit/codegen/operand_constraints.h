@@ -4,19 +4,14 @@
 #define NESTOR_JIT_CODEGEN_OPERAND_CONSTRAINTS_H_
 
 #include "jit/codegen/operations.h"
-#include "jit/runtime/cpu_features.h"
+#include "jit/target/isa.h"
 
 namespace nestor::jit {
 
-// The number of the operand that may stay kStack, or -1: in a vector operation the last one,
-// unless the operation has a constant of the pool; in a general one any, but only one (the last
-// that is kStack).
+// The number of the operand that may stay kStack, or -1. The operation's row says whether one may:
+// in a vector operation the last one, unless the operation has a constant of the pool; in a general
+// one any, but only one (the last that is kStack).
 int StackOperandOf(const Operation& op);
-
-// Whether the emitter may write the result before it has read all operands, so that the two need
-// different registers. (An operation that redefines one of its own operands has the same register
-// for both all the same.)
-bool WritesResultEarly(Opcode opcode);
 
 // The most registers that spilled values pass through: as many as the operands of one
 // operation that are not taken from memory, with a result that must not share one of theirs.
@@ -25,9 +20,6 @@ inline int MostScratchRegisters(RegisterClass c) { return c == RegisterClass::kM
 // Whether a partial load or store, or a masked load of elements side by side, goes by its mask.
 // Otherwise a partial one goes by its count, and may have no mask.
 bool GoesByMask(const Operation& op, Isa isa);
-
-// Whether it is a mere copy, whose result may be kStack where its operand is a register.
-bool IsMove(Opcode opcode);
 
 }  // namespace nestor::jit
 

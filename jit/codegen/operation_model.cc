@@ -1,5 +1,5 @@
-// A vector register is 64 bytes. A mask is a vector of zeros and ones on AVX2, a word
-// with a bit per lane on AVX-512; both are read and written through the same two functions, so that
+// A vector register is 64 bytes. A mask is a vector of zeros and ones, or a word with a bit per lane
+// where the set has mask registers; both are read and written through the same two functions, so that
 // the rest need not distinguish them.
 #include "jit/codegen/operation_model.h"
 
@@ -252,25 +252,6 @@ Bytes Moved(const Operation& op, const Bytes& a, const Bytes& b) {
   }
 }
 
-// Whether AVX2 has no instruction for it.
-bool NeedsAvx512(const Operation& op) {
-  const auto from = static_cast<Lane>(op.immediate);
-  switch (op.opcode) {
-    case Opcode::kMul:
-    case Opcode::kMinX86:
-    case Opcode::kMaxX86:
-    case Opcode::kMinUnsigned:
-    case Opcode::kMaxUnsigned:
-    case Opcode::kShiftRightSigned:
-    case Opcode::kShiftRightSignedBy: return op.lane == Lane::kI64;
-    case Opcode::kMaxNumber:
-    case Opcode::kScale: return true;
-    case Opcode::kConvert:
-      return (op.lane == Lane::kI64 && IsFloat(from)) || (from == Lane::kI64 && IsFloat(op.lane));
-    default: return false;
-  }
-}
-
 class Model {
  public:
   Model(const OperationList& list, const int64_t* table)
@@ -296,8 +277,8 @@ class Model {
 
  private:
   void Check(const Operation& op) const {
-    const bool legal = list_.isa == Isa::kAvx512 || !NeedsAvx512(op);
-    NESTOR_CHECK(legal, absl::StrCat("not on AVX2: ", ToString(list_, op)));
+    NESTOR_CHECK(IsInSet(list_.isa, op),
+                 absl::StrCat("not in ", Name(list_.isa), ": ", ToString(list_, op)));
     const Operand* const o = op.operands;
     const auto is_constant = [&](int i) { return o[i].kind == Operand::kConstant; };
     const int last = o[2].kind != Operand::kNone ? 2 : o[1].kind != Operand::kNone ? 1 : 0;
@@ -328,15 +309,15 @@ class Model {
   }
   bool MaskBit(const Operand& operand, int lane, int lane_bytes) const {
     const Register& r = registers_[operand.value];
-    if (list_.isa == Isa::kAvx512) return r.word >> lane & 1;
     // The sign, as a blend reads it.
-    return r.vector[(lane + 1) * lane_bytes - 1] >> 7;
+    if (MasksAreVectors(list_.isa)) return r.vector[(lane + 1) * lane_bytes - 1] >> 7;
+    return r.word >> lane & 1;
   }
   void SetMaskBit(Register& r, int lane, int lane_bytes, bool value) const {
-    if (list_.isa == Isa::kAvx512) {
-      r.word = (r.word & ~(uint64_t{1} << lane)) | uint64_t{value} << lane;
-    } else {
+    if (MasksAreVectors(list_.isa)) {
       std::memset(r.vector.data() + lane * lane_bytes, value ? 0xff : 0, lane_bytes);
+    } else {
+      r.word = (r.word & ~(uint64_t{1} << lane)) | uint64_t{value} << lane;
     }
   }
   uint8_t* AddressOf(const Memory& memory) const {

@@ -10,8 +10,8 @@
 namespace nestor::jit {
 
 // Runs the list as a function that is given `table`. Lanes that an operation leaves undefined hold
-// junk. Checks that constants are only where they are allowed, and that nothing is used that AVX2
-// lacks. REQUIRES: a straight line on virtual registers, which accesses memory by plain loads and
+// junk. Checks that constants are only where they are allowed, and that nothing is used that its
+// set lacks. REQUIRES: a straight line on virtual registers, which accesses memory by plain loads and
 // stores only.
 void RunModel(const OperationList& list, const int64_t* table);
 

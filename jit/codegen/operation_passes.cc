@@ -1,6 +1,6 @@
 // Dead writes: one walk backwards tracks for each register whether it is written again before it is
 // read; this knowledge ends at each label and jump. Hoisting looks at innermost loops alone:
-// operations of a few kinds (broadcasts, masks) whose operands the loop does not write move before
+// operations that are worth it (kHoists: broadcasts, masks) whose operands the loop does not write move before
 // it, then constants do, as long as live ranges leave registers free.
 #include "jit/codegen/operation_passes.h"
 
@@ -79,17 +79,7 @@ class Hoister {
   // ---- Operations
 
   static bool MayHoist(const Operation& op, bool always) {
-    switch (op.opcode) {
-      case Opcode::kLoadBroadcast: return op.invariant && always;
-      case Opcode::kBroadcast:
-      case Opcode::kBroadcastGeneral:
-      case Opcode::kMaskOfCount:
-      case Opcode::kMaskOfLanes:
-      case Opcode::kLanesOfMask:
-      case Opcode::kMaskWiden:
-      case Opcode::kMaskNarrow: return true;
-      default: return false;
-    }
+    return Info(op.opcode).Is(kHoists) && (!HasMemory(op) || (op.invariant && always));
   }
 
   void HoistOperations(size_t begin, size_t end) {
@@ -103,7 +93,7 @@ class Hoister {
       bool moves = false;
       VisitReads(op, [&](const Operand& read) { moves |= writes_inside_[read.value] > 0; });
       if (moves) continue;
-      const bool loads = op.opcode == Opcode::kLoadBroadcast;
+      const bool loads = HasMemory(op);
       if (const auto known = before.find(op); known != before.end() && !loads) {
         renamed_[op.result] = known->second;
       } else if (FreeOf(op.result) <= 0) {
@@ -195,7 +185,7 @@ class Hoister {
 
   // Whether the constant is the operation's memory operand and needs no instruction of its own.
   static bool InMemory(Operation op, int number) {
-    if (op.opcode == Opcode::kMove) return false;
+    if (Info(op.opcode).Is(kIsMove)) return false;
     for (Operand& operand : op.operands) {
       if (operand.kind == Operand::kConstant) operand.kind = Operand::kRegister;
     }

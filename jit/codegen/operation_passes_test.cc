@@ -9,7 +9,7 @@
 #include "jit/codegen/operations.h"
 #include "jit/codegen/operations_testing.h"
 #include "jit/codegen/registers.h"
-#include "jit/runtime/cpu_features.h"
+#include "jit/target/isa.h"
 
 namespace nestor::jit {
 namespace {

@@ -25,9 +25,16 @@ constexpr RegisterClass V = RegisterClass::kVector;
 constexpr RegisterClass M = RegisterClass::kMask;
 constexpr RegisterClass G = RegisterClass::kGeneral;
 
+constexpr LaneSet kI16 = SetOf(Lane::kI16), kI32 = SetOf(Lane::kI32), kI64 = SetOf(Lane::kI64),
+                  kF32 = SetOf(Lane::kF32), kFloats = kF32 | SetOf(Lane::kF64),
+                  kIntegers = kAllLanes & ~kFloats, kNotI8 = kAllLanes & ~SetOf(Lane::kI8),
+                  kWide = kNotI8 & ~kI16;
+
+using enum ImmediateKind;
+
 constexpr OpcodeInfo kOpcodes[] = {
-#define OPERATION(Enumerator, name, result, a, b, c) \
-  {Opcode::k##Enumerator, name, result, {a, b, c}},
+#define OPERATION(Enumerator, text, to, a, b, c, ...) \
+  {.opcode = Opcode::k##Enumerator, .name = text, .result = to, .operands = {a, b, c}, __VA_ARGS__},
 #include "jit/codegen/operations.inc"
 #undef OPERATION
 };
@@ -80,34 +87,24 @@ std::string TextOf(const Memory& memory, Isa isa) {
 // The text before the operands: the rule that the operation follows, or the type of the elements
 // in memory.
 std::string TextOfVariant(const Operation& op) {
-  switch (op.opcode) {
-    case Opcode::kRound: return absl::StrCat(" ", NameIn(kRoundingNames, op.immediate));
-    case Opcode::kConvert: return absl::StrCat(" from ", NameIn(kLaneNames, op.immediate));
-    case Opcode::kCompare: return absl::StrCat(" ", NameIn(kPredicateNames, op.immediate));
-    case Opcode::kCompareG: return absl::StrCat(" ", NameIn(kConditionNames, op.immediate));
-    case Opcode::kBranch:
-    case Opcode::kLoopEnd: return absl::StrCat(" ", NameIn(kConditionNames, op.condition));
+  if (Info(op.opcode).Is(kConditional))
+    return absl::StrCat(" ", NameIn(kConditionNames, op.condition));
+  switch (Info(op.opcode).immediate) {
+    case kRounding: return absl::StrCat(" ", NameIn(kRoundingNames, op.immediate));
+    case kLaneKind: return absl::StrCat(" from ", NameIn(kLaneNames, op.immediate));
+    case kPredicate: return absl::StrCat(" ", NameIn(kPredicateNames, op.immediate));
+    case kCondition: return absl::StrCat(" ", NameIn(kConditionNames, op.immediate));
     default: break;
   }
-  if (op.memory.base.kind == Operand::kNone || op.opcode == Opcode::kAddressG) return "";
+  if (!HasMemory(op) || op.opcode == Opcode::kAddressG) return "";
   return absl::StrCat(" ", Name(op.type), op.invariant ? " invariant" : "");
 }
 
 // The immediate, if it is a number.
 std::string TextOfImmediate(const Operation& op) {
-  switch (op.opcode) {
-    case Opcode::kShiftLeft:
-    case Opcode::kShiftRight:
-    case Opcode::kShiftRightSigned:
-    case Opcode::kLaneShift:
-    case Opcode::kPermute128:
-    case Opcode::kShuffle128:
-    case Opcode::kParameterG: return absl::StrCat(op.immediate);
-    case Opcode::kLabel:
-    case Opcode::kJump:
-    case Opcode::kBranch:
-    case Opcode::kLoopBegin:
-    case Opcode::kLoopEnd: return absl::StrCat("L", op.immediate);
+  switch (Info(op.opcode).immediate) {
+    case kNumber: return absl::StrCat(op.immediate);
+    case kLabel: return absl::StrCat("L", op.immediate);
     default: return "";
   }
 }
@@ -122,6 +119,19 @@ std::string TextOf(const PoolConstant& constant) {
 }  // namespace
 
 const OpcodeInfo& Info(Opcode opcode) { return kOpcodes[static_cast<int>(opcode)]; }
+
+bool HasOperation(Isa isa, Opcode opcode, Lane lane) {
+  const OpcodeInfo& info = Info(opcode);
+  const LaneSet lacking = isa == Isa::kAvx2 ? info.not_on_avx2 : LaneSet{0};
+  return (info.lanes & ~lacking & SetOf(lane)) != 0;
+}
+
+bool HasConversion(Isa isa, Lane from, Lane to) {
+  if (from == to || LaneBytes(from) < 4 || LaneBytes(to) < 4) return false;
+  const bool of_i64_and_float =
+      (from == Lane::kI64 && IsFloat(to)) || (IsFloat(from) && to == Lane::kI64);
+  return !of_i64_and_float || isa != Isa::kAvx2;
+}
 
 namespace {
 
@@ -144,6 +154,19 @@ Lane ResultLane(const Operation& op) {
   if (op.opcode == Opcode::kMaskWiden) return Lane::kI64;
   if (op.opcode == Opcode::kMaskNarrow) return Lane::kI32;
   return LaneAt(Info(op.opcode).result, op.lane);
+}
+
+bool Commutes(const Operation& op) {
+  const OpcodeInfo& info = Info(op.opcode);
+  return info.Is(kCommutes) || (info.Is(kIntegersCommute) && !IsFloat(op.lane));
+}
+
+bool IsInSet(Isa isa, const Operation& op) {
+  if (op.opcode == Opcode::kConvert) {
+    const Lane from = OperandLane(op, 0);
+    return from == op.lane || HasConversion(isa, from, op.lane);
+  }
+  return !HasLanes(Info(op.opcode)) || HasOperation(isa, op.opcode, op.lane);
 }
 
 int OperandBytes(const Operation& op, int number) {
@@ -197,7 +220,7 @@ std::string ToString(const OperationList& list, const Operation& op) {
     absl::StrAppend(&text, separator, part);
     separator = ", ";
   };
-  if (op.memory.base.kind != Operand::kNone) add(TextOf(op.memory, list.isa));
+  if (HasMemory(op)) add(TextOf(op.memory, list.isa));
   for (int i = 0; i < 3; ++i) {
     if (info.operands[i] != N) add(TextOf(op.operands[i], info.operands[i], list.isa));
   }

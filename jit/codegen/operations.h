@@ -25,7 +25,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "jit/runtime/cpu_features.h"
+#include "jit/target/isa.h"
 #include "jit/target/lanes.h"
 #include "uops/dtype.h"
 
@@ -40,23 +40,60 @@ constexpr int kNumOpcodes = static_cast<int>(Opcode::kReturn) + 1;
 
 enum class RegisterClass : uint8_t { kNone, kVector, kMask, kGeneral };
 
-// Masks live in vector registers on AVX2 (lanes of all ones or zeros), in k
-// registers on AVX-512.
-inline RegisterClass ClassOfMasks(Isa isa) {
-  return isa == Isa::kAvx512 ? RegisterClass::kMask : RegisterClass::kVector;
+// Where masks live: in vector registers if the set has no others (lanes of all ones or zeros).
+constexpr bool MasksAreVectors(Isa isa) { return FactsOf(isa).masks == 0; }
+constexpr RegisterClass ClassOfMasks(Isa isa) {
+  return MasksAreVectors(isa) ? RegisterClass::kVector : RegisterClass::kMask;
 }
 
+// Kinds of lanes: bit i stands for Lane i.
+using LaneSet = uint8_t;
+constexpr LaneSet SetOf(Lane lane) { return static_cast<LaneSet>(1 << static_cast<int>(lane)); }
+constexpr LaneSet kAllLanes = (1 << kNumLanes) - 1;
+
+enum class ImmediateKind : uint8_t {
+  kNone,
+  kNumber,
+  kRounding,   // a RoundingMode
+  kLaneKind,   // a Lane
+  kPredicate,  // a Predicate
+  kCondition,  // a Condition
+  kLabel
+};
+
+enum Trait : uint8_t {
+  kIsMove = 1,           // a mere copy, whose result may be kStack where its operand is a register
+  kCommutes = 2,         // a and b may be swapped
+  kIntegersCommute = 4,  // ... if their lanes are integers
+  kTakesMemory = 8,      // an operand may be in memory: see StackOperandOf
+  // The emitter may write the result before it has read all operands, so that the two need
+  // different registers. (An operation that redefines one of its own operands has the same register
+  // for both all the same.)
+  kWritesEarly = 16,
+  kHoists = 32,       // worth a register all through a loop that does not change its operands
+  kConditional = 64,  // jumps if its condition holds
+};
+
+// One row of operations.inc.
 struct OpcodeInfo {
   Opcode opcode;
-  const char* name;
+  absl::string_view name;
   RegisterClass result, operands[3];  // kMask as the table says, whatever the instruction set
+  LaneSet lanes = kAllLanes;
+  LaneSet not_on_avx2 = 0;  // those of `lanes` for which AVX2 has no instruction
+  ImmediateKind immediate = ImmediateKind::kNone;
+  uint8_t traits = 0;
+
+  bool Is(Trait trait) const { return (traits & trait) != 0; }
 };
 const OpcodeInfo& Info(Opcode opcode);
 
-// Convert, from -> to: i32 -> f32, i32 -> f64, i32 -> i64 (signed), i64 -> i32
-// (truncated), f32 -> f64, f64 -> f32, f32 -> i32, f64 -> i32 (towards zero; INT32_MIN
-// outside). i64 <-> floats: on AVX-512 only (f64 -> i64 towards zero; INT64_MIN outside; i64 ->
-// f32 rounds once).
+// Whether the set has instructions for the operation on such lanes. (Convert: HasConversion.)
+bool HasOperation(Isa isa, Opcode opcode, Lane lane);
+// i32 -> f32, i32 -> f64, i32 -> i64 (signed), i64 -> i32 (truncated), f32 -> f64, f64 -> f32,
+// f32 -> i32, f64 -> i32 (towards zero; INT32_MIN outside). Not on AVX2: i64 <-> floats (f64 -> i64
+// towards zero; INT64_MIN outside; i64 -> f32 rounds once).
+bool HasConversion(Isa isa, Lane from, Lane to);
 
 enum class RoundingMode : uint8_t { kNearest, kFloor, kCeil, kTruncate };
 
@@ -132,10 +169,15 @@ inline int RegisterBytes(int lanes, Lane lane) {
 // fill a register.
 inline bool IsNarrow(const Operation& op) { return ByteSize(op.type) < LaneBytes(op.lane); }
 inline bool FillsRegister(const Operation& op) { return op.lanes * LaneBytes(op.lane) >= 16; }
+// Whether its operands a and b may be swapped.
+bool Commutes(const Operation& op);
+// Whether the set has the operation, on lanes or on none.
+bool IsInSet(Isa isa, const Operation& op);
 // Bytes of operand `number` that are read; bytes of the register that the result is in.
 int OperandBytes(const Operation& op, int number);
 int ResultBytes(const Operation& op);
 
+inline bool HasMemory(const Operation& op) { return op.memory.base.kind != Operand::kNone; }
 // Labels, jumps and loops.
 inline bool IsControl(const Operation& operation) { return operation.opcode >= Opcode::kLabel; }
 // Whether both compute the same value, into whatever register. Not for operations on memory.

@@ -19,7 +19,7 @@ TEST(Operations, EveryRowStandsAtItsOpcodeUnderItsOwnName) {
   for (int i = 0; i < kNumOpcodes; ++i) {
     const auto opcode = static_cast<Opcode>(i);
     EXPECT_EQ(Info(opcode).opcode, opcode);
-    EXPECT_TRUE(names.insert(Info(opcode).name).second) << Info(opcode).name;
+    EXPECT_TRUE(names.insert(std::string(Info(opcode).name)).second) << Info(opcode).name;
   }
   EXPECT_EQ(Info(Opcode::kFma).operands[2], RegisterClass::kVector);
   EXPECT_EQ(Info(Opcode::kStorePartial).operands[1], RegisterClass::kMask);

@@ -116,17 +116,16 @@ class Parser {
   }
 
   void ParseVariant(Operation& op) {
-    switch (op.opcode) {
-      case Opcode::kRound: op.immediate = IndexIn(kModes, Until(" ")); break;
-      case Opcode::kCompare: op.immediate = IndexIn(kPredicates, Until(" ")); break;
-      case Opcode::kCompareG: op.immediate = IndexIn(kConditions, Until(" ")); break;
-      case Opcode::kConvert:
+    const OpcodeInfo& info = Info(op.opcode);
+    if (info.Is(kConditional))
+      op.condition = static_cast<Condition>(IndexIn(kConditions, Until(" ")));
+    switch (info.immediate) {
+      case ImmediateKind::kRounding: op.immediate = IndexIn(kModes, Until(" ")); break;
+      case ImmediateKind::kPredicate: op.immediate = IndexIn(kPredicates, Until(" ")); break;
+      case ImmediateKind::kCondition: op.immediate = IndexIn(kConditions, Until(" ")); break;
+      case ImmediateKind::kLaneKind:
         Until("from ");
         op.immediate = IndexIn(kLanes, Until(" "));
-        break;
-      case Opcode::kBranch:
-      case Opcode::kLoopEnd:
-        op.condition = static_cast<Condition>(IndexIn(kConditions, Until(" ")));
         break;
       default: break;
     }

@@ -15,7 +15,7 @@ namespace nestor::jit {
 OperationList ParseOperations(absl::string_view text, Isa isa);
 
 struct RandomListOptions {
-  Isa isa = Isa::kAvx2;
+  Isa isa = kLeastIsa;
   uint64_t seed = 0;
   // Values that live from the beginning to the end; masks only where they have a
   // class of their own.

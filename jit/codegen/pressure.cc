@@ -14,7 +14,8 @@ Pressure::Pressure(const OperationList& list, absl::Span<const LiveRange> ranges
   for (const LiveRange& range : ranges) {
     std::vector<int>& live = live_[static_cast<int>(list.classes[range.reg])];
     // A result that is written early overlaps with the ranges that end there.
-    const bool early = range.begin > 0 && WritesResultEarly(list.operations[range.begin].opcode);
+    const bool early =
+        range.begin > 0 && Info(list.operations[range.begin].opcode).Is(kWritesEarly);
     ++live[range.begin - (early ? 1 : 0)];
     --live[std::max(range.end, range.begin + 1)];
   }

@@ -221,7 +221,7 @@ class Generator {
     op.result = known[Below(static_cast<int>(known.size()))];
     const bool own =
         op.result == op.operands[0] || op.result == op.operands[1] || op.result == op.operands[2];
-    if (Below(2) == 0 && !(own && WritesResultEarly(op.opcode))) return;
+    if (Below(2) == 0 && !(own && Info(op.opcode).Is(kWritesEarly))) return;
     op.result = list_.NewRegister(c == RegisterClass::kMask ? ClassOfMasks(options_.isa) : c);
     known.push_back(op.result);
   }

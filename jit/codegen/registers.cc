@@ -8,7 +8,7 @@ RegisterFile RegistersOf(Isa isa) {
   // Caller-saved registers first: rcx, rsi, r8 to r11; then rbx, rbp, r12 to r15.
   file.general = {1, 6, 8, 9, 10, 11, 3, 5, 12, 13, 14, 15};
   for (int i = 0; i < ScratchVector(isa); ++i) file.vector.push_back(i);
-  if (isa == Isa::kAvx512) file.mask = {1, 2, 3, 4, 5, 6, 7};
+  for (int i = 1; i <= FactsOf(isa).masks; ++i) file.mask.push_back(i);
   return file;
 }
 

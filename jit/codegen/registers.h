@@ -15,7 +15,7 @@ namespace nestor::jit {
 constexpr int kTableRegister = 7;
 constexpr int kScratchGeneral = 0, kScratchGeneral2 = 2;
 constexpr int kStackRegister = 4;
-inline int ScratchVector(Isa isa) { return isa == Isa::kAvx512 ? 31 : 15; }
+constexpr int ScratchVector(Isa isa) { return FactsOf(isa).vectors - 1; }
 
 // In the order in which they are handed out.
 struct RegisterFile {

@@ -23,8 +23,6 @@ bool IsStore(Opcode opcode) {
   return info.result == RegisterClass::kNone && info.operands[0] == RegisterClass::kVector;
 }
 
-bool ReadsMemory(const Operation& op) { return op.memory.base.kind != Operand::kNone; }
-
 // An operation whose registers carry their versions.
 struct Key {
   Operation op;
@@ -129,7 +127,7 @@ class Reuse {
     const RegisterClass c = list_.classes[known.value];
     if (end < at_) {
       const size_t first = static_cast<size_t>(end), last = static_cast<size_t>(at_) - 1;
-      if (ReadsMemory(op) && pressure_.Most(c, first, last) >= static_cast<int>(file_.Of(c).size()))
+      if (HasMemory(op) && pressure_.Most(c, first, last) >= static_cast<int>(file_.Of(c).size()))
         return false;
       pressure_.Add(c, first, last);
     }
@@ -151,7 +149,7 @@ class Reuse {
                              &key.op.memory.base, &key.op.memory.index}) {
       if (operand->is_register()) operand->value += int64_t{versions_[operand->value]} << 32;
     }
-    if (ReadsMemory(op) && !op.invariant) key.stores = stores_;
+    if (HasMemory(op) && !op.invariant) key.stores = stores_;
     return key;
   }
 

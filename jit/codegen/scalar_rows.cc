@@ -50,7 +50,8 @@ TypedValue Apply(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue
   const DType operand = args.back().type;
   if (!HasBody(op, operand))
     return kExpansions[static_cast<int>(op)]({builder, args, target, in_transcendental});
-  const BodyForm form = builder.isa() == Isa::kAvx512 ? BodyForm::kLdexp : BodyForm::kFactors;
+  const BodyForm form =
+      builder.Has(Opcode::kScale, Lane::kF32) ? BodyForm::kLdexp : BodyForm::kFactors;
   const ScalarFunction function = FunctionOf(op, operand, target, form);
   return ApplyBody(builder, *function.body, args, in_transcendental || Row(op).transcendental);
 }

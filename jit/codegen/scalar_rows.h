@@ -35,6 +35,8 @@ class ValueBuilder {
       : list_(list), lanes_(lanes), narrow_bytes_(narrow_bytes) {}
   OperationList& list() { return list_; }
   Isa isa() const { return list_.isa; }
+  // Whether the instruction set has the operation.
+  bool Has(Opcode opcode, Lane lane) const { return HasOperation(isa(), opcode, lane); }
   int lanes() const { return lanes_; }
   // The lanes that values of the type are in.
   Lane LaneOf(DType type) const { return jit::LaneOf(type, narrow_bytes_); }

@@ -96,7 +96,7 @@ Operand MaxOrMinOfFloats(const Expansion& x, Opcode opcode) {
   if (bits && !Scalar{lane == Lane::kF64 ? DType::kF64 : DType::kF32, *bits}.IsNaN()) {
     return MaxOrMinWithConstant(x, opcode, first ? x.b() : x.a(), constant, *bits);
   }
-  if (opcode == Opcode::kMaxX86 && b.isa() == Isa::kAvx512) {
+  if (opcode == Opcode::kMaxX86 && b.Has(Opcode::kMaxNumber, lane)) {
     const TypedValue nan = b.Compare(Predicate::kUnordered, lane, x.a(), x.b());
     return b.Select(nan, lane, b.FloatOf(lane, std::nan("")),
                     b.Vector(Opcode::kMaxNumber, lane, {x.a(), x.b()}));
@@ -175,7 +175,7 @@ TypedValue MaxOrMin(const Expansion& x, Opcode opcode) {
   ValueBuilder& b = x.builder;
   if (IsFloat(x.type())) return {x.type(), MaxOrMinOfFloats(x, opcode)};
   const Lane lane = x.lane();
-  if (lane != Lane::kI64 || b.isa() == Isa::kAvx512) {
+  if (b.Has(opcode, lane)) {
     const Opcode of_unsigned =
         opcode == Opcode::kMinX86 ? Opcode::kMinUnsigned : Opcode::kMaxUnsigned;
     const bool fills = FillsUnsigned(lane, x.type());
@@ -188,10 +188,10 @@ TypedValue MaxOrMin(const Expansion& x, Opcode opcode) {
 
 }  // namespace
 
-// On AVX2 it is lo lo + 2^32 (hi lo + lo hi).
+// Without an instruction it is lo lo + 2^32 (hi lo + lo hi).
 Operand MulOfI64(ValueBuilder& b, Operand x, Operand y) {
   const Lane lane = Lane::kI64;
-  if (b.isa() == Isa::kAvx512) return b.Vector(Opcode::kMul, lane, {x, y});
+  if (b.Has(Opcode::kMul, lane)) return b.Vector(Opcode::kMul, lane, {x, y});
   const auto high = [&](Operand v) { return b.Vector(Opcode::kShiftRight, lane, {v}, 32); };
   const Operand cross = b.Vector(Opcode::kAdd, lane,
                                  {b.Vector(Opcode::kMulU32, lane, {high(x), y}),
@@ -246,7 +246,7 @@ TypedValue ExpandMul(const Expansion& x) {
 // A NaN stays one even with an infinite power; bodies do not need this.
 TypedValue ExpandLdexp(const Expansion& x) {
   ValueBuilder& b = x.builder;
-  if (b.isa() == Isa::kAvx2) return Narrowed(b, x.type(), ScaledBySteps(x));
+  if (!b.Has(Opcode::kScale, x.lane())) return Narrowed(b, x.type(), ScaledBySteps(x));
   Operand y = b.Vector(Opcode::kScale, x.lane(), {x.a(), x.b()});
   if (!x.in_transcendental)
     y = b.Select(b.Compare(Predicate::kUnordered, x.lane(), x.a(), x.a()), x.lane(), x.a(), y);

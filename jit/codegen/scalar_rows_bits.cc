@@ -194,7 +194,8 @@ TypedValue ExpandShl(const Expansion& x) {
 TypedValue ExpandShr(const Expansion& x) {
   ValueBuilder& b = x.builder;
   const bool is_signed = IsSigned(x.type());
-  const bool composed = is_signed && x.lane() == Lane::kI64 && b.isa() == Isa::kAvx2;
+  const bool composed =
+      is_signed && x.lane() == Lane::kI64 && !b.Has(Opcode::kShiftRightSigned, x.lane());
   const absl::optional<int> known = KnownCount(x);
   if (!known) {
     if (composed) return {x.type(), ShiftI64RightBy(b, x.a(), x.b())};

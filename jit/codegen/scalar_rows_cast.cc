@@ -51,7 +51,8 @@ Operand FoldLowBits(ValueBuilder& b, DType type, Operand v, int limit, int low_b
 }
 
 Operand I64ToF64(ValueBuilder& b, DType from, Operand v) {
-  if (IsSigned(from) && b.isa() == Isa::kAvx512) return Convert(b, Lane::kI64, Lane::kF64, v);
+  if (IsSigned(from) && HasConversion(b.isa(), Lane::kI64, Lane::kF64))
+    return Convert(b, Lane::kI64, Lane::kF64, v);
   const auto constant = [&](uint64_t bits) { return b.ConstantOf(Lane::kI64, bits); };
   const uint64_t sign = IsSigned(from) ? 0x80000000 : 0;
   Operand low = b.Vector(Opcode::kAnd, Lane::kI64, {v, constant(0xffffffff)});
@@ -115,7 +116,8 @@ TypedValue FloatToFloat(const Expansion& x) {
 TypedValue I64ToFloat(const Expansion& x) {
   ValueBuilder& b = x.builder;
   if (x.target == DType::kF64) return {x.target, I64ToF64(b, x.type(), x.a())};
-  const bool direct = IsSigned(x.type()) && !IsNarrowFloat(x.target) && b.isa() == Isa::kAvx512;
+  const bool direct = IsSigned(x.type()) && !IsNarrowFloat(x.target) &&
+                      HasConversion(b.isa(), Lane::kI64, Lane::kF32);
   if (direct) return {x.target, Convert(b, Lane::kI64, Lane::kF32, x.a())};
   return FromF64(b, x.target, FoldedI64ToF64(b, x.type(), x.a()));
 }
@@ -179,7 +181,8 @@ Operand WholeToI64(ValueBuilder& b, Operand n) {
 }
 
 Operand F64ToI64(ValueBuilder& b, Operand v) {
-  if (b.isa() == Isa::kAvx512) return TruncateSaturating(b, Lane::kF64, Lane::kI64, v);
+  if (HasConversion(b.isa(), Lane::kF64, Lane::kI64))
+    return TruncateSaturating(b, Lane::kF64, Lane::kI64, v);
   Operand n = RoundedF64(b, ZeroForNan(b, Lane::kF64, v), RoundingMode::kTruncate);
   n = b.Vector(Opcode::kMinX86, Lane::kF64, {n, b.FloatOf(Lane::kF64, 0x1p63)});
   n = b.Vector(Opcode::kMaxX86, Lane::kF64, {n, b.FloatOf(Lane::kF64, -0x1p63)});

@@ -542,11 +542,14 @@ TEST_P(ScalarRowsTest, Transcendentals) {
   }
 }
 
-const Engine kEngines[] = {{Isa::kAvx2, Means::kMachine},
-                           {Isa::kAvx512, Means::kMachine},
-                           {Isa::kAvx2, Means::kModel},
-                           {Isa::kAvx512, Means::kModel}};
-INSTANTIATE_TEST_SUITE_P(Engines, ScalarRowsTest, testing::ValuesIn(kEngines),
+std::vector<Engine> Engines() {
+  std::vector<Engine> engines;
+  for (const Means means : {Means::kMachine, Means::kModel}) {
+    for (const IsaFacts& set : kIsas) engines.push_back({set.isa, means});
+  }
+  return engines;
+}
+INSTANTIATE_TEST_SUITE_P(Engines, ScalarRowsTest, testing::ValuesIn(Engines()),
                          [](const auto& info) {
                            return absl::StrCat(
                                Name(info.param.isa),

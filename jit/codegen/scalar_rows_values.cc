@@ -4,7 +4,7 @@
 // An x86 instruction takes at most one operand from memory, the last (for an fma or a blend the
 // middle one, too); so the builder gives constants that place where the operation commutes, and a
 // register elsewhere.
-// A mask of AVX2 is a vector of zeros and ones, which an And can use where AVX-512
+// A mask that is a vector of zeros and ones can be used by an And, where one in a mask register
 // needs a blend.
 #include <algorithm>
 #include <utility>
@@ -17,25 +17,6 @@
 
 namespace nestor::jit {
 namespace {
-
-// Whether operands a and b may be swapped.
-bool Commutes(Opcode opcode, Lane lane) {
-  switch (opcode) {
-    case Opcode::kAdd:
-    case Opcode::kMul:
-    case Opcode::kMulU32:
-    case Opcode::kFma:
-    case Opcode::kDotHalves:
-    case Opcode::kAnd:
-    case Opcode::kOr:
-    case Opcode::kXor: return true;
-    case Opcode::kMinUnsigned:
-    case Opcode::kMaxUnsigned: return true;
-    case Opcode::kMinX86:
-    case Opcode::kMaxX86: return !IsFloat(lane);  // for floats they may pick b
-    default: return false;
-  }
-}
 
 // Whether operand i, though not the last, can be a constant.
 bool TakesMiddleConstant(const Operation& op, size_t i) {
@@ -53,13 +34,14 @@ Operand RoundToBF16(ValueBuilder& builder, Operand f, bool any_nan) {
   odd = builder.Vector(Opcode::kAnd, Lane::kI32, {odd, constant(1)});
   Operand r = builder.Vector(Opcode::kAdd, Lane::kI32, {f, constant(0x7fff)});
   r = builder.Vector(Opcode::kAdd, Lane::kI32, {r, odd});
-  if (any_nan && builder.isa() == Isa::kAvx2) {
+  const bool by_bits = MasksAreVectors(builder.isa());
+  if (any_nan && by_bits) {
     // A mask of ones is a NaN.
     const TypedValue nan = builder.Compare(Predicate::kUnordered, Lane::kF32, f, f);
     r = builder.Vector(Opcode::kOr, Lane::kF32, {r, nan.operand});
   }
   r = builder.Vector(Opcode::kAnd, Lane::kI32, {r, constant(0xffff0000)});
-  if (!any_nan || builder.isa() == Isa::kAvx2) return r;
+  if (!any_nan || by_bits) return r;
   const TypedValue number = builder.Compare(Predicate::kEqual, Lane::kF32, f, f);
   return builder.Select(number, Lane::kF32, r, builder.ConstantOf(Lane::kF32, 0x7fc00000));
 }
@@ -76,7 +58,7 @@ Operand ValueBuilder::Append(Opcode opcode, Lane lane, absl::Span<const Operand>
   operation.immediate = immediate;
   operation.result = result;
   Operand* const o = operation.operands;
-  if (Commutes(opcode, lane) && o[0].kind == Operand::kConstant) std::swap(o[0], o[1]);
+  if (o[0].kind == Operand::kConstant && Commutes(operation)) std::swap(o[0], o[1]);
   for (size_t i = 0; i + 1 < operands.size(); ++i) {
     if (o[i].kind != Operand::kConstant || TakesMiddleConstant(operation, i)) continue;
     o[i] = Vector(Opcode::kMove, lane, {o[i]});
@@ -141,7 +123,7 @@ TypedValue ValueBuilder::Combine(Opcode opcode, const TypedValue& a, const Typed
 }
 
 TypedValue ValueBuilder::Not(const TypedValue& mask) {
-  if (isa() == Isa::kAvx512)
+  if (!MasksAreVectors(isa()))
     return Combine(Opcode::kMaskXor, mask, Constant(Scalar::Of(DType::kBool, true)));
   const Lane lane = IntegerLane(mask.mask_lane_bytes);
   return {DType::kBool, Mask(Opcode::kXor, lane, {mask.operand, ConstantOf(lane, ~uint64_t{0})}),
@@ -150,7 +132,7 @@ TypedValue ValueBuilder::Not(const TypedValue& mask) {
 
 Operand ValueBuilder::MaskFor(const TypedValue& mask, int lane_bytes) {
   // A mask register has one bit per lane, whatever its width.
-  if (mask.mask_lane_bytes == lane_bytes || isa() == Isa::kAvx512) return mask.operand;
+  if (mask.mask_lane_bytes == lane_bytes || !MasksAreVectors(isa())) return mask.operand;
   NESTOR_CHECK(mask.mask_lane_bytes + lane_bytes == 4 + 8, "a mask of lanes that meet no others");
   const Opcode opcode = lane_bytes == 8 ? Opcode::kMaskWiden : Opcode::kMaskNarrow;
   return Mask(opcode, IntegerLane(mask.mask_lane_bytes), {mask.operand});
@@ -158,13 +140,13 @@ Operand ValueBuilder::MaskFor(const TypedValue& mask, int lane_bytes) {
 
 Operand ValueBuilder::LanesOf(const TypedValue& mask, int lane_bytes) {
   const Operand same_width = MaskFor(mask, lane_bytes);
-  if (isa() == Isa::kAvx2) return same_width;
+  if (MasksAreVectors(isa())) return same_width;
   return Vector(Opcode::kLanesOfMask, IntegerLane(lane_bytes), {same_width});
 }
 
 Operand ValueBuilder::Select(const TypedValue& mask, Lane lane, Operand b, Operand c) {
   const Operand same_width = MaskFor(mask, LaneBytes(lane));
-  if (isa() == Isa::kAvx2) {
+  if (MasksAreVectors(isa())) {
     if (KnownBits(c) == uint64_t{0}) return Vector(Opcode::kAnd, lane, {same_width, b});
     if (KnownBits(b) == uint64_t{0}) return Vector(Opcode::kAndNot, lane, {same_width, c});
   }

@@ -45,7 +45,7 @@ struct Translation {
 };
 
 struct TranslateOptions {
-  Isa isa = Isa::kAvx2;
+  Isa isa = kLeastIsa;
   // By argument: inputs, then outputs. Empty: all compact.
   std::vector<Layout> layouts;
   // By input: whether runs after the first one find the same elements there, so that results that

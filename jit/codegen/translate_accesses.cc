@@ -122,7 +122,7 @@ TypedValue Translator::Spread(const TypedValue& scalar) {
   // Uses lanes so narrow that a vector has as many as the loop runs in.
   const Lane lane = LaneOf(DType::kBool);
   Operand mask = scalar.operand;
-  if (scalar.mask_lane_bytes == 8 && options_.isa == Isa::kAvx2) {
+  if (scalar.mask_lane_bytes == 8 && MasksAreVectors(options_.isa)) {
     Operation narrow{Opcode::kMaskNarrow, Lane::kI64, 1};
     narrow.operands[0] = mask;
     mask = f_->OnEntry(lanes_.region, narrow);

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "jit/codegen/operation_model.h"
 #include "jit/codegen/operations.h"
-#include "jit/runtime/cpu_features.h"
+#include "jit/target/isa.h"
 #include "uops/dtype.h"
 
 namespace nestor::jit {

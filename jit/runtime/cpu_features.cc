@@ -100,8 +100,6 @@ constexpr Requirement kDotProducts = {Isa::kAvx512, "AVX512_VNNI", [](const Mach
 // A requirement that is treated as missing: see LackForTesting.
 std::atomic<const Requirement*> lacking{nullptr};
 
-constexpr Isa kIsas[] = {Isa::kAvx2, Isa::kAvx512};
-
 bool Holds(const Machine& machine, const Requirement& requirement) {
   return requirement.holds(machine) && &requirement != lacking.load(std::memory_order_relaxed);
 }
@@ -117,14 +115,14 @@ absl::Status Check(const Machine& machine, Isa isa) {
 }
 
 absl::StatusOr<Isa> FindBestIsa() {
-  Isa best = *std::rbegin(kIsas);
+  Isa best = std::rbegin(kIsas)->isa;
   if (const char* limit = std::getenv("NESTOR_ISA"); limit != nullptr && *limit != '\0') {
     const absl::StatusOr<Isa> named = IsaByName(limit);
     if (!named.ok())
       return absl::InvalidArgumentError(absl::StrCat("NESTOR_ISA: ", named.status().message()));
     best = *named;
   }
-  for (; best > kIsas[0]; best = static_cast<Isa>(static_cast<int>(best) - 1)) {
+  for (; best > kIsas[0].isa; best = static_cast<Isa>(static_cast<int>(best) - 1)) {
     if (Check(ThisMachine(), best).ok()) return best;
   }
   if (absl::Status lowest = Check(ThisMachine(), best); !lowest.ok()) return lowest;
@@ -192,19 +190,13 @@ std::string FindCpuName() {
 
 }  // namespace
 
-absl::string_view Name(Isa isa) {
-  switch (isa) {
-    case Isa::kAvx2: return "avx2";
-    case Isa::kAvx512: return "avx512";
-  }
-  return "";
-}
-
 absl::StatusOr<Isa> IsaByName(absl::string_view name) {
-  for (const Isa isa : kIsas) {
-    if (Name(isa) == name) return isa;
+  for (const IsaFacts& facts : kIsas) {
+    if (facts.name == name) return facts.isa;
   }
-  const auto append = [](std::string* out, Isa isa) { absl::StrAppend(out, Name(isa)); };
+  const auto append = [](std::string* out, const IsaFacts& facts) {
+    absl::StrAppend(out, facts.name);
+  };
   return absl::InvalidArgumentError(absl::StrCat("there is no instruction set '", name, "', only ",
                                                  absl::StrJoin(kIsas, ", ", append)));
 }

@@ -7,18 +7,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "jit/target/isa.h"
 
 namespace nestor::jit {
 
-// In ascending order. kAvx2: AVX2, FMA, F16C, BMI1 and BMI2. kAvx512: these and AVX-512 F, VL, BW
-// and DQ.
-enum class Isa : uint8_t { kAvx2, kAvx512 };
-
-absl::string_view Name(Isa isa);  // "avx2", "avx512"
-// InvalidArgument, naming what there is.
+// "avx2", "avx512"; InvalidArgument, naming what there is.
 absl::StatusOr<Isa> IsaByName(absl::string_view name);
-// Bytes of a vector register.
-inline int VectorBytes(Isa isa) { return isa == Isa::kAvx512 ? 64 : 32; }
 
 // The best set that the CPU and the operating system support, up to the one that the environment
 // variable NESTOR_ISA names, if it is set. FailedPrecondition where there is none, naming what is
@@ -28,10 +22,8 @@ absl::StatusOr<Isa> BestIsa();
 absl::Status CheckIsa(Isa isa);
 
 // Whether the machine has AVX512_VNNI beside the set: sums of products of narrow integers in one
-// instruction. False for sets below kAvx512.
+// instruction.
 bool HasDotProducts(Isa isa);
-
-constexpr int64_t kCacheLineBytes = 64;
 
 // Bytes of the caches of one core as the CPU reports them (0: unknown), the last
 // level as ShareOfLastCache.

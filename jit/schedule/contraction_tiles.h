@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "jit/runtime/cpu_features.h"
+#include "jit/target/isa.h"
 #include "loop_ir/program.h"
 
 namespace nestor::loop {
@@ -16,7 +16,7 @@ namespace nestor::loop {
 constexpr int64_t kLeastRows = 4;
 
 struct ContractionTileOptions {
-  jit::Isa isa = jit::Isa::kAvx2;
+  jit::Isa isa = jit::kLeastIsa;
   // Rows, and vectors of columns, of the register tile; there are fewer rows where registers do not
   // suffice. 0: as many as there are registers for.
   int64_t rows = 0, vectors = 0;

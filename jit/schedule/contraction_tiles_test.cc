@@ -21,7 +21,7 @@
 #include "fusion/pass_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "jit/runtime/cpu_features.h"
+#include "jit/target/isa.h"
 #include "loop_ir/program.h"
 #include "loop_ir/proofs.h"
 #include "loop_ir/text.h"

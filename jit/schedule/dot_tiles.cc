@@ -48,7 +48,7 @@ class DotTiling {
         type_(program[nest.accumulator].type), lanes_(jit::LanesOf(type_, isa)),
         columns_(*KnownLength(program, *nest.column)),
         // The tile has three quarters of the registers; the others hold rows and columns.
-        rows_(std::clamp<int64_t>((isa == jit::Isa::kAvx512 ? 24 : 12) / columns_, 1, kMostRows)),
+        rows_(std::clamp<int64_t>(jit::FactsOf(isa).vectors * 3 / 4 / columns_, 1, kMostRows)),
         runs_(runs), whole_(pool_.Div(ranges.LengthOf(*nest.sums[0]), Const(lanes_))),
         left_(pool_.Mod(ranges.LengthOf(*nest.sums[0]), Const(lanes_))) {}
 

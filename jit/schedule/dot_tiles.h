@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/types/optional.h"
-#include "jit/runtime/cpu_features.h"
 #include "jit/schedule/contraction.h"
+#include "jit/target/isa.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 

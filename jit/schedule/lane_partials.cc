@@ -30,6 +30,8 @@ namespace {
 
 constexpr int kLongVectors = 2;
 constexpr int kLongSteps = 15;
+// So many vector registers are few.
+constexpr int kFewRegisters = 16;
 
 struct Partial {
   TensorId accumulator, lanes;
@@ -222,7 +224,7 @@ class LaneSums {
   // need more registers than there are.
   bool IsLong(const Loop& loop) const {
     int steps = 0;
-    const bool has_few_registers = options_.isa == jit::Isa::kAvx2;
+    const bool has_few_registers = jit::FactsOf(options_.isa).vectors <= kFewRegisters;
     VisitItems(loop.body, [&](const Item& item) {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) return;

@@ -4,13 +4,13 @@
 #define NESTOR_JIT_SCHEDULE_LANE_PARTIALS_H_
 
 #include "absl/status/statusor.h"
-#include "jit/runtime/cpu_features.h"
+#include "jit/target/isa.h"
 #include "loop_ir/program.h"
 
 namespace nestor::loop {
 
 struct LanePartialsOptions {
-  jit::Isa isa = jit::Isa::kAvx2;
+  jit::Isa isa = jit::kLeastIsa;
   // Vectors of partial results, which is also the number of operations in flight. It is rounded
   // down to a power of two.
   int vectors = 4;

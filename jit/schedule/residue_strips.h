@@ -3,7 +3,7 @@
 #define NESTOR_JIT_SCHEDULE_RESIDUE_STRIPS_H_
 
 #include "absl/status/statusor.h"
-#include "jit/runtime/cpu_features.h"
+#include "jit/target/isa.h"
 #include "loop_ir/program.h"
 
 namespace nestor::loop {

@@ -4,13 +4,13 @@
 #define NESTOR_JIT_SCHEDULE_SCAN_LANES_H_
 
 #include "absl/status/statusor.h"
-#include "jit/runtime/cpu_features.h"
+#include "jit/target/isa.h"
 #include "loop_ir/program.h"
 
 namespace nestor::loop {
 
 struct ScanLanesOptions {
-  jit::Isa isa = jit::Isa::kAvx2;
+  jit::Isa isa = jit::kLeastIsa;
   // Takes sums and products of floats, too, whose rounding depends on the order.
   bool reorders_rounding = true;
 };

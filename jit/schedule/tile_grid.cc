@@ -21,9 +21,9 @@ TileGrid::TileGrid(Program& program, Ranges& ranges, const Contraction& nest, in
       rows_(ranges.LengthOf(*nest.row)), columns_(ranges.LengthOf(*nest.column)) {}
 
 void TileGrid::Choose(const Options& options) {
-  const bool wide = options.isa == jit::Isa::kAvx512;
-  const int registers = wide ? 32 : 16;
-  tile_ = wide ? Extent{8, 3} : Extent{6, 2};
+  const jit::IsaFacts& isa = jit::FactsOf(options.isa);
+  const int registers = isa.vectors;
+  tile_ = {isa.tile_rows, isa.tile_vectors};
   const int64_t most_vectors = options.vectors > 0 ? options.vectors : kMostVectors;
   if (options.rows > 0) tile_.rows = options.rows;
   if (options.vectors > 0) tile_.vectors = options.vectors;

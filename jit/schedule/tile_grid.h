@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "jit/runtime/cpu_features.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/loop_maker.h"
+#include "jit/target/isa.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 

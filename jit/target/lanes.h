@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "jit/runtime/cpu_features.h"
+#include "jit/target/isa.h"
 #include "loop_ir/program.h"
 #include "uops/dtype.h"
 #include "uops/scalar_op.h"
