@@ -6,7 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "fusion/decided_copy.h"
-#include "loop_ir/lanes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/rewrite.h"
 #include "uops/scalar_op.h"
 
@@ -142,8 +142,7 @@ void VisitWindow(Program& program, const Window& window,
   const auto extreme = [&](IndexId e, bool least) -> absl::optional<IndexId> {
     VarReplacement replace(program);
     for (const Loop* loop : window.loops) {
-      const auto step = CoefficientOf(program, e, loop->var);
-      const auto by = step ? pool.ConstValue(*step) : absl::nullopt;
+      const auto by = StrideIn(pool, e, loop->var);
       if (!by || pool.HasVar(loop->begin) || pool.HasVar(loop->end)) return absl::nullopt;
       replace.Set(loop->var, (*by > 0) == least ? loop->begin : pool.Sub(loop->end, pool.Const(1)));
     }

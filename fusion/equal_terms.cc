@@ -9,6 +9,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
 #include "fusion/invariance.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
 
@@ -44,8 +45,7 @@ class TermMultiplier {
   // Takes them out of the loop's body. Returns statements that do the same after the loop.
   Scope TakeEqualTerms(Loop& loop) {
     Scope behind;
-    const absl::optional<int64_t> terms =
-        program_.pool.ConstValue(program_.pool.Sub(loop.end, loop.begin));
+    const auto terms = DifferenceOf(program_.pool, loop.end, loop.begin);
     if (loop.step != 1 || RunsAtMostOnce(loop) || (terms && *terms < 1)) return behind;
     const Invariance invariance(program_, loop);
     std::vector<size_t> taken;

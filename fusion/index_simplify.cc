@@ -1,4 +1,4 @@
-// Rules over affine expressions seen as sums of products (loop_ir/ranges_terms.h), bottom up. Each
+// Rules over affine expressions seen as sums of products (loop_ir/affine.h), bottom up. Each
 // is given below with its equation and what must be proven; `/` and `%` are floor division and its
 // remainder. The table at the end lists them by topic.
 //
@@ -23,6 +23,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
+#include "loop_ir/affine.h"
 
 namespace nestor::loop {
 namespace {

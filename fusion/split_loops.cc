@@ -32,8 +32,8 @@
 #include "fusion/comparisons.h"
 #include "fusion/decided_copy.h"
 #include "fusion/turning_points.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
-#include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
@@ -217,12 +217,10 @@ class Splitter {
 
   // Whether lanes of the loop can each have a mask for the axis, so that it need not be cut there:
   // elements of one or two bytes have none on some machines.
-  bool IsMaskedInLanes(const Access& access, size_t axis, const Loop& loop) {
+  bool IsMaskedInLanes(const Access& access, size_t axis, const Loop& loop) const {
     constexpr int kLeastBytes = 4;
-    const auto step = axis + 1 == access.place.size()
-                          ? CoefficientOf(program_, access.place[axis], loop.var)
-                          : absl::nullopt;
-    return step && pool_.IsConst(*step, 1) && ByteSize(program_[access.tensor].type) >= kLeastBytes;
+    return axis + 1 == access.place.size() && StrideIn(pool_, access.place[axis], loop.var) == 1 &&
+           ByteSize(program_[access.tensor].type) >= kLeastBytes;
   }
 
   bool DependsOn(const Comparison& c, int64_t var,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
+#include "loop_ir/affine.h"
 
 namespace nestor::loop {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 class LaneCheck {
  public:
   // Without ranges, the marks of accesses say what is in range.
-  LaneCheck(Program& program, Ranges* ranges, const Loop& loop, LaneMasks masks)
+  LaneCheck(const Program& program, Ranges* ranges, const Loop& loop, LaneMasks masks)
       : program_(program), ranges_(ranges), var_(loop.var), masks_(masks) {
     VisitItems(loop.body, [&](const Item& item) {
       const auto* declaration = item.As<Declaration>();
@@ -67,11 +68,9 @@ class LaneCheck {
     return differs;
   }
 
-  bool Linear(IndexId e) {
+  bool Linear(IndexId e) const {
     if (!Differs(e)) return true;
-    const auto coefficient = CoefficientOf(program_, e, var_);
-    return coefficient && !program_.pool.HasLoad(e) &&
-           program_.pool.ConstValue(*coefficient).has_value();
+    return !program_.pool.HasLoad(e) && StrideIn(program_.pool, e, var_);
   }
 
   // Whether each lane can have a mask: the elements must be in memory, and no booleans, which are
@@ -91,11 +90,10 @@ class LaneCheck {
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
       const IndexId e = access.place[axis];
       if (!Differs(e)) continue;
-      if (program_.pool.HasLoad(e) || !IsLinearIn(program_.pool, e, var_)) return false;
+      const auto step = CoefficientOf(program_.pool, e, var_);
+      if (program_.pool.HasLoad(e) || !step) return false;
       if (InRange(access, axis)) continue;
-      const bool masks =
-          may_be_masked && program_.pool.IsConst(*CoefficientOf(program_, e, var_), 1);
-      if (!masks) return false;
+      if (!may_be_masked || step->Constant() != 1) return false;
       may_be_masked = false;
     }
     return true;
@@ -109,7 +107,7 @@ class LaneCheck {
     return inside;
   }
 
-  Program& program_;
+  const Program& program_;
   Ranges* const ranges_;
   const int32_t var_;
   const LaneMasks masks_;
@@ -117,28 +115,6 @@ class LaneCheck {
 };
 
 }  // namespace
-
-bool IsLinearIn(const IndexPool& pool, IndexId e, int32_t var) {
-  if (pool.VarValue(e) == var || !HoldsVar(pool, e, var)) return true;
-  const IndexNode& node = pool[e];
-  return pool.IsAffine(e) && (node.kind == IndexKind::kAdd || node.kind == IndexKind::kMul) &&
-         IsLinearIn(pool, node.args[0], var) && IsLinearIn(pool, node.args[1], var);
-}
-
-absl::optional<IndexId> CoefficientOf(Program& program, IndexId e, int32_t var) {
-  IndexPool& pool = program.pool;
-  if (pool.VarValue(e) == var) return pool.Const(1);
-  if (!HoldsVar(pool, e, var)) return pool.Const(0);
-  const IndexKind kind = pool[e].kind;
-  if (!pool.IsAffine(e) || (kind != IndexKind::kAdd && kind != IndexKind::kMul))
-    return absl::nullopt;
-  const IndexId a = pool[e].args[0], b = pool[e].args[1];
-  const auto of_a = CoefficientOf(program, a, var), of_b = CoefficientOf(program, b, var);
-  if (!of_a || !of_b) return absl::nullopt;
-  if (kind == IndexKind::kAdd) return pool.Add(*of_a, *of_b);
-  // One factor of an affine product holds no loop index.
-  return pool.HasVar(a) ? pool.Mul(*of_a, b) : pool.Mul(a, *of_b);
-}
 
 bool LoadsOnlyInputs(const Program& program, IndexId e) {
   bool inputs = true;
@@ -150,11 +126,11 @@ bool LoadsOnlyInputs(const Program& program, IndexId e) {
   return inputs;
 }
 
-bool RunsInLanes(Program& program, Ranges& ranges, const Loop& loop, LaneMasks masks) {
+bool RunsInLanes(const Program& program, Ranges& ranges, const Loop& loop, LaneMasks masks) {
   return loop.step == 1 && LaneCheck(program, &ranges, loop, masks).Body(loop);
 }
 
-bool RunsInLanesAsMarked(Program& program, const Loop& loop) {
+bool RunsInLanesAsMarked(const Program& program, const Loop& loop) {
   return loop.step == 1 && LaneCheck(program, nullptr, loop, LaneMasks::kLoads).Body(loop);
 }
 

@@ -2,21 +2,10 @@
 #ifndef NESTOR_LOOP_IR_LANES_H_
 #define NESTOR_LOOP_IR_LANES_H_
 
-#include <cstdint>
-
-#include "absl/types/optional.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
 namespace nestor::loop {
-
-// The coefficient c where e, as a function of the loop index alone, is e(0) + c * var: an
-// expression without loop indices, 0 where e does not depend on the index; nullopt where e is no
-// such function (a division, a minimum, a gathered value..).
-absl::optional<IndexId> CoefficientOf(Program& program, IndexId e, int32_t var);
-
-// Whether CoefficientOf has a value.
-bool IsLinearIn(const IndexPool& pool, IndexId e, int32_t var);
 
 // Whether all that e loads, if anything, are inputs, which no code changes.
 bool LoadsOnlyInputs(const Program& program, IndexId e);
@@ -31,11 +20,11 @@ enum class LaneMasks { kNone, kLoads };
 // anything but booleans may leave their range along one axis, along which they go up by one from
 // lane to lane. The loop must carry no dependence, which the caller has to know
 // (loop_ir/dependence.h). REQUIRES: `ranges` is at the place of the loop.
-bool RunsInLanes(Program& program, Ranges& ranges, const Loop& loop,
+bool RunsInLanes(const Program& program, Ranges& ranges, const Loop& loop,
                  LaneMasks masks = LaneMasks::kNone);
 // The same with kLoads, decided by the marks of accesses. REQUIRES: the program is
 // proven (proofs.h).
-bool RunsInLanesAsMarked(Program& program, const Loop& loop);
+bool RunsInLanesAsMarked(const Program& program, const Loop& loop);
 
 }  // namespace nestor::loop
 

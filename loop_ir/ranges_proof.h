@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/types/optional.h"
-#include "loop_ir/ranges_terms.h"
+#include "loop_ir/affine.h"
 #include "uops/index_expr.h"
 
 namespace nestor::loop {

@@ -14,6 +14,7 @@
 #include "absl/algorithm/container.h"
 #include "jit/codegen/translator.h"
 #include "jit/target/lanes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "uops/mutant.h"
 
@@ -252,7 +253,7 @@ void Translator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) 
             loop.var,    f_->Depth(),
             f_->Depth(), {},
             -1,          &loop};
-  const auto length = program_.pool.ConstValue(program_.pool.Sub(loop.end, loop.begin));
+  const auto length = loop::DifferenceOf(program_.pool, loop.end, loop.begin);
   if (const auto extent = TileExtent(loop)) {
     TileLoop(loop, begin, end, *extent);
   } else if (length && *length <= int64_t{kUnroll} * lanes_.count) {
@@ -329,7 +330,7 @@ absl::optional<int64_t> Translator::TileExtent(const loop::Loop& loop) const {
 }
 
 void Translator::TileLoop(const loop::Loop& loop, Operand begin, Operand end, int64_t extent) {
-  const auto length = program_.pool.ConstValue(program_.pool.Sub(loop.end, loop.begin));
+  const auto length = loop::DifferenceOf(program_.pool, loop.end, loop.begin);
   const bool fixed = length.has_value();
   if (fixed) extent = *length;
   if (fixed && end.kind == Operand::kImmediate) lanes_.end = end.value;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "jit/codegen/translator.h"
-#include "loop_ir/lanes.h"
+#include "loop_ir/affine.h"
 #include "uops/invariant.h"
 #include "uops/mutant.h"
 
@@ -340,11 +340,10 @@ TypedValue Translator::IndexNumber(IndexId e) {
   ValueBuilder builder = Builder();
   const Operand first = builder.Vector(Opcode::kBroadcastGeneral, Lane::kI64, {index.value});
   if (lanes_.count == 1) return {DType::kI64, first};
-  const auto coefficient = CoefficientOf(program_, e, lanes_.var);
-  NESTOR_CHECK(coefficient.has_value(), "an index value that lanes cannot follow");
-  const int64_t step = ConstantOf(*coefficient);
-  if (step == 0) return {DType::kI64, first};
-  const Operand steps = f_->list().AddConstant({Lane::kI64, 0, static_cast<uint64_t>(step)});
+  const auto step = loop::StrideIn(program_.pool, e, lanes_.var);
+  NESTOR_CHECK(step.has_value(), "an index value that lanes cannot follow");
+  if (*step == 0) return {DType::kI64, first};
+  const Operand steps = f_->list().AddConstant({Lane::kI64, 0, static_cast<uint64_t>(*step)});
   return {DType::kI64, builder.Vector(Opcode::kAdd, Lane::kI64, {first, steps})};
 }
 

@@ -1,7 +1,7 @@
 #include "jit/schedule/access_moves.h"
 
 #include "absl/algorithm/container.h"
-#include "loop_ir/lanes.h"
+#include "loop_ir/affine.h"
 #include "uops/index_expr.h"
 
 namespace nestor::loop {
@@ -22,18 +22,18 @@ absl::optional<size_t> OnlyAxisAlong(const Program& program, const IndexList& pl
   return static_cast<size_t>(absl::c_find_if(place, moves) - place.begin());
 }
 
-bool IsAlong(Program& program, const Access& access, const Loop& loop) {
+bool IsAlong(const Program& program, const Access& access, const Loop& loop) {
   const Shape& shape = program[access.tensor].shape;
   size_t last = shape.size();  // axes after it have one element
   while (last > 0 && program.pool.IsConst(shape[last - 1], 1)) --last;
   for (size_t axis = 0; axis < access.place.size(); ++axis) {
-    const auto coefficient = CoefficientOf(program, access.place[axis], loop.var);
-    if (!coefficient || !program.pool.IsConst(*coefficient, axis + 1 == last ? 1 : 0)) return false;
+    if (StrideIn(program.pool, access.place[axis], loop.var) != (axis + 1 == last ? 1 : 0))
+      return false;
   }
   return last > 0;
 }
 
-bool StoresLieAlong(Program& program, const Scope& scope, const Loop& loop) {
+bool StoresLieAlong(const Program& program, const Scope& scope, const Loop& loop) {
   return absl::c_all_of(scope, [&](const Item& item) {
     const auto* statement = item.As<Statement>();
     return statement == nullptr || statement->target.place.empty() ||
@@ -41,10 +41,9 @@ bool StoresLieAlong(Program& program, const Scope& scope, const Loop& loop) {
   });
 }
 
-bool MovesLastAlone(Program& program, const Access& access, const Loop& loop) {
+bool MovesLastAlone(const Program& program, const Access& access, const Loop& loop) {
   for (size_t axis = 0; axis < access.place.size(); ++axis) {
-    const auto step = CoefficientOf(program, access.place[axis], loop.var);
-    const auto by = step ? program.pool.ConstValue(*step) : absl::nullopt;
+    const auto by = StrideIn(program.pool, access.place[axis], loop.var);
     if (!by || (*by != 0) != (axis + 1 == access.place.size())) return false;
   }
   return true;
@@ -59,7 +58,7 @@ bool SlidesAlong(const Program& program, const Access& access, const std::vector
   });
 }
 
-bool AreRowsOfTemporary(Program& program, const Access& access, const Loop& row) {
+bool AreRowsOfTemporary(const Program& program, const Access& access, const Loop& row) {
   return program[access.tensor].storage == Storage::kTemp && MovesLastAlone(program, access, row);
 }
 

@@ -23,14 +23,14 @@ absl::optional<size_t> OnlyAxisAlong(const Program& program, const IndexList& pl
 
 // Whether each step of the loop moves the access to the next element along the last axis that is
 // not known to have a single element.
-bool IsAlong(Program& program, const Access& access, const Loop& loop);
+bool IsAlong(const Program& program, const Access& access, const Loop& loop);
 
 // Whether all stores of statements of the scope move from element to element with the loop, except
 // those to scalars.
-bool StoresLieAlong(Program& program, const Scope& scope, const Loop& loop);
+bool StoresLieAlong(const Program& program, const Scope& scope, const Loop& loop);
 
 // Whether the loop moves the last axis, by a number of elements, and no other.
-bool MovesLastAlone(Program& program, const Access& access, const Loop& loop);
+bool MovesLastAlone(const Program& program, const Access& access, const Loop& loop);
 
 // Whether a window over which the sums run slides over the access with the loop: both move
 // along an axis.
@@ -40,7 +40,7 @@ bool SlidesAlong(const Program& program, const Access& access, const std::vector
 // Whether the rows of an operand lie side by side in a temporary, as those of an image do in its
 // copy. They are so close to each other at all steps that tiles read them there, where an iteration
 // of a batch loop has a part of it.
-bool AreRowsOfTemporary(Program& program, const Access& access, const Loop& row);
+bool AreRowsOfTemporary(const Program& program, const Access& access, const Loop& row);
 
 // Whether a copy of what these loops read has each element once: no condition masks it, and each
 // axis moves with at most one of them.

@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "jit/schedule/lane_gain.h"
 #include "jit/target/lanes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/proofs.h"
@@ -123,7 +124,7 @@ absl::StatusOr<bool> MarkInnerParallel(Program& program) {
     constexpr int64_t kMostOfVectors = 64;
     const auto* loop = item.As<Loop>();
     if (loop == nullptr) return false;
-    const auto length = program.pool.ConstValue(program.pool.Sub(loop->end, loop->begin));
+    const auto length = DifferenceOf(program.pool, loop->end, loop->begin);
     return !loop->attributes.vector || !length || *length > kMostOfVectors;
   };
   const auto marks = [&](const Loop& around, const Loop& loop) {
@@ -155,7 +156,7 @@ namespace {
 // loops that use it.
 class NarrowLoops {
  public:
-  NarrowLoops(Program& program, jit::Isa isa) : program_(program) {
+  NarrowLoops(const Program& program, jit::Isa isa) : program_(program) {
     std::vector<const Loop*> others;
     VisitItems(program, [&](const Item& item) {
       const auto* loop = item.As<Loop>();
@@ -177,7 +178,7 @@ class NarrowLoops {
   // Whether it accesses memory, and has fewer iterations than `lanes`; except for the remainder of
   // a loop of whole vectors, which works on the same tile.
   bool IsShort(const Loop& loop, int lanes) const {
-    const auto length = program_.pool.ConstValue(program_.pool.Sub(loop.end, loop.begin));
+    const auto length = DifferenceOf(program_.pool, loop.end, loop.begin);
     if (!length || *length >= lanes) return false;
     bool in_memory = false, has_long_tile = false;
     VisitTensors(loop, [&](TensorId tensor) {
@@ -214,7 +215,7 @@ class NarrowLoops {
     });
   }
 
-  Program& program_;
+  const Program& program_;
   absl::flat_hash_map<const Loop*, int> loops_;
 };
 

@@ -14,7 +14,6 @@
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/widen.h"
 #include "loop_ir/dependence.h"
-#include "loop_ir/lanes.h"
 
 namespace nestor::loop {
 namespace {

@@ -9,7 +9,6 @@
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/widen.h"
-#include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::loop {

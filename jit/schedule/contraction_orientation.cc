@@ -18,7 +18,7 @@ namespace {
 // kStepsForRow steps of the sum for each row.
 constexpr int64_t kStepsForRow = 5;
 
-bool RowsLieAlongRows(Program& program, const Contraction& nest) {
+bool RowsLieAlongRows(const Program& program, const Contraction& nest) {
   return absl::c_all_of(nest.rows, [&](const Contraction::Operand& operand) {
     const Access access = AccessOf(program, operand);
     return !access.masked && IsAlong(program, access, *nest.row);
@@ -39,7 +39,7 @@ Contraction Exchanged(Contraction nest) {
   return nest;
 }
 
-bool HasFewColumns(Program& program, const Contraction& nest, int64_t lanes) {
+bool HasFewColumns(const Program& program, const Contraction& nest, int64_t lanes) {
   const auto columns = KnownLength(program, *nest.column);
   return columns && *columns >= 2 && 4 * *columns <= 3 * lanes;
 }

@@ -20,7 +20,7 @@ bool IsBound(const Program& program, const std::vector<bool>& bound, TensorId te
 Contraction Exchanged(Contraction nest);
 
 // Whether there are known to be two columns or more, but so few that they leave lanes empty.
-bool HasFewColumns(Program& program, const Contraction& nest, int64_t lanes);
+bool HasFewColumns(const Program& program, const Contraction& nest, int64_t lanes);
 
 // The nest with rows and columns exchanged, where all operands lie along the sum and none is bound:
 // then one of them has to be copied for its elements to lie along lanes; or where columns are few,

@@ -10,7 +10,7 @@
 #include "fusion/scopes.h"
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction_orientation.h"
-#include "loop_ir/lanes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
@@ -466,8 +466,8 @@ bool Packing::ReadsBeyond(const Access& access) {
   }
   const auto walks_forward = [&](IndexId e) {
     return absl::c_all_of(loops, [&](const Loop* loop) {
-      const auto step = CoefficientOf(program_, e, loop->var);
-      return step && ranges_.NonNegative(*step);
+      const auto step = CoefficientOf(pool_, e, loop->var);
+      return step && ranges_.NonNegative(step->Build(pool_));
     });
   };
   for (size_t axis = 0; axis < access.place.size(); ++axis) {

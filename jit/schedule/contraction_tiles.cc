@@ -27,7 +27,7 @@ constexpr int64_t kTinyRows = 8, kTinySteps = 16;
 
 // Whether the product is known to be less than a tile: a copy of its columns would be read once.
 // Where columns do not lie side by side, it has no lanes then, so it must be small.
-bool IsTiny(Program& program, const Contraction& nest, jit::Isa isa) {
+bool IsTiny(const Program& program, const Contraction& nest, jit::Isa isa) {
   const int64_t lanes = jit::LanesOf(program[nest.accumulator].type, isa);
   const auto at_most = [&](const Loop& loop, int64_t most) {
     const auto length = KnownLength(program, loop);

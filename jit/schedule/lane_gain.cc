@@ -5,8 +5,8 @@
 #include "jit/schedule/lane_gain.h"
 
 #include "fusion/work.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
-#include "loop_ir/lanes.h"
 
 namespace nestor::loop {
 namespace {
@@ -21,25 +21,25 @@ size_t LastAxis(const Program& program, TensorId tensor) {
   return last;
 }
 
-double StepGain(Program& program, TensorId tensor, absl::Span<const IndexId> place, AccessKind kind,
-                int32_t var) {
+double StepGain(const Program& program, TensorId tensor, absl::Span<const IndexId> place,
+                AccessKind kind, int32_t var) {
   const size_t last = LastAxis(program, tensor);
-  double step = kSame;
+  double gain = kSame;
   for (size_t axis = 0; axis < place.size(); ++axis) {
-    const auto coefficient = CoefficientOf(program, place[axis], var);
-    if (!coefficient) return kJump;
-    if (program.pool.IsConst(*coefficient, 0)) continue;
-    const auto elements = axis < last ? absl::nullopt : program.pool.ConstValue(*coefficient);
+    const auto step = CoefficientOf(program.pool, place[axis], var);
+    if (!step) return kJump;
+    if (step->IsZero()) continue;
+    const auto elements = axis < last ? absl::nullopt : step->Constant();
     const DType type = program[tensor].type;
     const bool has_shuffles = kind == AccessKind::kRead &&
                               (ByteSize(type) == 4 || (IsInteger(type) && ByteSize(type) < 4));
     if (elements != 1 && (elements != 2 || !has_shuffles)) return kJump;
-    step = elements == 1 ? kUnit : kEverySecond;
+    gain = elements == 1 ? kUnit : kEverySecond;
   }
-  return step;
+  return gain;
 }
 
-double ScopeGain(Program& program, const Scope& scope, int32_t var, double weight) {
+double ScopeGain(const Program& program, const Scope& scope, int32_t var, double weight) {
   double sum = 0;
   for (const Item& item : scope) {
     if (const auto* loop = item.As<Loop>()) {
@@ -60,7 +60,7 @@ double ScopeGain(Program& program, const Scope& scope, int32_t var, double weigh
 
 }  // namespace
 
-double LaneGain(Program& program, const Loop& loop) {
+double LaneGain(const Program& program, const Loop& loop) {
   return ScopeGain(program, loop.body, loop.var, 1);
 }
 

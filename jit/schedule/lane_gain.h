@@ -13,7 +13,7 @@ constexpr double kIterations = 16;
 // inside repeat it: positive for accesses that step from one element to the next, or stay, as the
 // loop goes on, and for loads of every second element where the code has shuffles for them;
 // negative for accesses that jump; positive for operations, by a little.
-double LaneGain(Program& program, const Loop& loop);
+double LaneGain(const Program& program, const Loop& loop);
 
 }  // namespace nestor::loop
 

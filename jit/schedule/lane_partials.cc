@@ -19,6 +19,7 @@
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/reordering.h"
 #include "jit/target/lanes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
@@ -131,7 +132,7 @@ class LaneSums {
     VisitItems(loop.body, [&](const Item& item) {
       const auto* inner = item.As<Loop>();
       if (inner == nullptr) return;
-      const auto length = program_.pool.ConstValue(program_.pool.Sub(inner->end, inner->begin));
+      const auto length = DifferenceOf(program_.pool, inner->end, inner->begin);
       are_known = are_known && length;
       longest = std::max(longest, length.value_or(0));
     });

@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "fusion/scopes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/rewrite.h"
 #include "uops/graph.h"
 #include "uops/mutant.h"
@@ -20,7 +21,7 @@ Scope LoopMaker::Counted(absl::string_view name, IndexId end, LoopAttributes att
 Scope LoopMaker::Between(absl::string_view name, IndexId begin, IndexId end,
                          LoopAttributes attributes, Body body) {
   IndexPool& pool = program_.pool;
-  if (const auto count = pool.ConstValue(pool.Sub(end, begin)); count && *count <= 0) return {};
+  if (DifferenceOf(pool, end, begin).value_or(1) <= 0) return {};
   Loop loop{program_.AddVar(name), begin, end, 1, attributes, {}};
   loop.body = body(pool.Var(loop.var));
   return loop.body.empty() ? Scope() : ScopeOf(std::move(loop));

@@ -11,6 +11,7 @@
 #include "fusion/scopes.h"
 #include "jit/schedule/attributes.h"
 #include "jit/schedule/replace_loops.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
@@ -121,12 +122,12 @@ class MemoryOrder {
   }
 
   // The one axis that moves with the index, by one; -1: none, -2: others.
-  int AxisOf(absl::Span<const IndexId> place, int32_t var) {
+  int AxisOf(absl::Span<const IndexId> place, int32_t var) const {
     int found = -1;
     for (size_t axis = 0; axis < place.size(); ++axis) {
-      const auto coefficient = CoefficientOf(program_, place[axis], var);
-      if (coefficient && pool_.IsConst(*coefficient, 0)) continue;
-      if (!coefficient || !pool_.IsConst(*coefficient, 1) || found != -1) return -2;
+      const auto step = StrideIn(pool_, place[axis], var);
+      if (step == 0) continue;
+      if (step != 1 || found != -1) return -2;
       found = static_cast<int>(axis);
     }
     return found;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "loop_ir/lanes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::loop {
@@ -21,8 +21,7 @@ NeededRows::NeededRows(Program& program, Ranges& ranges, const Contraction& nest
     const bool or_equal = pool_[condition].kind == IndexKind::kLe;
     const IndexId a = pool_[condition].args[0], b = pool_[condition].args[1];
     const IndexId margin = pool_.Add(pool_.Sub(b, a), pool_.Const(or_equal ? 1 : 0));
-    const auto slope = CoefficientOf(program_, margin, nest_.row->var);
-    const auto by = slope ? pool_.ConstValue(*slope) : absl::nullopt;
+    const auto by = StrideIn(pool_, margin, nest_.row->var);
     if (by) margins_.push_back({margin, *by < 0});
   }
 }

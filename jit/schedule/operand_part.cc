@@ -2,6 +2,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::loop {
@@ -12,7 +13,7 @@ constexpr int kLeastLaneBytes = 4;
 
 class PartFinder {
  public:
-  PartFinder(Program& program, ValueId load)
+  PartFinder(const Program& program, ValueId load)
       : program_(program), load_(load), access_(absl::get<LoadValue>(program[load].node).access) {}
 
   ValueId Find(ValueId value) {
@@ -54,9 +55,8 @@ class PartFinder {
   bool IsBeside(const Access& other) const {
     if (access_.tensor != other.tensor || !access_.conditions.empty() || !other.conditions.empty())
       return false;
-    IndexPool& pool = program_.pool;
     for (size_t axis = 0; axis < access_.place.size(); ++axis) {
-      if (!pool.ConstValue(pool.Sub(access_.place[axis], other.place[axis]))) return false;
+      if (!DifferenceOf(program_.pool, access_.place[axis], other.place[axis])) return false;
     }
     return true;
   }
@@ -73,7 +73,7 @@ class PartFinder {
     return does;
   }
 
-  Program& program_;
+  const Program& program_;
   const ValueId load_;
   const Access access_;
   absl::InlinedVector<ValueId, 2> parts_;
@@ -81,7 +81,7 @@ class PartFinder {
 
 }  // namespace
 
-ValueId PartReading(Program& program, ValueId value, ValueId load) {
+ValueId PartReading(const Program& program, ValueId value, ValueId load) {
   return PartFinder(program, load).Find(value);
 }
 

@@ -9,7 +9,7 @@ namespace nestor::loop {
 // The largest part of `value` that reads only the element of `load`, and elements at a fixed
 // distance from it, if there is a single such part, and it fills a lane:
 // f32(x[i, k]) of f32(x[i, k]) * w[k, j]. Else `load`.
-ValueId PartReading(Program& program, ValueId value, ValueId load);
+ValueId PartReading(const Program& program, ValueId value, ValueId load);
 
 // Whether the part is computed from masked elements, rather than being one itself.
 bool ComputesOfMasked(const Program& program, ValueId part);

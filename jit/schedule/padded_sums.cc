@@ -18,7 +18,7 @@
 #include "jit/schedule/second_run.h"
 #include "jit/schedule/zero_factor.h"
 #include "jit/target/products.h"
-#include "loop_ir/lanes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
@@ -183,8 +183,7 @@ class SumPadder {
                  int64_t direction) {
     const Shape& shape = program_[access.tensor].shape;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
-      const auto coefficient = CoefficientOf(program_, access.place[axis], sum.var);
-      const auto by = coefficient ? pool_.ConstValue(*coefficient) : absl::nullopt;
+      const auto by = StrideIn(pool_, access.place[axis], sum.var);
       if (!by || *by == 0) continue;
       VarReplacement replace(program_);
       replace.Set(sum.var, step);

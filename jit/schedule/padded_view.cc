@@ -8,7 +8,7 @@
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/target/products.h"
-#include "loop_ir/lanes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::loop {
@@ -76,24 +76,23 @@ bool ViewMaker::AddAxis(int axis, IndexId e, const LoopsAround& inside, View& vi
   IndexId forth = pool_.Const(0), back = pool_.Const(0), moved = pool_.Const(0);
   std::vector<const Loop*> movers;
   for (const Loop* loop : inside) {
-    const auto step = CoefficientOf(program_, e, loop->var);
-    if (!step || pool_.HasVar(*step)) return false;
+    const auto coefficient = CoefficientOf(pool_, e, loop->var);
+    if (!coefficient) return false;
     at_begin.Set(loop->var, loop->begin);
-    if (pool_.IsConst(*step, 0)) continue;
+    if (coefficient->IsZero()) continue;
     movers.push_back(loop);
-    const bool forwards = ranges_.NonNegative(*step);
-    if (!forwards && !ranges_.NonNegative(pool_.Neg(*step))) return false;
-    const IndexId reach = pool_.Mul(*step, ranges_.LengthOf(*loop));
+    const IndexId step = coefficient->Build(pool_);
+    const bool forwards = ranges_.NonNegative(step);
+    if (!forwards && !ranges_.NonNegative(pool_.Neg(step))) return false;
+    const IndexId reach = pool_.Mul(step, ranges_.LengthOf(*loop));
     IndexId& sum = forwards ? forth : back;
     sum = pool_.Add(sum, reach);
-    moved = pool_.Add(moved, pool_.Mul(*step, pool_.Sub(pool_.Var(loop->var), loop->begin)));
+    moved = pool_.Add(moved, pool_.Mul(step, pool_.Sub(pool_.Var(loop->var), loop->begin)));
   }
   view.first.push_back(pool_.Add(at_begin(e), back));
   const IndexId reach = pool_.Sub(forth, back);
   if (pool_.IsConst(reach, 0)) return true;
-  const auto step = movers.size() == 1
-                        ? pool_.ConstValue(*CoefficientOf(program_, e, movers[0]->var))
-                        : absl::nullopt;
+  const auto step = movers.size() == 1 ? StrideIn(pool_, e, movers[0]->var) : absl::nullopt;
   if (step && *step > 0) {
     view.axes.push_back({axis, *step, movers[0]->var, movers[0]->begin});
     view.shape.push_back(ranges_.LengthOf(*movers[0]));

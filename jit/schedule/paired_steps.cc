@@ -15,7 +15,7 @@
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/target/products.h"
-#include "loop_ir/lanes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
@@ -90,8 +90,7 @@ class Pairer {
     const auto moves = [&](const Loop* loop) {
       return loop->var != sum.var && HoldsVar(pool_, e, loop->var);
     };
-    const auto step = CoefficientOf(program_, e, sum.var);
-    return step && pool_.IsConst(*step, 1) && absl::c_none_of(nest.sums, moves) &&
+    return StrideIn(pool_, e, sum.var) == 1 && absl::c_none_of(nest.sums, moves) &&
            !moves(nest.row) && !moves(nest.column);
   }
 

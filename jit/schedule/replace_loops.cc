@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "jit/schedule/attributes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 
 namespace nestor::loop {
@@ -68,8 +69,8 @@ bool LoadsFrom(const IndexPool& pool, IndexId e, TensorId tensor) {
   return loads;
 }
 
-absl::optional<int64_t> KnownLength(Program& program, const Loop& loop) {
-  return program.pool.ConstValue(program.pool.Sub(loop.end, loop.begin));
+absl::optional<int64_t> KnownLength(const Program& program, const Loop& loop) {
+  return DifferenceOf(program.pool, loop.end, loop.begin);
 }
 
 bool BoundsMove(const IndexPool& pool, const Loop& loop) {

@@ -14,7 +14,7 @@
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
-#include "loop_ir/lanes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
@@ -70,9 +70,8 @@ class Sampler {
     const auto axis =
         side.are_rows ? OnlyAxisAlong(program_, access.place, *side.loop) : access.place.size() - 1;
     if (!axis || (side.are_rows && !LieAlongSum(nest, side, access))) return false;
-    const auto step = CoefficientOf(program_, access.place[*axis], side.loop->var);
-    const auto number = step ? pool_.ConstValue(*step) : absl::nullopt;
-    return number && *number > 1 && IsInRange(program_, ranges_, nest, side.operands[0]);
+    return StrideIn(pool_, access.place[*axis], side.loop->var).value_or(0) > 1 &&
+           IsInRange(program_, ranges_, nest, side.operands[0]);
   }
 
   // False where windows slide over rows: a copy would hold elements several times.

@@ -15,6 +15,7 @@
 #include "jit/schedule/scan_block.h"
 #include "jit/schedule/scan_finder.h"
 #include "jit/target/lanes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
@@ -55,11 +56,9 @@ class LaneScans {
       VisitAccesses(program_, item, [&](TensorId, absl::Span<const IndexId> place, AccessKind) {
         const auto moves = [&](IndexId e) { return HoldsVar(pool_, e, loop.var); };
         if (absl::c_none_of(place, moves)) return;
-        const auto step = CoefficientOf(program_, place.back(), loop.var);
-        const bool along_row = step && absl::c_none_of(place.first(place.size() - 1), moves);
-        const bool is_up = along_row && pool_.IsConst(*step, 1),
-                   is_down = along_row && pool_.IsConst(*step, -1);
-        ++(is_up ? up : is_down ? down : jumps);
+        const bool along_row = absl::c_none_of(place.first(place.size() - 1), moves);
+        const auto step = along_row ? StrideIn(pool_, place.back(), loop.var) : absl::nullopt;
+        ++(step == 1 ? up : step == -1 ? down : jumps);
       });
     }
     if (std::max(up, down) <= 2 * (jumps + std::min(up, down))) return absl::nullopt;
@@ -89,8 +88,7 @@ class LaneScans {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr || statement->target.place.empty()) continue;
       const IndexId place = statement->target.place.back();
-      const auto step = CoefficientOf(program_, place, loop.var);
-      if (!step || !pool_.IsConst(*step, backward ? -1 : 1)) continue;
+      if (StrideIn(pool_, place, loop.var) != (backward ? -1 : 1)) continue;
       VarReplacement start(program_);
       start.Set(loop.var, loop.begin);
       const IndexId first = start(place), zero = pool_.Const(0);

@@ -13,8 +13,8 @@
 #include "absl/types/span.h"
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/loop_maker.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
-#include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::loop {
@@ -83,20 +83,19 @@ class StreamPrefetcher {
   }
 
   // Whether one loop moves along the row, upward from a place that depends on sizes alone.
-  bool IsLeftOver(absl::Span<const Loop* const> loops, IndexId along) {
+  bool IsLeftOver(absl::Span<const Loop* const> loops, IndexId along) const {
     if (absl::c_count_if(loops,
                          [&](const Loop* loop) { return HoldsVar(pool_, along, loop->var); }) != 1)
       return false;
-    const auto step = CoefficientOf(program_, along, loops.back()->var);
     const auto polynomial = Polynomial::Of(pool_, along);
-    if (!step || !pool_.IsConst(*step, 1) || !polynomial) return false;
+    if (StrideIn(pool_, along, loops.back()->var) != 1 || !polynomial) return false;
     return absl::c_any_of(polynomial->terms(), [&](const Polynomial::Term& term) {
       return !term.atoms.empty() &&
              absl::c_none_of(term.atoms, [&](IndexId atom) { return pool_.HasVar(atom); });
     });
   }
 
-  int64_t DirectionOf(absl::Span<const Loop* const> loops, const IndexList& place) {
+  int64_t DirectionOf(absl::Span<const Loop* const> loops, const IndexList& place) const {
     if (absl::c_any_of(place, [&](IndexId e) { return pool_.HasLoad(e); })) return 0;
     size_t last = 0;
     int64_t direction = 0;
@@ -105,13 +104,12 @@ class StreamPrefetcher {
       if (!axis || *axis < last) return 0;
       last = *axis;
       if (last + 1 < place.size()) continue;
-      const auto coefficient = CoefficientOf(program_, place.back(), loop->var);
-      const auto step = coefficient ? pool_.ConstValue(*coefficient) : absl::nullopt;
+      const auto step = StrideIn(pool_, place.back(), loop->var);
       if (!step || *step == 0) return 0;
       if (direction == 0) direction = *step > 0 ? 1 : -1;
     }
-    const auto lane = CoefficientOf(program_, place.back(), loops.back()->var);
-    return lane && (pool_.IsConst(*lane, 1) || pool_.IsConst(*lane, -1)) ? direction : 0;
+    const auto lane = StrideIn(pool_, place.back(), loops.back()->var);
+    return lane == 1 || lane == -1 ? direction : 0;
   }
 
   // The outermost of the innermost loops that move through memory in its order, if the loop around

@@ -6,6 +6,7 @@
 
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
+#include "loop_ir/affine.h"
 #include "uops/mutant.h"
 
 namespace nestor::loop {
@@ -14,8 +15,8 @@ absl::optional<SumBlocks::Cut> SumBlocks::CutAt(int64_t steps, int64_t rows, int
                                                 int64_t lanes) {
   const Loop& outermost = *nest_.sums[0];
   const IndexId length = LengthOf(steps);
-  const auto known = pool_.ConstValue(pool_.Sub(packing_.LengthOfHull(0), length));
-  if (BoundsMove(pool_, outermost) || (known && *known <= 0)) return absl::nullopt;
+  const auto more = DifferenceOf(pool_, packing_.LengthOfHull(0), length);
+  if (BoundsMove(pool_, outermost) || more.value_or(1) <= 0) return absl::nullopt;
   Shape shape = short_.ExtentsInSums();
   for (const int64_t extent : {rows, vectors, lanes}) shape.push_back(pool_.Const(extent));
   return BlocksOf(length, std::move(shape));

@@ -12,7 +12,6 @@
 #include "absl/types/optional.h"
 #include "jit/schedule/loop_maker.h"
 #include "loop_ir/dependence.h"
-#include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::loop {

@@ -14,6 +14,7 @@
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/target/lanes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
@@ -125,7 +126,7 @@ class TransposeTiles {
 
   // By how many elements the access moves with `along`, if it jumps with `across`; 0: it walks
   // in another way.
-  int64_t Walks(const Access& access, int32_t along, int32_t across) {
+  int64_t Walks(const Access& access, int32_t along, int32_t across) const {
     if (access.place.empty()) return 0;
     // Axes of one element at the end, as those of a 1x1 window, do not count.
     const Shape& shape = program_[access.tensor].shape;
@@ -135,12 +136,12 @@ class TransposeTiles {
     int64_t step = 0;
     for (size_t axis = 0; axis < axes; ++axis) {
       const bool last = axis + 1 == axes;
-      const auto a = CoefficientOf(program_, access.place[axis], along);
-      const auto b = CoefficientOf(program_, access.place[axis], across);
-      if (!a || !b || !pool_.ConstValue(*a) || pool_.IsConst(*a, 0) == last) return 0;
-      if (last) step = *pool_.ConstValue(*a);
-      if (last && !pool_.IsConst(*b, 0)) return 0;
-      jumps |= !pool_.IsConst(*b, 0);
+      const auto a = StrideIn(pool_, access.place[axis], along);
+      const auto b = CoefficientOf(pool_, access.place[axis], across);
+      if (!a || !b || (*a == 0) == last) return 0;
+      if (last) step = *a;
+      if (last && !b->IsZero()) return 0;
+      jumps |= !b->IsZero();
     }
     return jumps ? std::max<int64_t>(step, 0) : 0;
   }

@@ -14,8 +14,8 @@
 #include "jit/schedule/second_run.h"
 #include "jit/schedule/zero_factor.h"
 #include "jit/target/products.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
-#include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
@@ -124,8 +124,7 @@ class SumTrimmer {
     const Loop before = sum;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       const IndexId place = access.place[axis], zero = pool_.Const(0);
-      const auto coefficient = CoefficientOf(program_, place, sum.var);
-      if (!coefficient || !pool_.IsConst(*coefficient, 1)) continue;
+      if (StrideIn(pool_, place, sum.var) != 1) continue;
       const IndexId rest = pool_.Sub(place, pool_.Var(sum.var));
       if (MovesWithAny(pool_, rest, nest.sums)) continue;
       const bool may_be_before = !ranges_.LessEqual(zero, place),

@@ -18,7 +18,7 @@
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/target/lanes.h"
-#include "loop_ir/lanes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/ranges.h"
 
 namespace nestor::loop {
@@ -109,11 +109,10 @@ class Turner {
            walks(rank - 1, inner);
   }
 
-  bool StoresApart(const Item& item, const Loop& column) {
+  bool StoresApart(const Item& item, const Loop& column) const {
     const auto* statement = item.As<Statement>();
     if (statement == nullptr || statement->target.place.empty()) return false;
-    const auto step = CoefficientOf(program_, statement->target.place.back(), column.var);
-    return step && pool_.ConstValue(*step).value_or(0) > 1;
+    return StrideIn(pool_, statement->target.place.back(), column.var).value_or(0) > 1;
   }
 
   // Whether the last of several vectors is known to have so few columns that a

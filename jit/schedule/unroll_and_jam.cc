@@ -9,8 +9,8 @@
 #include "fusion/decided_copy.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
-#include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "uops/graph.h"
@@ -139,9 +139,9 @@ class Jammer {
     IndexId distance = pool_.Const(0), extent = pool_.Const(1);
     for (size_t axis = place.size(); axis-- > 0;
          extent = pool_.Mul(extent, program_[tensor].shape[axis])) {
-      const auto coefficient = CoefficientOf(program_, place[axis], row);
+      const auto coefficient = CoefficientOf(pool_, place[axis], row);
       if (!coefficient) return absl::nullopt;
-      distance = pool_.Add(distance, pool_.Mul(*coefficient, extent));
+      distance = pool_.Add(distance, pool_.Mul(coefficient->Build(pool_), extent));
     }
     if (pool_.IsConst(distance, 0)) return absl::nullopt;
     return distance;
@@ -236,11 +236,9 @@ class Jammer {
   }
 
   // Whether each iteration of the loop moves the place by one along some axis.
-  bool MovesBy(absl::Span<const IndexId> place, int32_t var) {
-    return std::any_of(place.begin(), place.end(), [&](IndexId e) {
-      const auto coefficient = CoefficientOf(program_, e, var);
-      return coefficient && pool_.IsConst(*coefficient, 1);
-    });
+  bool MovesBy(absl::Span<const IndexId> place, int32_t var) const {
+    return std::any_of(place.begin(), place.end(),
+                       [&](IndexId e) { return StrideIn(pool_, e, var) == 1; });
   }
 
   // How many elements `rows` rows read.

@@ -3,7 +3,6 @@
 #include "absl/types/variant.h"
 #include "jit/schedule/access_moves.h"
 #include "jit/target/products.h"
-#include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::loop {

@@ -8,8 +8,8 @@
 
 #include "absl/types/span.h"
 #include "absl/types/variant.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
-#include "loop_ir/lanes.h"
 #include "uops/scalar_body.h"
 
 namespace nestor::jit {
@@ -97,11 +97,11 @@ int WidestLane(const Program& program, const loop::Loop& loop) {
 }
 
 // The distance in elements from one iteration to the next, if it is 0 or 1; else nullopt.
-absl::optional<int> StepInLanes(Program& program, absl::Span<const IndexId> place, int32_t var) {
+absl::optional<int> StepInLanes(const Program& program, absl::Span<const IndexId> place,
+                                int32_t var) {
   int sum = 0;
   for (size_t axis = 0; axis < place.size(); ++axis) {
-    const auto coefficient = CoefficientOf(program, place[axis], var);
-    const auto step = coefficient ? program.pool.ConstValue(*coefficient) : absl::nullopt;
+    const auto step = loop::StrideIn(program.pool, place[axis], var);
     if (!step || (*step != 0 && (*step != 1 || axis + 1 < place.size()))) return absl::nullopt;
     sum += static_cast<int>(*step);
   }
@@ -110,7 +110,7 @@ absl::optional<int> StepInLanes(Program& program, absl::Span<const IndexId> plac
 
 // Whether only booleans in the loop's body have another width, and elements lie so that narrow
 // lanes can take them.
-bool IsAllOfWidth(Program& program, const loop::Loop& loop, int bytes) {
+bool IsAllOfWidth(const Program& program, const loop::Loop& loop, int bytes) {
   bool is_all = true;
   const auto look = [&](loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
     const auto step = StepInLanes(program, place, loop.var);
@@ -129,7 +129,7 @@ bool IsAllOfWidth(Program& program, const loop::Loop& loop, int bytes) {
 }
 
 // The narrowest lanes that the loop's body can be computed in.
-int BytesOfLanes(Program& program, const loop::Loop& loop) {
+int BytesOfLanes(const Program& program, const loop::Loop& loop) {
   const int widest = WidestLane(program, loop);
   return widest < kLeastLaneBytes && !IsAllOfWidth(program, loop, widest) ? kLeastLaneBytes
                                                                           : widest;
@@ -165,11 +165,11 @@ int LanesOf(const Program& program, const loop::Loop& loop, Isa isa) {
   return VectorBytes(isa) / std::max(WidestLane(program, loop), kLeastLaneBytes);
 }
 
-int NarrowLaneBytes(Program& program, const loop::Loop& loop) {
+int NarrowLaneBytes(const Program& program, const loop::Loop& loop) {
   return std::min(BytesOfLanes(program, loop), kLeastLaneBytes);
 }
 
-int MostLanesOf(Program& program, const loop::Loop& loop, Isa isa) {
+int MostLanesOf(const Program& program, const loop::Loop& loop, Isa isa) {
   return VectorBytes(isa) / BytesOfLanes(program, loop);
 }
 

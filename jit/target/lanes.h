@@ -49,9 +49,9 @@ int LanesOf(const loop::Program& program, const loop::Loop& loop, Isa isa);
 // writes only booleans (side by side in memory for a width of 1 only) and integers of that width,
 // by rows that need no wider lanes, and if its elements lie side by side or are the same for all
 // lanes. Else kLeastLaneBytes.
-int NarrowLaneBytes(loop::Program& program, const loop::Loop& loop);
+int NarrowLaneBytes(const loop::Program& program, const loop::Loop& loop);
 // The most lanes that the loop can have: LanesOf, or more if its lanes have NarrowLaneBytes.
-int MostLanesOf(loop::Program& program, const loop::Loop& loop, Isa isa);
+int MostLanesOf(const loop::Program& program, const loop::Loop& loop, Isa isa);
 
 }  // namespace nestor::jit
 

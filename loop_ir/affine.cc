@@ -1,7 +1,7 @@
 // The order of terms is a graded lexicographic one, which multiplication
 // preserves: so a product of a sorted sum with one term is sorted, and division
 // by leading terms ends.
-#include "loop_ir/ranges_terms.h"
+#include "loop_ir/affine.h"
 
 #include <algorithm>
 #include <limits>
@@ -46,7 +46,7 @@ void AtomWords::Take(AtomWords& other) {
     other.capacity_ = kFew;
   } else {
     data_ = Few();
-    std::memcpy(few_, other.few_, sizeof few_);
+    for (size_t i = 0; i < size_; ++i) data_[i] = other.data_[i];  // few
   }
   other.size_ = 0;
 }
@@ -241,6 +241,34 @@ IndexId AtomSum::Build(IndexPool& pool) const {
     sum = pool.Add(sum, product);
   }
   return sum;
+}
+
+// ---- Coefficients
+
+absl::optional<AtomSum> CoefficientOf(const IndexPool& pool, IndexId e, int64_t var) {
+  if (pool.VarValue(e) == var) return AtomSum(1);
+  if (!HoldsVar(pool, e, var)) return AtomSum();
+  const IndexKind kind = pool[e].kind;
+  if (!pool.IsAffine(e) || (kind != IndexKind::kAdd && kind != IndexKind::kMul))
+    return absl::nullopt;
+  const IndexId a = pool[e].args[0], b = pool[e].args[1];
+  auto of_a = CoefficientOf(pool, a, var), of_b = CoefficientOf(pool, b, var);
+  if (!of_a || !of_b) return absl::nullopt;
+  // One factor of an affine product holds no loop index.
+  AtomSum sum = kind == IndexKind::kAdd ? *of_a + *of_b
+                : pool.HasVar(a)        ? *of_a * AtomSum::Of(pool, b)
+                                        : AtomSum::Of(pool, a) * *of_b;
+  return sum.exact() ? absl::make_optional(std::move(sum)) : absl::nullopt;
+}
+
+absl::optional<int64_t> StrideIn(const IndexPool& pool, IndexId e, int64_t var) {
+  const auto coefficient = CoefficientOf(pool, e, var);
+  return coefficient ? coefficient->Constant() : absl::nullopt;
+}
+
+absl::optional<int64_t> DifferenceOf(const IndexPool& pool, IndexId a, IndexId b) {
+  if (!pool.IsAffine(a) || !pool.IsAffine(b)) return absl::nullopt;
+  return (AtomSum::Of(pool, a) - AtomSum::Of(pool, b)).Constant();
 }
 
 }  // namespace nestor::loop

@@ -1,6 +1,6 @@
 // Sums are compared with numbers: each operation must give the same as arithmetic for random values
 // of the atoms. Lengths go from 0 to more than is stored in place.
-#include "loop_ir/ranges_terms.h"
+#include "loop_ir/affine.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -150,6 +150,35 @@ TEST(AtomSumTest, WhatLeavesInt64IsInexact) {
   EXPECT_FALSE((-AtomSum(std::numeric_limits<int64_t>::min())).exact());
   EXPECT_FALSE((AtomSum::Inexact() - AtomSum(1)).exact());
   EXPECT_EQ((large - AtomSum(1)).Constant(), std::numeric_limits<int64_t>::max() - 1);
+}
+
+TEST(CoefficientTest, IsTheRiseOfLinearExpressions) {
+  IndexPool pool;
+  const IndexId i = pool.Var(0), j = pool.Var(1), n = pool.Symbol("N"), two = pool.Const(2);
+  const IndexId ni = pool.Mul(n, i), sum = pool.Add(pool.Add(ni, pool.Mul(two, i)), pool.Mul(n, j));
+  const struct {
+    IndexId e;
+    absl::optional<AtomSum> expected;
+  } cases[] = {
+      {i, AtomSum(1)},
+      {n, AtomSum(0)},
+      {pool.Min(j, n), AtomSum(0)},
+      {pool.Sub(n, pool.Mul(two, i)), AtomSum(-2)},
+      {ni, AtomSum::OfAtom(n)},
+      {sum, AtomSum::OfAtom(n) + AtomSum(2)},
+      {pool.Mul(pool.Add(i, n), pool.Div(n, two)), AtomSum::OfAtom(pool.Div(n, two))},
+      {pool.Div(i, two), absl::nullopt},
+      {pool.Min(i, n), absl::nullopt},
+      {pool.Mul(i, j), absl::nullopt},
+      {pool.Load(0, {i}), absl::nullopt},
+      {pool.Load(0, {j}), AtomSum(0)},
+  };
+  const size_t size = pool.size();
+  for (const auto& [e, expected] : cases) {
+    EXPECT_EQ(CoefficientOf(pool, e, 0), expected) << e.value;
+    EXPECT_EQ(StrideIn(pool, e, 0), expected ? expected->Constant() : absl::nullopt) << e.value;
+  }
+  EXPECT_EQ(pool.size(), size);
 }
 
 }  // namespace

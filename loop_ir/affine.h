@@ -1,11 +1,12 @@
-// Sums of products of atoms, the arithmetic of proofs about index expressions.
+// Sums of products of atoms, the arithmetic of proofs about index expressions; and how an expression
+// moves with a loop's index.
 // Unlike nestor::Polynomial they need no canonical order across programs, may
 // multiply loop indices, and can be divided, split by an atom and compared fast.
 //
 // Mathematical integers: where a coefficient leaves int64 the sum is inexact, and so is everything
 // computed from it; nothing may be concluded from an inexact sum.
-#ifndef NESTOR_LOOP_IR_RANGES_TERMS_H_
-#define NESTOR_LOOP_IR_RANGES_TERMS_H_
+#ifndef NESTOR_LOOP_IR_AFFINE_H_
+#define NESTOR_LOOP_IR_AFFINE_H_
 
 #include <cstdint>
 #include <cstring>
@@ -207,6 +208,17 @@ struct AtomSum::Parts {
   AtomSum factor, rest;
 };
 
+// The coefficient c where e, as a function of the loop index alone, is e(0) + c * var: it holds no
+// loop index, and is 0 where e does not depend on `var`. nullopt where e is no such function (a
+// division, a minimum, a gathered value..).
+absl::optional<AtomSum> CoefficientOf(const IndexPool& pool, IndexId e, int64_t var);
+
+// The coefficient where it is a number: by how much e moves when the loop's index rises by 1.
+absl::optional<int64_t> StrideIn(const IndexPool& pool, IndexId e, int64_t var);
+
+// a - b where that is a number. nullopt where one of them is not affine.
+absl::optional<int64_t> DifferenceOf(const IndexPool& pool, IndexId a, IndexId b);
+
 }  // namespace nestor::loop
 
-#endif  // NESTOR_LOOP_IR_RANGES_TERMS_H_
+#endif  // NESTOR_LOOP_IR_AFFINE_H_
