@@ -1,3 +1,11 @@
+// Schedule passes ask the same few questions again and again: does this access change from one step
+// of a loop to the next, along which axis, and by how many elements? The answers come from the
+// affine form of each subscript (CoefficientOf in loop_ir/lanes.h), never from running a loop: the
+// coefficient of the loop's index is the stride in elements along that axis, and an index that is
+// not affine in it, such as a gathered one, has no coefficient. In doubt the answer is that the
+// access moves, or does not lie along the loop, which costs speed and never a result.
+//
+//   x[i + r, 2*j]    i moves axis 0 by 1, r too (a window that slides along i), j axis 1 by 2
 #include "jit/schedule/access_moves.h"
 
 #include "absl/algorithm/container.h"
@@ -22,6 +30,8 @@ absl::optional<size_t> OnlyAxisAlong(const Program& program, const IndexList& pl
   return static_cast<size_t>(absl::c_find_if(place, moves) - place.begin());
 }
 
+// In x[i, j, 0] of f32[N, M, 1], j is the index that steps to the adjacent element: an axis of one
+// element, known by its constant extent, takes no place in memory.
 bool IsAlong(const Program& program, const Access& access, const Loop& loop) {
   const Shape& shape = program[access.tensor].shape;
   size_t last = shape.size();  // axes after it have one element
@@ -49,6 +59,7 @@ bool MovesLastAlone(const Program& program, const Access& access, const Loop& lo
   return true;
 }
 
+// In x[i + r], where r is summed: step i + 1 reads again all elements of step i but one.
 bool SlidesAlong(const Program& program, const Access& access, const std::vector<const Loop*>& sums,
                  const Loop& loop) {
   return absl::c_any_of(access.place, [&](IndexId e) {

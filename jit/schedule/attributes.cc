@@ -1,5 +1,19 @@
-// A nest is searched from the outside in, and a loop is taken if it gains at least as much as the
-// best loops inside.
+// Decides which loops run on threads and which in the lanes of vectors. All it may do is set
+// attributes, so that the program computes the same bits; the proof is that the loop carries no
+// dependence (CarriedTensor in loop_ir/dependence.h).
+//
+// Vectors: a nest is searched from the outside in, and a loop is taken if it gains at least as much
+// as the best loops inside, where a loop level counts kIterations times. So in
+//
+//   for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }   # j: adjacent elements, i: jumps
+//
+// j becomes the vector; in `y[j, i] = x[j, i]` it is i, with j as a loop in its body. At most one
+// loop of a chain is marked.
+//
+// Threads: the outermost loop of a block, and those perfectly nested in it whose bounds are
+// independent of it, since code generation cuts their joint iteration space into equal pieces.
+//
+// Lanes: how many a vector loop has follows from its widest type; NarrowLoops are the exception.
 #include "jit/schedule/attributes.h"
 
 #include <algorithm>
@@ -89,6 +103,7 @@ class VectorMarker {
 
 }  // namespace
 
+// A loop of declarations alone counts as not scheduled, so that `nothing` wins where both hold.
 Scheduled ScheduledOf(const Loop& loop) {
   if (loop.attributes.vector || loop.attributes.unroll) return Scheduled::kAll;
   bool all = true, nothing = true;

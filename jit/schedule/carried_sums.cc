@@ -2,6 +2,19 @@
 // them. A sum may run later if it loads the same values then: from a tensor that the nest does not
 // change, or stores each element of once, before the sum loads it. A scalar of the nest may be read
 // from where it was stored.
+// This is loop distribution (Allen and Kennedy, "Optimizing Compilers for Modern Architectures",
+// 2001) of a special case: the statements that move are sums which nothing in the nest reads, so
+// that the only dependences on the way are flow dependences from the nest to them. These are
+// checked one load at a time rather than by a dependence graph. Three cases keep a load's value
+// until after the nest:
+//
+// - the tensor is not changed by the nest: x[i, k];
+// - each element is stored once, in an iteration that the reader shares: y[i, j] = .. g[j] += y[i,
+//   j];
+// - a scalar of the body that some statement stored: y[i, j] = s .. g[j] += s, which then reads
+//   y[i, j].
+//
+// Each sum keeps the order of its own iterations, so no bit changes.
 #include "jit/schedule/carried_sums.h"
 
 #include <algorithm>
@@ -126,7 +139,8 @@ class Mover {
     return true;
   }
 
-  // Where the scalar, of this type, was stored beside the statement.
+  // Where the scalar, of this type, was stored by the nearest earlier statement in the same loops;
+  // nullopt if the scalar changes between that store and statement `number`, or is stored nowhere.
   absl::optional<Access> CopyOf(const Access& scalar, DType type, size_t number) const {
     if (!scalar.place.empty()) return absl::nullopt;
     for (size_t i = number; i-- > 0;) {

@@ -1,5 +1,20 @@
-// The band of loops is collected, then each pair of its loops is tried as row and column; the pair
-// whose lanes lie best in memory is taken.
+// Recognizes a nest that register tiles can run: a generalized matrix product, however its loops
+// are ordered and its subscripts written. Convolutions, batched and transposed products and
+// distances (sums of |a - b|) all have this form, so no pass needs to know an operation by name.
+//
+// The method is a search over a small space. The perfect nest of loops is collected, with the core
+// inside (scalars, one nest that sums into one of them, statements that use it). Then each ordered
+// pair of loops is tried as row and column, and the best by LaneScore is taken: row and column must
+// have bounds that do not move, and each load of the summed value may depend on one of the two at
+// most. That last condition is what makes the nest a contraction:
+//
+//   for b { for i { for j { s = sum over k of x[b, i, k] * w[j, k]; y[b, i, j] = s } } }
+//     (row i, column j): x depends on i alone, w on j alone: a contraction, with b as a batch loop
+//     (row b, column i): x depends on both: none
+//
+// Nests have few loops, so that all pairs cost little; the proof that the loops carry no dependence
+// costs more and comes last. The order of row, column and batch loops may then be chosen freely,
+// while sums keep theirs.
 #include "jit/schedule/contraction.h"
 
 #include <algorithm>
@@ -39,6 +54,9 @@ bool Subtracts(const IndexPool& pool, IndexId e, IndexId symbol) {
   });
 }
 
+// The loops that are lengths of windows: for r in [0, R) beside for i in [0, N - R + 1), the bounds
+// of another loop subtract the symbol R. A window of unknown size is thus known to be the shorter
+// one.
 std::vector<const Loop*> ShorterLoops(const Program& program,
                                       const std::vector<const Loop*>& loops) {
   std::vector<const Loop*> windows;
@@ -56,6 +74,8 @@ class Matcher {
  public:
   explicit Matcher(Program& program) : program_(program), pool_(program.pool) {}
 
+  // The best pair of row and column by LaneScore; ties are decided by what the scores do not
+  // measure.
   absl::optional<Contraction> Match(const Loop& outermost) {
     std::vector<const Loop*> band;
     if (!Collect(outermost, band) || band.size() < 2) return absl::nullopt;
@@ -81,6 +101,7 @@ class Matcher {
     return best && AreIndependent(band) ? best : absl::nullopt;
   }
 
+  // The innermost loop along which masked windows slide is the column.
   absl::optional<Contraction> MatchWindows(const Loop& outermost) {
     std::vector<const Loop*> band;
     if (!Collect(outermost, band)) return absl::nullopt;
@@ -92,6 +113,7 @@ class Matcher {
   }
 
  private:
+  // Walks down the perfect nest: each loop but the last holds one loop and nothing else.
   bool Collect(const Loop& outermost, std::vector<const Loop*>& band) {
     for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
       if (!IsPlain(*loop) || MovesWith(*loop, band)) return false;
@@ -133,6 +155,7 @@ class Matcher {
     return found_.step != nullptr && declared_.contains(found_.accumulator) && EndsUseOnlyTheSum();
   }
 
+  // The sums are a perfect nest around the step `s op= value`, where s starts at op's identity.
   bool FindStep(const Loop& outermost) {
     for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
       if (!IsPlain(*loop)) return false;
@@ -161,6 +184,9 @@ class Matcher {
     return good;
   }
 
+  // Tiles interleave iterations of all loops of the band and read operands before they would be
+  // read otherwise: so no loop may carry a dependence, and nothing in the core may change an
+  // operand.
   bool AreIndependent(const std::vector<const Loop*>& band) const {
     const Footprint footprint = FootprintOf(program_, *core_);
     bool good = true;
@@ -177,6 +203,9 @@ class Matcher {
 
   // ---- Row and column
 
+  // The contraction with this row and this column; nullopt where a load depends on both, or none on
+  // one of them, or where a value is an index that differs between rows or columns, which no
+  // operand holds.
   absl::optional<Contraction> WithTile(const std::vector<const Loop*>& band, const Loop& row,
                                        const Loop& column) {
     if (&row == &column || !IsFixed(row) || !IsFixed(column) || Moves(column)) return absl::nullopt;
@@ -209,6 +238,8 @@ class Matcher {
     return found;
   }
 
+  // For a depthwise convolution: no operand is shared by rows, so there is no tile to choose, and
+  // the only operands of interest are masked ones that slide along the column.
   absl::optional<Contraction> WithWindows(const std::vector<const Loop*>& band,
                                           const Loop& column) {
     if (!IsFixed(column) || Moves(column)) return absl::nullopt;
@@ -229,6 +260,8 @@ class Matcher {
     return found;
   }
 
+  // Sums whose bounds move get constant bounds that contain them. For a triangle, `for k in [0, i +
+  // 1)` with rows i in [0, N), these are [0, N): the extremes over the first and last row.
   bool FindHulls(const Loop& row, Contraction& found) {
     if (found.is_ragged && found.sums.size() > 1) return false;
     for (const Loop* sum : found.sums) {
@@ -289,6 +322,8 @@ class Matcher {
     return parts_.back().second;
   }
 
+  // Adds the operand that this load belongs to, unless it is there: several loads may be parts of
+  // one computed operand.
   void Add(const Contraction& found, std::vector<Contraction::Operand>& operands, ValueId id,
            const Access& access) {
     Contraction::Operand operand{id, PartOf(id)};
@@ -375,6 +410,7 @@ class Matcher {
     });
   }
 
+  // Whether the sums have at least kLongSum steps together; unknown lengths count as long.
   bool HasManySteps(const Contraction& found) const {
     int64_t steps = 1;
     for (const Loop* sum : found.sums) {

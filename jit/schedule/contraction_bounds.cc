@@ -1,5 +1,17 @@
-// Bounds of a contraction's sums: hulls, where they move with batch loops, and rows of a triangle;
-// and whether operands are in range within them.
+// Operands are copied for all steps of a sum before the sum runs, so a copy needs bounds that hold
+// for every row and every iteration of the batch loops, not the bounds of one iteration. Two kinds
+// of moving bounds have such hulls:
+//
+// - clipped ones: for k in [max(0, R - i), min(K, N - i)), whose hull is [0, K): the arguments of
+//   the maximum and minimum that do not move;
+// - triangles: for k in [0, i + 1), whose bounds are monotone in the row i, so that the extremes
+//   are at the first and last row of a block. Between the largest begin and the least end all rows
+//   of the block sum (CommonBounds), which makes a rectangle; what is left on either side
+//   (RaggedParts) is summed in smaller pieces.
+//
+// A copy reads elements that the nest as written might not read. IsInRange proves that these exist,
+// with only those loops entered that move the operand, since another loop may have no iteration at
+// all and then says nothing about sizes.
 #include <cstddef>
 #include <iterator>
 #include <vector>
@@ -45,6 +57,7 @@ bool IsInRange(Program& program, Ranges& ranges, const Contraction& nest,
   return in_range;
 }
 
+// The first argument that holds no loop index bounds the maximum (minimum) from the outer side.
 absl::optional<Hull> HullOf(const Program& program, const Loop& loop) {
   const IndexPool& pool = program.pool;
   const auto fixed = [&](IndexId e, IndexKind kind) -> absl::optional<IndexId> {

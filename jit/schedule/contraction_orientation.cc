@@ -1,6 +1,12 @@
-// A product of two matrices whose rows lie along the sum, as of a linear layer or of a gradient of
-// weights: the operand with fewer elements is the one to copy, if not too many results are then
-// stored across. And a product with few columns.
+// A product of two matrices is the transpose of the product of their transposes, so either operand
+// may fill the lanes; the other one is broadcast. Where both lie along the sum, as in a linear
+// layer, y[i, j] = sum over k of x[i, k] * w[j, k], or in a gradient of weights, one of them has to
+// be copied across. The operand with fewer elements is the one to copy, if not too many results are
+// then stored across. A product with few columns is turned around where its rows could fill the
+// lanes instead.
+//
+// Sizes are symbols, so the answer is an expression of 0 or 1 that a call evaluates; both nests
+// exist in the program, and the bounds of one are empty (OnlyIf in loop_maker.h).
 #include "jit/schedule/contraction_orientation.h"
 
 #include <cstdint>
@@ -18,6 +24,7 @@ namespace {
 // kStepsForRow steps of the sum for each row.
 constexpr int64_t kStepsForRow = 5;
 
+// Whether rows would fill lanes without a copy.
 bool RowsLieAlongRows(const Program& program, const Contraction& nest) {
   return absl::c_all_of(nest.rows, [&](const Contraction::Operand& operand) {
     const Access access = AccessOf(program, operand);
@@ -62,6 +69,8 @@ absl::optional<Contraction> TurnedAround(Program& program, Ranges& ranges, const
   return pays ? absl::make_optional(Exchanged(nest)) : absl::nullopt;
 }
 
+// min(1, columns / (2 rows + 1)) is 1 where there are more than twice as many columns as rows;
+// min(1, steps / (5 rows + 1)) likewise where the sum is long. Both must hold.
 IndexId IsQuickerTurnedAround(Program& program, Ranges& ranges, const Contraction& nest,
                               int64_t lanes) {
   IndexPool& pool = program.pool;

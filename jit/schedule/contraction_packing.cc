@@ -1,3 +1,25 @@
+// Register tiles want the columns that they read next to each other, in the order in which they
+// read them: [vector of columns, steps of the sums, lane]. Copying an operand of N*K elements into
+// that layout costs N*K, the product M*N*K, so the copy pays once there are a few rows (Goto and
+// van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008). Its reads are also
+// where padding, strides, dilation and casts are paid for, once for each element instead of once
+// for each product.
+//
+//   temp columns: f32[ceil(N/16), K, 16]
+//   for v, k, l { columns[v, k, l] = b[k, 16*v + l] }    # lanes beyond N: 0
+//   t[r, v, l] = t[r, v, l] + a[i + r, k] * columns[q + v, k, l]
+//
+// For each operand one of three things is decided (IsRow, IsInPlace, FitsPanels):
+//
+// - it is read where it lies: rows whose summed elements lie together, or columns under a window,
+//   of which a copy would hold each element several times;
+// - it is copied before the nest, in the outermost batch iteration in which it is the same;
+// - columns that only one block of rows uses are copied by the first tile of the block as it sums
+//   (a panel), so that the copy is made from elements that are in registers anyway.
+//
+// Invariant: wherever a place (row, vector, lane, steps) is asked for, PlaceIn and Moved give the
+// element that the nest as written would have read at that row, column and step. Steps count from
+// the begin of the sums' hulls, so that one layout serves all iterations whose bounds move.
 #include "jit/schedule/contraction_packing.h"
 
 #include <algorithm>
@@ -84,6 +106,7 @@ bool Packing::ColumnsAreInPlace() {
   });
 }
 
+// Columns are always candidates, and rows only where they cannot be read in place.
 void Packing::Decide(IndexId whole) {
   whole_ = whole;
   for (const Contraction::Operand& operand : nest_.columns) AddPacked(operand, true);
@@ -181,6 +204,8 @@ IndexId Packing::Guarded(absl::optional<IndexId> flag, IndexId count) {
 
 // ---- Reading
 
+// The summed value of the nest with each packed part replaced by a load from its copy, moved to
+// `at`. An operand that is not packed keeps its own load, which Moved takes to the row and column.
 ValueId Packing::ValueAt(const Place& at, Columns columns, const Panel* panel) {
   const ValueId value =
       RewriteValues(program_, nest_.step->value, [&](ValueId id) -> absl::optional<ValueId> {
@@ -298,6 +323,8 @@ size_t Packing::BatchLoops() const {
   return static_cast<size_t>(loops);
 }
 
+// An operand that depends on the first two of three batch loops is copied inside of the second:
+// once for all iterations of the third.
 Scope Packing::CopiesBehind(size_t depth, absl::optional<IndexId> flag) {
   Scope scope;
   for (const Packed& packed : packed_) {
@@ -349,6 +376,8 @@ Scope Packing::CopyRaggedRows(const Packed& packed, absl::optional<IndexId> flag
   return CopyRaggedBlocks(packed, 0, pool_.Const(0), rows_, absl::nullopt, flag);
 }
 
+// Blocks of 64 rows copy what all 64 have in common, blocks of 16 in each what those have in common
+// besides, and single rows the rest. `copied`: what the block around has copied.
 Scope Packing::CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begin, IndexId rows,
                                 absl::optional<Hull> copied, absl::optional<IndexId> flag) {
   constexpr int64_t kRows[] = {64, 16, 1};  // of a block
@@ -382,6 +411,7 @@ std::vector<Hull> Packing::PartsBeside(const absl::optional<Hull>& taken, const 
   return RaggedParts(program_, nest_, *taken, bounds);
 }
 
+// The elements of `count` rows at all `steps` of the sum: a plain copy of a rectangle.
 Scope Packing::CopyRectangle(const Packed& packed, IndexId first, IndexId count,
                              const Hull& steps) {
   return make_.Counted("r", count, kPlain, [&](IndexId r) {
@@ -454,6 +484,8 @@ bool Packing::ReadsBeyond(const Packed& packed) {
   });
 }
 
+// An access that only grows along its column and its sums is greatest at the last of each: if that
+// lies in the tensor, all of them do.
 bool Packing::ReadsBeyond(const Access& access) {
   const IndexId beside = nest_.jammed != nullptr ? pool_.Const(1) : Vectors();
   const IndexId last = pool_.Sub(pool_.Mul(pool_.Const(lanes_), beside), pool_.Const(1));

@@ -1,5 +1,15 @@
+// The entry of tiling: finds contractions (contraction.h), and replaces each by nests of register
+// tiles (tiled_nest.h). The nest is kept or tiled in one orientation or the other depending on the
+// sizes of a call, by bounds that are empty where another nest runs:
+//
+//   nest  ->  tiled nest, runs if not turned
+//             tiled nest with rows and columns exchanged, runs if turned
+//             dot tiles, run if the sum is long and columns few        # TileFewColumns only
+//             the nest as it was, runs if rows are few
+//
 // Where both operands lie along the sum, the sizes of a call decide which of them is packed, and so
-// which loop fills the lanes: then there are two nests in tiles.
+// which loop fills the lanes: then there are two nests in tiles. Exactly one of the nests has
+// iterations at any sizes: the flags `runs` that they get exclude each other and cover all sizes.
 #include "jit/schedule/contraction_tiles.h"
 
 #include <utility>

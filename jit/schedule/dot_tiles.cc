@@ -1,5 +1,14 @@
+// A product with few columns, say 4, leaves most lanes of a vector of columns empty. Here lanes
+// hold steps of the sum instead: each element of the tile is a vector of partial sums, which are
+// combined once at the end. That costs a sum of lanes for each result, so it pays only for long
+// sums (IsLongSum).
+//
 // Columns are packed in the order in which tiles read them. A row for each would be as simple, but
 // rows whose length is a multiple of a page would evict each other from the first cache.
+//
+// The steps are cut into whole vectors and one last vector of `left_` steps, which runs with fewer
+// lanes: lanes beyond it keep the partial sums that they have. So no element beyond the sum is
+// read, and none is added.
 #include "jit/schedule/dot_tiles.h"
 
 #include <algorithm>
@@ -26,6 +35,7 @@ constexpr int64_t kMostRows = 8;
 // Summing the lanes of a vector takes about as long as this many multiply-adds.
 constexpr int64_t kStepsToSumLanes = 4;
 
+// Whether rows can be read in place, a vector of steps at a time, and columns can be copied.
 bool IsTaken(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes,
              const std::vector<bool>& bound) {
   const auto lies_along = [&](const Contraction::Operand& operand) {
@@ -95,6 +105,7 @@ class DotTiling {
     return absl::c_all_of(loops, moves) && IsReadOnce(program_, access, loops);
   }
 
+  // columns[k, v, l] = b[16*k + l, v], with a last vector of steps that is filled in part.
   Scope Pack(const Copy& copy) {
     Scope scope = {DeclarationOf(copy.tensor)};
     const auto vectors = [&](IndexId first, IndexId count, IndexId lanes) {

@@ -1,3 +1,14 @@
+// Packing copies an operand inside of the loops around its nest, as it knows nothing of them; where
+// the copy is the same in each iteration, it moves before the loop. This is loop-invariant code
+// motion (Aho, Lam, Sethi and Ullman, "Compilers", 2nd ed. 2006, sec. 9.5) with whole loops in
+// place of values: an item moves if it fills a temporary, depends neither on the loop's index nor
+// on anything that the loop changes, comes before the first read, and nothing else writes that
+// temporary.
+//
+// The loop may have no iteration. Then the copy must not read elements that do not exist, which is
+// proven by IsInRange at the place of the loop itself, and should not cost time, so that its end
+// becomes 0 there (KeepIfRuns).
+//
 // Inner loops are visited first, so that a copy moves out of one loop after the other.
 #include "jit/schedule/hoist_copies.h"
 
@@ -104,6 +115,7 @@ class Hoister {
            IsInRange(program_, ranges_, *fill);
   }
 
+  // Whether no index in it, in bounds, subscripts or values, holds the loop's index.
   bool IsSame(const Item& fill, const Loop& around) const {
     bool same = true;
     const auto look = [&](const Item& item) {

@@ -1,3 +1,8 @@
+// Interval arithmetic on integer values of a statement (Moore, "Interval Analysis", 1966), just
+// enough to prove that an operand fits 16 bits, so that two steps of a sum of products fit one
+// dot_halves (paired_steps.h): i32(x) - i32($zero) of an i8 and a u8 lies in [-383, 127], say. A
+// value counts only if its range lies within its own type: then no operation on the way wrapped,
+// and the range is that of exact arithmetic.
 #include "jit/schedule/integer_range.h"
 
 namespace nestor::loop {
@@ -16,6 +21,7 @@ absl::optional<IntegerRange> RangeOfIndex(IndexPool& pool, Ranges& ranges, Index
   return absl::nullopt;
 }
 
+// The exact range of a cast, sum or difference, without regard to the width of its type.
 absl::optional<IntegerRange> RangeOfApply(Program& program, Ranges& ranges, ValueId id) {
   const ApplyValue apply = absl::get<ApplyValue>(program[id].node);
   const auto of = [&](size_t i) { return RangeOf(program, ranges, apply.args[i]); };

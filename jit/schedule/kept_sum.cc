@@ -1,3 +1,12 @@
+// Cuts a nest in two where its sum and the uses of the sum should run in different loops: rows in
+// strips, lanes along another axis, results written in another order. The cut is a temporary with
+// an element for each iteration of the chosen loops: scalar expansion, then loop distribution
+// (Allen and Kennedy, "Optimizing Compilers for Modern Architectures", 2001). A temporary is
+// something that the program as written does without, so that its size becomes an assumption of the
+// program: where it is large, the program runs as it was.
+//
+// Strips are made here, too: strip-mining, with bounds that keep the loop's own index, so that
+// bodies need no rewriting.
 #include "jit/schedule/kept_sum.h"
 
 #include <iterator>
@@ -47,6 +56,8 @@ void KeptSum::LoadInstead(Scope& scope) const {
   });
 }
 
+// The core's declarations and loops make the sum; its statements are the ends. The ends get copies
+// of their loops, as one index may not belong to two loops beside each other.
 Scope KeptSum::SumsAndEnds(Ranges& ranges, const Scope& core, absl::Span<const Loop* const> sums,
                            absl::Span<const Loop* const> ends) const {
   const auto is_statement = [](const Item& item) { return item.As<Statement>() != nullptr; };
@@ -65,6 +76,7 @@ Scope KeptSum::SumsAndEnds(Ranges& ranges, const Scope& core, absl::Span<const L
 
 namespace {
 
+// The strip at p begins at loop.begin + length*p; the last one may be cut off by loop.end.
 Strips StripsOf(Program& program, const Loop& loop, IndexId strips, IndexId length) {
   IndexPool& pool = program.pool;
   Strips made;

@@ -1,7 +1,20 @@
-// Loops are visited from the inside out. An innermost loop that qualifies is split in
-// place into one over groups of lanes and one over the rest; the partial results that
-// it needs then travel outwards, until something else uses their accumulator or its
-// declaration is reached.
+// A reduction into a scalar is a chain: each addition waits for the one before. Here the chain
+// becomes as many independent chains as there are lanes in a few vectors, each of which takes every
+// 32nd element, say, and whose results are combined by a tree of halves. Several vectors hide the
+// latency of an addition: while one waits, others begin.
+//
+// For floats this changes the order of additions, and so the rounding; the bound of a pairwise sum
+// is if anything better (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed. 2002,
+// sec. 4.2). The number of lanes depends on the type and the instruction set, never on the number
+// of threads. For integers, maximum and minimum no bit changes.
+//
+// Loops are visited from the inside out. An innermost loop that qualifies is split in place into
+// one over groups of lanes and one over the rest; the partial results that it needs then travel
+// outwards, until something else uses their accumulator or its declaration is reached. In
+//
+//   acc s   for i { for k { s += x[i, k] } }   y = s
+//
+// the partial results are thus declared before the loop over i, and combined once after it.
 #include "jit/schedule/lane_partials.h"
 
 #include <algorithm>
@@ -29,6 +42,7 @@
 namespace nestor::loop {
 namespace {
 
+// A body of at least kLongSteps operations keeps the units busy with kLongVectors vectors.
 constexpr int kLongVectors = 2;
 constexpr int kLongSteps = 15;
 // So many vector registers are few.
@@ -86,6 +100,7 @@ class LaneSums {
     }
   };
 
+  // Counts, for each accumulator, the items of the scope that touch it anywhere inside.
   Uses UsesIn(const Scope& scope) const {
     Uses uses;
     for (const Item& item : scope) {
@@ -207,6 +222,8 @@ class LaneSums {
     return ranges_.Less(program_.pool.Sub(loop.end, loop.begin), program_.pool.Const(steps));
   }
 
+  // Long enough, faster in lanes, legal in lanes; and the loop without its accumulations is
+  // independent.
   bool Qualifies(const Loop& loop) {
     if (IsBelow(loop, LanesFor(loop))) return false;
     if (LaneGain(program_, loop) <= 0 || !RunsInLanes(program_, ranges_, loop)) return false;
@@ -239,6 +256,8 @@ class LaneSums {
     return steps >= kLongSteps;
   }
 
+  // for k in [b, e) -> for g in [0, (e - b)/W) { lanes at b + W*g }, then one loop of (e - b)%W
+  // lanes.
   Scope SplitLoop(const Loop& loop, const std::vector<TensorId>& accumulators,
                   std::vector<Partial>& wanted) {
     IndexPool& pool = program_.pool;

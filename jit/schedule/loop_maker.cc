@@ -1,3 +1,11 @@
+// Passes write new nests as C++ that looks like the nest: a loop is a call, its body a lambda that
+// gets the index, so that an index cannot be used outside of its loop:
+//
+//   make.Counted("k", length, kPlain, [&](IndexId k) { return Assignment(t, {k}, value(k)); })
+//     # for k in [0, length) { t[k] = value(k) }
+//
+// Loops that are known to be empty are never made, so that callers need no special case where a
+// block has no rest. There is no `if` in the IR: OnlyIf makes the bound of a loop 0 instead.
 #include "jit/schedule/loop_maker.h"
 
 #include <iterator>
@@ -53,6 +61,7 @@ Scope AroundAnew(Program& program, const Loop& loop, Scope body) {
   return Around(own, std::move(body));
 }
 
+// Indices are replaced in the bounds, too: an inner loop's bounds may hold an outer one's index.
 Item InOwnLoops(Program& program, const LoopsAround& loops, Statement statement) {
   VarReplacement replace(program);
   std::vector<int32_t> vars;
@@ -82,6 +91,8 @@ void Append(Scope& scope, Scope more) {
                std::make_move_iterator(more.end()));
 }
 
+// A tree: 16 -> 8 -> 4 -> 2 -> 1 lanes, lane l with lane l + width. Each half is a register tile of
+// its own, as a store must not change what the same vector operation reads.
 Access CombineLanes(Program& program, TensorId vector, const IndexList& around, ReduceOp op,
                     absl::FunctionRef<std::string(int64_t width)> name, Scope& scope) {
   IndexPool& pool = program.pool;
@@ -118,6 +129,8 @@ bool AddPrefetch(Loop& loop, Access access, Prefetch::Cache cache) {
   return !known;
 }
 
+// min(count, flag * 2^49) is affine but for the minimum, so that ranges and bounds are proven as
+// usual.
 IndexId OnlyIf(IndexPool& pool, IndexId flag, IndexId count) {
   if (pool.IsConst(count, 0) || pool.IsConst(flag, 1)) return count;
   if (pool.IsConst(flag, 0)) return pool.Const(0);

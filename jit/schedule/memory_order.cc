@@ -1,6 +1,12 @@
+// A reduction over rows of a matrix, sum over k of x[k, j] for each j, jumps a whole row at each
+// step if j is outside, so that a cache line is fetched for one element. Here the loop along memory
+// moves inside: loop interchange, after the accumulator has become a row of accumulators (scalar
+// expansion; Allen and Kennedy, "Optimizing Compilers for Modern Architectures", 2001, ch. 5).
+// Strips bound that row, so that it stays in the first cache.
+//
 // The loop along memory is distributed over the items of its body, and moves inside the loops among
 // them. This is legal, as its iterations do not depend on each other, and each has an element of
-// its own for a scalar of the body.
+// its own for a scalar of the body. Each element is still summed over k in the same order.
 #include "jit/schedule/memory_order.h"
 
 #include <algorithm>
@@ -50,6 +56,8 @@ class MemoryOrder {
     return changed;
   }
 
+  // Two loops move where the reduction jumps over both, as in x[k, i, j] summed over k; else one
+  // does.
   bool Visit(Loop& loop) {
     const Scheduled scheduled = ScheduledOf(loop);
     if (scheduled == Scheduled::kAll) return false;
@@ -221,6 +229,9 @@ class MemoryOrder {
   }
 
   // Appends `items` to `out`, with the loops inside strips around their statements.
+  //
+  //   a = 0  for k { a += x[k, j] }  y[j] = a
+  //     ->  for c { a[c] = 0 }  for k { for c { a[c] += x[k, ..] } }  for c { y[..] = a[c] }
   void Distribute(Scope items, const std::vector<Strips>& strips, Scope& out) {
     Scope run;
     const auto flush = [&] {

@@ -1,3 +1,14 @@
+// Fusion leaves two loops over batches apart where each holds a contraction that wants tiles of its
+// own, so that a matrix is written for all batches before it is read. Merging the loops keeps each
+// matrix in a cache, and contraction of the temporary (fusion/contract.h) then drops its batch
+// axis.
+//
+// The test is simpler than fusion's, and faster: for each tensor that one loop changes and the
+// other touches, some axis must be subscripted by the bare index of the loop in all accesses of
+// both. Then iteration b of one touches only what iteration b of the other does, so that no
+// dependence leads from one iteration to another one. For each tensor that a loop touches and does
+// not declare, a Touch holds the axes along which all accesses have the loop's bare index, and
+// whether the tensor is changed.
 #include "jit/schedule/merge_batches.h"
 
 #include <iterator>
@@ -23,6 +34,7 @@ struct Touch {
 };
 using Touches = absl::flat_hash_map<TensorId, Touch>;
 
+// An axis starts as subscripted by the index, and loses this at the first access that has another.
 Touches TouchesOf(const Program& program, const Loop& loop) {
   Touches touches;
   VisitItems(loop.body, [&](const Item& item) {
@@ -65,12 +77,15 @@ bool AreIndependent(const Touches& a, const Touches& b) {
   });
 }
 
+// The loop that is all of the block; null if there is none.
 Loop* LoopOf(Block& block) { return block.body.size() == 1 ? block.body[0].As<Loop>() : nullptr; }
 
 class Merger {
  public:
   explicit Merger(Program& program) : program_(program) {}
 
+  // One pass over the blocks: each either joins the last block that was kept, or is kept. Only
+  // neighbours are merged, so no block moves past another.
   bool Run() {
     if (absl::c_none_of(program_.temps, [&](TensorId temp) { return IsMatrices(temp); }))
       return false;

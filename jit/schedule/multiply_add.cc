@@ -1,5 +1,14 @@
-// Bottom-up over each statement's value. A square is a product, too, but is left alone: it is
-// one operation already.
+// Three rewrites of one shape, a product that is added right away, so that one instruction does
+// both. They walk each statement's value bottom-up. A square is a product, too, but is left alone:
+// it is one operation already.
+//
+//   f32(a * b) + c, a and b in bf16   ->  f32(a) * f32(b) + c     # WidenProducts
+//   dot_halves(a, b, 0) + c           ->  dot_halves(a, b, c)     # AddOntoDotProducts
+//   a * b + c                         ->  fma(a, b, c)            # FuseMultiplyAdd
+//
+// The first is exact in the product, as the wider type holds all products of the narrower one; the
+// second is exact, as integers wrap; the third rounds once instead of twice (fusedMultiplyAdd of
+// IEEE 754-2019).
 #include "jit/schedule/multiply_add.h"
 
 #include <algorithm>

@@ -1,5 +1,11 @@
-// Conditions are affine in the row: if the margin of one rises with the row, it holds in all tiles
-// if it holds in the first, and else if it holds in the last.
+// A step of a sum may be unneeded for a row of a tile (Statement::needed_if), but a test in each
+// row at each step would cost more than the product that it saves. A condition a < b holds where
+// its margin b - a is positive, and the margin is affine in the row: if it rises with the row, it
+// holds in all tiles if it holds in the first one at this row, and if it falls, in all if it holds
+// in the last one. So most conditions are proven once, at compile time, for all tiles, and a test
+// is left for the few rows at the borders, as in
+//
+//   1 <= i + p  at the written-out step p = 0:  row 0 of the tile is tested, rows 1.. never are
 #include "jit/schedule/needed_rows.h"
 
 #include <algorithm>
@@ -11,6 +17,7 @@
 
 namespace nestor::loop {
 
+// Keeps the conditions that are affine with a known slope in the row; others are not tested here.
 NeededRows::NeededRows(Program& program, Ranges& ranges, const Contraction& nest, IndexId rows,
                        absl::FunctionRef<bool(size_t)> is_written_out)
     : program_(program), pool_(program.pool), ranges_(ranges), nest_(nest), rows_(rows),
@@ -47,6 +54,7 @@ bool NeededRows::CanBeUsed(IndexId condition, absl::FunctionRef<bool(size_t)> is
   return good;
 }
 
+// The margin at a row, counted from the nest's first, and at a step of the written-out sums.
 IndexId NeededRows::MarginAt(IndexId margin, IndexId row, const std::vector<IndexId>& sums) {
   VarReplacement replace(program_);
   replace.Set(nest_.row->var, pool_.Add(nest_.row->begin, row));
@@ -56,6 +64,7 @@ IndexId NeededRows::MarginAt(IndexId margin, IndexId row, const std::vector<Inde
   return replace(margin);
 }
 
+// The least margin decides: min(1, max(0, margin), ..) is 0 where some condition does not hold.
 IndexId NeededRows::At(IndexId row, int64_t r, int64_t tile_rows,
                        const std::vector<IndexId>& sums) {
   const IndexId none = pool_.Const(0), in_first = pool_.Const(r);

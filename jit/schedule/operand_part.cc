@@ -1,3 +1,10 @@
+// Packing an operand copies it; what the nest computes from the operand alone may then be computed
+// in the copy, once for each element instead of once for each product: in f32(x[i, k]) * w[k, j],
+// the cast. The part to take is found in one bottom-up walk over the summed value: a subtree reads
+// the element (or one at a fixed distance, as the other half of a pair), or something else that
+// differs from step to step, or both; the largest subtrees of the first kind are the candidates.
+// There must be one, and it must be as wide as a lane, since narrower values are no faster to read
+// from the copy than to compute.
 #include "jit/schedule/operand_part.h"
 
 #include "absl/algorithm/container.h"
@@ -30,6 +37,8 @@ class PartFinder {
     bool it = false, more = false;
   };
 
+  // Where a value mixes the element with other reads, its operands that read the element alone are
+  // parts: they are as large as parts can be.
   Reads Visit(ValueId id) {
     const auto& node = program_[id].node;
     if (const auto* load = absl::get_if<LoadValue>(&node)) {

@@ -1,5 +1,13 @@
-// First, a factor is found that is 0 at all added steps; then the nest is made with and without
-// these steps, with code between the two that finds out whether the second has to run.
+// A sum whose bounds move with a column is no contraction: lanes of one vector would sum over
+// different steps. If an operand is 0 at the steps outside of these bounds, the sum may as well run
+// over all steps. First, a factor is found that is 0 at all added steps; then the nest is made with
+// and without these steps, with code between the two that finds out whether the second has to run.
+//
+// Why this changes no bit: an added product is +0 or -0 as long as the other factors are finite,
+// and a sum that starts at +0 is never -0 (+0 + -0 is +0), so that adding either leaves it as it
+// is. If a factor is inf or NaN, the product is NaN, and so is the sum: the results are searched
+// for NaN, and only if there is one, the other factors for inf and NaN. All factors that are no
+// load of the zero are in ZeroFactor::others (zero_factor.h).
 #include "jit/schedule/padded_sums.h"
 
 #include <algorithm>
@@ -57,6 +65,8 @@ class SumPadder {
  private:
   // ---- The nest
 
+  // A perfect nest around a core with one nest of sums, which ends in `s += value`, and statements.
+  // Each sum must have a hull.
   absl::optional<Nest> NestOf(const Loop& outermost) const {
     Nest nest;
     for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body))
@@ -105,6 +115,8 @@ class SumPadder {
     return fixed == node.args.end() ? IndexId() : *fixed;
   }
 
+  // The nest with its sums padded along nest.loop; nullopt where no factor is 0 outside, or where
+  // even then it is no contraction with that loop for a side.
   absl::optional<Scope> PaddedAlong(const Nest& nest) {
     const absl::optional<ZeroFactor> zero = ZeroOf(nest);
     if (!zero) return absl::nullopt;
@@ -172,6 +184,7 @@ class SumPadder {
     return end == sum.end || IsOutside(nest, access, sum, Other(sum.end, end), 1);
   }
 
+  // The other argument of a minimum or maximum: max(R - j - 1, 0) without 0.
   IndexId Other(IndexId bound, IndexId arg) const {
     const IndexNode& node = pool_[bound];
     return node.args[0] == arg ? node.args[1] : node.args[0];
@@ -264,6 +277,8 @@ class SumPadder {
     Access kept;  // where a sum is stored in between
   };
 
+  // Results must be read again to be searched. Where the core stores the bare sum, they are; else
+  // the sums are kept in a temporary, and all other statements run after the search.
   Runs RunsOf(const Nest& nest, const LoopsAround& inside, Loop whole) {
     Runs runs{{}, std::move(whole), {}, {}, {}};
     if (IsStoreAlone(nest, inside)) {

@@ -1,3 +1,14 @@
+// The set of elements that an operand reads in some loops is a box, if subscripts are affine: along
+// each axis from the least place to the greatest. The view is that box, and a place in it counts
+// from the least place. Each axis that several loops move has one axis in the view (i + r: windows
+// share elements); one that a single loop moves has an element for each of its steps, without those
+// between.
+//
+//   x[n, i + 2*r - 1] for i in [0, N), r in [0, 3)  ->  view[i + 2*r]; view[t] is x[n, t - 1]
+//
+// Every element is read through a mask, so that those outside of the tensor become the fill;
+// SplitLoops then cuts the box into borders and an inside that needs no mask. Invariant: `first`
+// plus step * place, by axis, is the subscript of the operand at the same iteration.
 #include "jit/schedule/padded_view.h"
 
 #include <algorithm>
@@ -27,6 +38,7 @@ void Rotate(View& view, size_t begin, size_t middle, size_t end) {
 
 }  // namespace
 
+// Conditions that move with the loops would make one element of the view have two values.
 absl::optional<View> ViewMaker::ViewOf(const Contraction::Operand& operand,
                                        const LoopsAround& inside, int64_t slack) {
   const Access access = AccessOf(program_, operand);
@@ -105,6 +117,7 @@ bool ViewMaker::AddAxis(int axis, IndexId e, const LoopsAround& inside, View& vi
   return true;
 }
 
+// Copies all elements but the slack, which is filled with zeros: lanes read it, but no result does.
 Scope ViewMaker::Copy(const View& view, TensorId tensor) {
   const DType type = program_[view.operand.read].type;
   Shape begin(view.shape.size(), pool_.Const(0)), end = view.shape;
@@ -160,6 +173,7 @@ Scope ViewMaker::Fill(TensorId tensor, const Shape& begin, const Shape& end,
   return scope;
 }
 
+// Then each row of a tile is one stretch of memory.
 void ViewMaker::PutFirst(const Loop& side, View& view) const {
   const auto axis = OnlyAxisAlong(program_, view.place, side);
   if (axis && *axis + 1 != view.place.size()) Rotate(view, 0, *axis, *axis + 1);
@@ -173,6 +187,8 @@ void ViewMaker::PutLast(const Loop& side, int64_t slack, View& view) const {
   view.slack = slack;
 }
 
+// 16 elements are a cache line of f32. A row of 256 channels or more gets one that is not copied,
+// so that adjacent rows do not map to the same sets.
 void ViewMaker::MoveRowsApart(View& view) const {
   constexpr int64_t kLongRow = 256, kLine = 16;
   IndexId& length = view.shape.back();
@@ -181,6 +197,7 @@ void ViewMaker::MoveRowsApart(View& view) const {
   length = pool_.Add(length, view.unused);
 }
 
+// Shapes may differ: a place in both is then that of the same element.
 bool ViewMaker::HaveSameElements(const View& a, const View& b) const {
   const Access x = AccessOf(program_, a.operand), y = AccessOf(program_, b.operand);
   const auto same_axes = [](const View::Axis& i, const View::Axis& j) {

@@ -1,3 +1,17 @@
+// Padding, strides and overlapping windows make an operand of a convolution awkward to read in a
+// tile: accesses are masked, or a packed copy has each element once for each place in a window
+// (im2col). Here the operand is copied as it lies, with its border, once for a strip of rows, and
+// the tiles read windows of the copy in place, without masks.
+//
+// What is decided for each nest: which operands need a copy (NeedsView); how many iterations of the
+// batch loops share it (SharingOf), since windows of adjacent rows overlap; and in which order its
+// axes lie (PutFirst, PutLast in padded_view.h). A second rule lets nests beside each other, as the
+// parts of a split contraction, share one copy as large as the largest (ShareViews); it comes
+// first, since afterwards each nest would have its own.
+//
+//   for h { for o { for i { .. x[h + r - 1, i + q - 1 | 0] .. } } }
+//     ->
+//   for p { temp view  copy 4 + 2 rows  for h in 4 rows { for o { for i { .. view[..] .. } } } }
 #include "jit/schedule/padded_views.h"
 
 #include <algorithm>
@@ -79,6 +93,8 @@ class Materializer {
     absl::optional<Strips> strip;  // windows of one iteration overlap those of the next
   };
 
+  // From the innermost batch loop outwards: loops over which windows slide share a copy, all
+  // iterations of a short one, strips of the first that is longer.
   Sharing SharingOf(const Contraction& nest) {
     Sharing sharing;
     size_t around = nest.batch.size();
@@ -99,6 +115,8 @@ class Materializer {
     return sharing;
   }
 
+  // Longer strips where the copy is read seldom; even ones where channels lie last, so that threads
+  // get equal shares.
   Strips StripOf(const Contraction& nest, const Loop& batch) {
     if (nest.row == nullptr) return StripsOf(program_, ranges_, batch, kStripOfOneChannel);
     const bool channels_last = absl::c_any_of(nest.rows, [&](const Contraction::Operand& operand) {
@@ -129,6 +147,7 @@ class Materializer {
   absl::optional<IndexId> MostIterations(const Loop& loop) {
     return MostUpTo(loop.end, loop.begin);
   }
+  // min(a, b) - begin is at most a - begin: the first argument for which no index is left.
   absl::optional<IndexId> MostUpTo(IndexId end, IndexId begin) {
     const IndexId length = pool_.Sub(end, begin);
     if (!pool_.HasVar(length)) return length;
@@ -186,6 +205,7 @@ class Materializer {
            IsAlong(program_, access, *nest.column);
   }
 
+  // The view of the operand in the sums, in the loops that share it, and along its side.
   absl::optional<View> ViewOf(const Contraction::Operand& operand, const Loop& side,
                               const Contraction& nest, const Sharing& sharing) {
     const std::vector<Loop> hulls = HullLoopsOf(nest);
@@ -302,6 +322,8 @@ class Materializer {
     return found;
   }
 
+  // In the first round operands that need a view found one, or join one; in the second, operands
+  // that could do without join one that is there.
   void AddUses(size_t item, const std::vector<Contraction::Operand>& operands, const Loop& side,
                const Contraction& nest, const Sharing& sharing, bool needed,
                std::vector<SharedView>& found) {
@@ -342,6 +364,7 @@ class Materializer {
         ->item;
   }
 
+  // Each view is made just before the first item that reads it.
   Scope WithShared(const Scope& scope, const std::vector<SharedView>& views) {
     Scope with;
     std::vector<TensorId> tensors(views.size());

@@ -1,7 +1,15 @@
+// A multiply of 16-bit integers that adds two adjacent products into 32 bits (the dot product of
+// halves, pmaddwd on x86) does the work of two steps of a sum. To use it, two steps of each operand
+// are put into one 32-bit word, in the packed copy, so that the words are made once for each
+// element and not for each product.
+//
 // The longest of several sums that no window slides over is halved. The halves after its last step
 // multiply to 0 if one of them is 0: so is an element beyond its tensor, if the operand is just a
 // cast of it; else a choice by the index makes it 0, which disappears when copies of words are cut
 // before their last one.
+//
+// The product of words is exact only if both factors fit a signed half, 16 bits: that is proven by
+// intervals (integer_range.h). Sums may wrap, in any order, as integers wrap (docs/semantics.md).
 #include "jit/schedule/paired_steps.h"
 
 #include <limits>
@@ -29,6 +37,7 @@ class Pairer {
   Pairer(Program& program, Ranges& ranges)
       : program_(program), pool_(program.pool), ranges_(ranges) {}
 
+  // The nest with half as many steps of one sum, and a dot product for its value.
   absl::optional<Scope> Paired(Loop& loop) {
     const absl::optional<Contraction> nest = ContractionOf(program_, loop);
     if (!nest || nest->is_ragged || !IsSumOfNarrowProducts(*nest)) return absl::nullopt;
@@ -46,6 +55,7 @@ class Pairer {
  private:
   // ---- What is found
 
+  // Whether the value is the product of one row operand and one column operand, in i32.
   bool IsSumOfNarrowProducts(const Contraction& nest) {
     if (nest.step->op != ReduceOp::kSum || nest.rows.size() != 1 || nest.columns.size() != 1)
       return false;
@@ -63,6 +73,7 @@ class Pairer {
   }
 
   // Null: there is none.
+  // Sums whose bounds move are left alone: the number of their words would move as well.
   const Loop* SumToHalve(const Contraction& nest) {
     const Loop* best = nullptr;
     int64_t best_length = 0;
@@ -111,6 +122,8 @@ class Pairer {
 
   // ---- What takes its place
 
+  // If the number of steps may be odd, one operand must be 0 in the last half. If neither is by
+  // itself, a choice makes the row's 0.
   ValueId DotProduct(const Contraction& nest, const Loop& sum) {
     const auto known = KnownLength(program_, sum);
     const bool is_even = known && *known % kStepsInWord == 0;
@@ -143,6 +156,7 @@ class Pairer {
     return program_.AddApply(ScalarOp::kOr, {low, high}, DType::kI32);
   }
 
+  // Word k holds steps 2*k and 2*k + 1, counted from the sum's begin.
   IndexId StepOf(const Loop& sum, int64_t half) {
     const IndexId first = pool_.Mul(pool_.Const(kStepsInWord), pool_.Var(sum.var));
     return pool_.Add(sum.begin, pool_.Add(first, pool_.Const(half)));
@@ -154,6 +168,7 @@ class Pairer {
     return RewriteIndices(program_, value, [&](IndexId e) { return replace(e); });
   }
 
+  // Loads that may be read beyond their tensor, at the step after the last.
   ValueId Masked(ValueId value) {
     return RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
       const auto* load = absl::get_if<LoadValue>(&program_[id].node);
@@ -165,6 +180,7 @@ class Pairer {
     });
   }
 
+  // Sets the range of the sum's loop, wherever it is in the nest; bodies are replaced separately.
   void Halve(Loop& loop, int32_t sum, IndexId pairs) {
     if (loop.var == sum) {
       loop.begin = pool_.Const(0);

@@ -1,5 +1,12 @@
-// The nest is copied twice: a copy in which the sum takes the steps of a piece, and one in which it
-// combines the pieces. Lengths of loops decide at run time which of the nests have iterations.
+// A long sum with one result, or few, has no loop that could run on threads. Here its steps are cut
+// into pieces whose partial sums are independent, and a short loop adds up the pieces: a two-level
+// reduction (Blelloch, "Prefix sums and their applications", 1990). The nest is copied twice: a
+// copy in which the sum takes the steps of a piece, and one in which it combines the pieces.
+// Lengths of loops decide at run time which of the nests have iterations.
+//
+// The number of pieces follows from sizes alone, never from the number of threads, so that each
+// call gives the same bits. How many there are balances two costs: a piece must take long beside
+// waking a thread, and each one costs a store and an addition for each result.
 #include "jit/schedule/parallel_sums.h"
 
 #include <algorithm>
@@ -73,6 +80,7 @@ class ParallelSums {
     IndexId count, length, are_any;
   };
 
+  // Rows of sums in memory are tried first; then a nest that holds sums in scalars.
   absl::optional<Scope> Split(Loop& top) {
     if (ScheduledOf(top) != Scheduled::kNothing || top.attributes.parallel) return absl::nullopt;
     const std::vector<TensorId> carried = CarriedTensors(program_, top);
@@ -97,6 +105,7 @@ class ParallelSums {
   // ---- What is taken
 
   // `carried`: tensors that one iteration of the loop hands on to the next.
+  // The outermost loop is itself the sum if it carries something; else it runs over results.
   absl::optional<Nest> NestOf(const Loop& top, absl::Span<const TensorId> carried) {
     Nest nest{{}, &top, {carried.begin(), carried.end()}};
     if (carried.empty() && !FindSum(top, nest)) return absl::nullopt;
@@ -131,6 +140,7 @@ class ParallelSums {
            AreIndependent(program_, top, *nest.results.back());
   }
 
+  // Whether the sum does nothing but add to its scalars, in an order that may change.
   bool OnlyAccumulates(const Nest& nest) const {
     const Footprint footprint = FootprintOf(program_, nest.sum->body);
     const auto may_reorder = [&](TensorId tensor) {
@@ -145,6 +155,9 @@ class ParallelSums {
 
   // ---- How it is cut
 
+  // length = max(least_steps / (results * steps inside), 64 / steps inside, ceil(all * tasks /
+  // 64)), in whole vectors for sums along memory. So there are at most 64 pieces of one result, and
+  // fewer where results themselves make tasks for threads.
   absl::optional<Pieces> PiecesOf(const Nest& nest) {
     const IndexId all = ranges_.LengthOf(*nest.sum);
     IndexId inside = pool_.Const(1), results = pool_.Const(1), tasks = pool_.Const(1);
@@ -197,6 +210,7 @@ class ParallelSums {
 
   // ---- The nests that replace it
 
+  // for p { for results { acc s  for the steps of piece p { s += .. }  parts[p, ..] = s } }
   absl::optional<Scope> SumPieces(const Nest& nest, const Pieces& pieces,
                                   absl::Span<const TensorId> parts) {
     const int32_t piece = program_.AddVar("p");

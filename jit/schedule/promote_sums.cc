@@ -1,3 +1,10 @@
+// Scalar replacement (Callahan, Carr and Kennedy, "Improving register allocation for subscripted
+// variables", 1990) for the one case that fusion leaves: an element that a store begins with the
+// identity of a reduction and that only loops accumulating into it touch until the last of them.
+// The scope is read in order: from the store on, each item that touches the tensor must be such a
+// loop; the first one that is not ends the sum, and the store of the finished scalar goes before
+// it. If other elements of the tensor are accumulated in the same loops, the subscript would differ
+// from that of the store, and nothing is done.
 #include "jit/schedule/promote_sums.h"
 
 #include <utility>
@@ -83,6 +90,7 @@ class Promoter {
     return good ? op : absl::nullopt;
   }
 
+  // g[i] = 0  for .. { g[i] += .. }   ->   acc a  for .. { a += .. }  g[i] = a
   void Replace(Scope& scope, const Sum& sum, const Statement& begin) {
     TensorInfo info;
     info.name = "acc";

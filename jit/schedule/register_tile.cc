@@ -1,5 +1,18 @@
+// The innermost part of a contraction: a tile of rows * vectors accumulators, each a vector
+// register, to which each step of the sum adds the outer product of a column of the row operand
+// (each element broadcast to all lanes) and a row of the column operand. So rows + vectors loads
+// feed rows * vectors multiply-adds (Goto and van de Geijn, "Anatomy of High-Performance Matrix
+// Multiplication", 2008; the loops around it are those of Van Zee and van de Geijn, "BLIS: A
+// Framework for Rapidly Instantiating BLAS Functionality", 2015).
+//
+//   for r, v { t[r, v] = 0 }
+//   for k { for r, v { t[r, v] = t[r, v] + a[i + r, k] * columns[j + v, k] } }
+//   for r, v { y[i + r, j + v] = g(t[r, v]) }
+//
 // A tile begins with the identity, or with the partial sums of the blocks before; takes the steps
-// of the sum; and is kept for the next block, or finished.
+// of the sum; and is kept for the next block, or finished. Loops over r and v are written out, so
+// that code generation keeps each element of the tile in a register of its own; `l` is the loop
+// over lanes.
 #include "jit/schedule/register_tile.h"
 
 #include <algorithm>
@@ -23,6 +36,8 @@ constexpr int kMostOnRegisters = 12;
 
 }  // namespace
 
+// All of the core but the sum, with loads of the accumulator replaced and tensors of its own, since
+// the nest is made several times.
 Scope FinishSum(Program& program, Ranges& ranges, const Contraction& nest, const Access& sum,
                 VarReplacement& at, IndexId column) {
   Loop ends = *nest.column;
@@ -214,6 +229,7 @@ Scope RegisterTile::RaggedSums(const Patch& patch, StepAt step) {
   return before;
 }
 
+// In a triangle, row r of the tile sums some steps more than the row above: a loop for each row.
 Scope RegisterTile::RaggedEnds(const Patch& patch, const Hull& common, bool before, StepAt step) {
   const IndexId moving = before ? nest_.sums[0]->begin : nest_.sums[0]->end;
   if (!HoldsVar(pool_, moving, nest_.row->var)) return {};
@@ -231,6 +247,7 @@ Scope RegisterTile::RaggedEnds(const Patch& patch, const Hull& common, bool befo
   return scope;
 }
 
+// Steps count from the begin of the hull, as in packed operands.
 Scope RegisterTile::RaggedSteps(const Hull& bounds, OverSteps body) {
   const auto from_hull = [&](IndexId e) { return pool_.Sub(e, nest_.hulls[0].begin); };
   return make_.Between(program_.vars[nest_.sums[0]->var], from_hull(bounds.begin),
@@ -252,6 +269,7 @@ Access RegisterTile::ElementOf(const SumPlace& sums, IndexId r, IndexId v, Index
   return {sums.tensor, place};
 }
 
+// Stores all of the tile to memory, as it is.
 Scope RegisterTile::Stored(TensorId tile, Extent extent, const SumPlace& sums) {
   return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
     return Assignment(sums.tensor, ElementOf(sums, r, v, l).place,
@@ -285,11 +303,13 @@ IndexId RegisterTile::RowToRead(const Patch& patch, IndexId r) {
   return patch.rows_left ? pool_.Min(row, pool_.Sub(rows_, Const(1))) : row;
 }
 
+// How many lanes of that vector of the patch are columns.
 IndexId RegisterTile::LanesOf(const Patch& patch, IndexId vector) {
   if (NESTOR_MUTANT("last_vector_whole")) return Const(lanes_);
   return patch.is_whole && nest_.jammed == nullptr ? Const(lanes_) : ColumnsFrom(vector);
 }
 
+// Runs `body` if row r of the patch is one of the nest's.
 Scope RegisterTile::IfKept(const Patch& patch, IndexId r, absl::FunctionRef<Scope()> body) {
   if (!patch.rows_left) return body();
   return If(pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(*patch.rows_left, r))), body);
@@ -365,6 +385,7 @@ Scope RegisterTile::EndsOfWaiting(const Patch& patch, const absl::optional<SumBl
   return part ? AtEnd(*part, ends) : ends();
 }
 
+// For each row that is kept, each vector, and each lane that is a column: the core's statements.
 Scope RegisterTile::EndsOf(const SumPlace& sums, const Patch& patch, LoopAttributes attributes,
                            LoopAttributes lanes, Around around) {
   return make_.Counted("r", Const(patch.extent.rows), attributes, [&](IndexId r) {

@@ -1,5 +1,11 @@
 // Prefetches of a register tile for the tiles that come after it: columns of the next block of the
 // sum, rows of the tile below, and the next panel.
+// Software prefetching (Mowry, Lam and Gupta, "Design and evaluation of a compiler algorithm for
+// prefetching", 1992) where hardware does not follow: along rows of a panel that are far apart,
+// steps of a window, and short pieces of rows. A prefetch takes a load slot, so only tiles that are
+// large enough have them, and the lines of a block are shared out so that each is fetched about
+// once: tiles below each other take turns (`turn`). A prefetch may lie beyond the tensor; it reads
+// nothing then, and places need no proof.
 #include <algorithm>
 #include <utility>
 #include <vector>

@@ -1,3 +1,7 @@
+// The walk goes over scopes with an index rather than iterators, as a loop may be replaced by any
+// number of items. What replaces a loop is not visited: a pass would otherwise take its own result
+// again, and most results contain the nest in its old form, for other sizes. `ranges` holds exactly
+// the loops around the place at each call, so that proofs may use their bounds.
 #include "jit/schedule/replace_loops.h"
 
 #include <iterator>
@@ -13,6 +17,7 @@ namespace {
 
 using Replace = absl::FunctionRef<absl::optional<Scope>(Loop& loop)>;
 
+// A loop that is scheduled in part is never offered whole; the loops in it are.
 bool Visit(Scope& scope, Ranges& ranges, Replace replace) {
   bool changed = false;
   for (size_t i = 0; i < scope.size(); ++i) {

@@ -1,3 +1,12 @@
+// The gradient of a convolution with stride 2 sums over different places of the window at even and
+// at odd columns, so that split_residues makes a nest for each remainder. Each of these stores
+// every second element of a row, so that each cache line is written twice. Here the sums of both go
+// into a small temporary, side by side with kernels in lanes, and whole rows are stored from it.
+//
+// The nest qualifies if the loads divide between the column (with the row beside it) on one side
+// and a loop over kernels on the other: then it is a contraction for each remainder. A load that
+// depends on the column through its remainder alone, such as w[i%2 - 2*r], counts as fixed, since
+// the remainder is a number in each nest (MovesBesideRests).
 #include "jit/schedule/residue_strips.h"
 
 #include <cstdint>
@@ -33,6 +42,7 @@ class Gatherer {
   Gatherer(Program& program, Ranges& ranges, jit::Isa isa)
       : program_(program), pool_(program.pool), ranges_(ranges), isa_(isa) {}
 
+  // Tries each loop as the one over kernels, inner ones first.
   absl::optional<Scope> Gathered(const Loop& outermost) {
     const absl::optional<Nest> nest = NestOf(outermost);
     if (!nest || nest->band.size() < 3) return absl::nullopt;
@@ -119,6 +129,7 @@ class Gatherer {
     return !length || *length >= 2 * jit::LanesOf(program_[nest.accumulator].type, isa_);
   }
 
+  // Strips have a multiple of the divisor's rows, so that each remainder has the same number.
   Scope InStrips(const Nest& nest, size_t row, size_t kernel) {
     const Loop &rows = *nest.band[row], &kernels = *nest.band[kernel], &column = *nest.band.back();
     const Strips strips =

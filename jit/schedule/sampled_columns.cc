@@ -1,6 +1,10 @@
 // The copy has an axis for each sum that the operand moves with, one for the innermost batch loop
 // and one for the columns (or for rows, and then these two come first), so that its subscripts are
 // those loops' indices, whatever the operand's places are.
+// A 1x1 convolution with stride 2 reads every second element of every second row. Lanes would
+// gather them at each kernel; copied once, they lie side by side, and the rows of an image can
+// become one long row (merge_axes). The copy reads each element once, the product once for each
+// kernel. Only bare loads that are proven in range are copied.
 #include "jit/schedule/sampled_columns.h"
 
 #include <utility>
@@ -81,6 +85,8 @@ class Sampler {
            !SlidesAlong(program_, access, nest.sums, *nest.batch.back());
   }
 
+  // for batch { temp sample  copy  for other { for last batch loop { for side { core on sample } }
+  // } }
   absl::optional<Scope> WithCopy(const Contraction& nest, const Side& side) {
     const std::vector<Loop> hulls = HullLoopsOf(nest);
     const Access access = AccessOf(program_, side.operands[0]);
@@ -106,6 +112,8 @@ class Sampler {
     return Around(absl::MakeConstSpan(nest.batch).first(nest.batch.size() - 1), std::move(scope));
   }
 
+  // A loop for each axis of the copy, and the assignment inside of them; `place`: the indices so
+  // far.
   Scope Copy(ValueId load, const std::vector<const Loop*>& walked, TensorId sample,
              IndexList place = {}) {
     if (place.size() < walked.size()) {
@@ -124,6 +132,7 @@ class Sampler {
                       RewriteIndices(program_, load, [&](IndexId e) { return replace(e); }));
   }
 
+  // The core with the copy in place of the load, indexed by how far each loop has come.
   Scope CoreOf(const Contraction& nest, ValueId load, const std::vector<const Loop*>& walked,
                TensorId sample) {
     IndexList place;

@@ -1,9 +1,18 @@
-// Statements that the terms need run before the scan of a block; the stores run after it, with the
-// statements that they need. Those that both need run twice, since they depend on no other step. A
-// scan by one operation has three phases (Blelloch, "Prefix sums and their applications", 1990): a
-// row's results are those from its beginning, combined with the result before it. A linear scan
-// runs each row twice: first to find its effect on any start, h -> product * h + end, then from its
-// actual start. So its results are those of the steps one after the other.
+// A scan hands one value on from step to step, so its steps cannot run in lanes as they are. A
+// block of W*W adjacent steps can: it is read as a square of W rows of W steps, and each lane scans
+// one row. Statements that the terms need run before the scan of a block; the stores run after it,
+// with the statements that they need. Those that both need run twice, since they depend on no other
+// step.
+//
+// A scan by one operation has three phases (Blelloch, "Prefix sums and their applications", 1990):
+// each row is scanned by itself, then the ends of rows are scanned, W steps one after the other,
+// and then each row's results are combined with the result before the row. A linear scan, h -> a h
+// + b, composes steps (Blelloch, sec. 1.4): first to find each row's effect on any start, h ->
+// product * h + end, then from its actual start once more. So its results are those of the steps
+// one after the other.
+//
+// Time may run down along memory (`backward`): then rows and lanes are numbered from the other end
+// (Step), and everything else is the same. Reads and stores always go up along memory.
 #include "jit/schedule/scan_block.h"
 
 #include <functional>
@@ -98,6 +107,7 @@ class StepCopy {
 };
 
 // The parts that both kinds of blocks share.
+// Tiles are [step, lane] after the transpose: element (s, l) is step s of row l.
 class BlockMaker : public ScanBlocks {
  public:
   BlockMaker(Program& program, const Loop& loop, const Scan& scan, int64_t width, bool backward)
@@ -280,6 +290,10 @@ class BlockMaker : public ScanBlocks {
 };
 
 // Scans by one operation: a row's results combine the result before it and the scan of its terms.
+//
+//   scans[s, l] = scans[s - 1, l] + terms[l, s]    each row by itself, in lanes
+//   starts[r + 1] = starts[r] + scans[W - 1, r]    from row to row
+//   results (r, l) = starts[r] + scans[l, r]       in lanes along memory
 class ScansOfOne : public BlockMaker {
  public:
   using BlockMaker::BlockMaker;
@@ -341,6 +355,10 @@ class ScansOfOne : public BlockMaker {
 };
 
 // Scans by sums and products: a step is h -> factor * h + term.
+//
+//   sums[s, l] = sums[s - 1, l]*a + b              each row from 0; product[l]: its factors
+//   starts[r + 1] = starts[r]*product[r] + sums[W - 1, r]
+//   scans[s, l] = scans[s - 1, l]*a + b            each row from starts[l]: the results
 class LinearScans : public BlockMaker {
  public:
   LinearScans(Program& program, const Loop& loop, const Scan& scan, int64_t width, bool backward)

@@ -1,6 +1,12 @@
 // A loop is read as a list of definitions of scalars and stores. From the value that is assigned
 // to the carried scalar, a path of operations leads back to it; the other operands along that path
 // are the terms.
+//
+//   temp now  now = max(last * a[t], x[t])  y[t] = now  last = now       no scan: two operations
+//   temp now  now = last + x[t] * w[t]      y[t] = now  last = now       sum of x[t] * w[t]
+//
+// A path by sums, products or both is followed by FollowPath (loop_ir/scans.h), which also says
+// whether it is linear. Terms must not depend on the carried scalar, in values or in subscripts.
 #include "jit/schedule/scan_finder.h"
 
 #include <vector>

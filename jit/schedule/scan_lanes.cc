@@ -1,5 +1,7 @@
-// The loop becomes three: the steps up to a whole vector of memory, blocks (scan_block.h), and
-// what is left over.
+// The loop becomes three: the steps up to a whole vector of memory, blocks (scan_block.h), and what
+// is left over. Here is decided whether a loop is a scan along memory that may be reordered; the
+// blocks are made elsewhere. The carried scalar passes from part to part, so that the parts need to
+// know nothing else of each other.
 #include "jit/schedule/scan_lanes.h"
 
 #include <algorithm>
@@ -65,6 +67,7 @@ class LaneScans {
     return down > up;
   }
 
+  // Without the statements that change the scalar, no iteration may depend on another.
   bool Qualifies(const Loop& loop, const Scan& scan, int64_t width) {
     if (jit::LanesOf(program_, loop, options_.isa) != width ||
         !RunsInLanes(program_, ranges_, loop))

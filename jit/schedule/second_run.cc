@@ -1,3 +1,11 @@
+// A transformation that is right for finite numbers alone is applied all the same, if inf and NaN
+// can be found afterwards: the nest as it was runs again where they were, and overwrites all
+// results. Flags are accumulators by maximum, so that any number of statements may set one, in any
+// order; conditions on a flag are indices that load it, which code tests before a loop and not in
+// it.
+//
+// A number is not finite exactly if its product with 0 is not 0 (inf * 0 and NaN * 0 are NaN): one
+// multiply and one compare, which run in lanes.
 #include "jit/schedule/second_run.h"
 
 #include <cstdint>

@@ -1,3 +1,9 @@
+// A short batch loop around a product, as over the 3 x 3 places of a window in the gradient by
+// weights, may run inside of the loops over blocks: then the columns of a block are read from the
+// cache by all of its iterations. The price is memory for partial sums: if the sum is cut into
+// blocks, each iteration keeps its own between them. So loops are taken from the innermost on while
+// the number of rows whose sums wait stays below kMostRowsWaiting, and those beyond go around the
+// sum's blocks instead.
 #include "jit/schedule/short_loops.h"
 
 #include <algorithm>
@@ -20,6 +26,7 @@ constexpr int64_t kMostRowsWaiting = 1152;
 
 }  // namespace
 
+// Stops at the first loop that is not proven to be short: loops keep their order.
 void ShortLoops::TakeFrom(Contraction& nest, size_t kept, int64_t rows) {
   while (nest.batch.size() > kept) {
     const Loop& batch = *nest.batch.back();

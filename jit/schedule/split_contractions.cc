@@ -1,5 +1,12 @@
-// A sum that reads nothing that its nest computes can run before the nest, for all rows and
-// columns. It is tried in a copy of the loops, with nothing else in them.
+// Loop distribution guided by its use: fusion has merged nests as far as dependences allow, but a
+// contraction wants a nest by itself. A sum that reads nothing that its nest computes can run
+// before the nest, for all rows and columns; its results wait in a temporary. Whether a sum is
+// worth that is asked of the matcher itself: it is tried in a copy of the loops, with nothing else
+// in them, and only sums that ContractionOf accepts are split off, until the rest is a contraction,
+// or holds none.
+//
+// Both nests keep the order of their steps, and nothing is computed twice. A temporary for all rows
+// and columns must have a size that memory can be planned for: extents of symbols only.
 #include "jit/schedule/split_contractions.h"
 
 #include <algorithm>
@@ -169,6 +176,8 @@ class Splitter {
     return found;
   }
 
+  // The sum at that item of the core, if it could run first (nothing that it reads is made in the
+  // nest, nothing else changes its accumulator), has enough steps, and is a contraction alone.
   absl::optional<Sum> SumAt(size_t item, absl::FunctionRef<bool(TensorId)> is_made) {
     const Loop* sum = Core()[item].As<Loop>();
     const Statement* step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
@@ -192,6 +201,7 @@ class Splitter {
     return Sum{item, accumulator, shared, residue.has_value()};
   }
 
+  // Unknown lengths count as many.
   bool HasManySteps(const Loop& outermost) {
     int64_t steps = 1;
     for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
@@ -235,6 +245,8 @@ class Splitter {
     core = std::move(rest);
   }
 
+  // Puts the nests of the sums before loop number `shared` of the path, and removes the sums from
+  // the core.
   Scope Rebuilt(const std::vector<Sum>& sums) {
     const size_t shared = FirstOf(sums);
     Scope whole = ScopeOf(*path_[0]);
@@ -258,6 +270,7 @@ class Splitter {
     return whole;
   }
 
+  // The sum, and the store of its result, in copies of the loops from number `shared` on.
   Scope Alone(const Sum& sum, size_t shared, const KeptSum& kept) {
     Scope core = {DeclarationOf(sum.accumulator), Core()[sum.item]};
     Append(core, kept.Store());

@@ -1,3 +1,14 @@
+// An op that reshapes writes x[i / M, i % M]: a division at each element, and no vector loads, as
+// nothing proves that i % M grows with i. Splitting i = q*M + r into two loops removes both: the
+// quotient is the outer index, the remainder the inner one (strip-mining, with the divisor for the
+// length of a strip).
+//
+// All is symbolic. M may be 0 or negative at run time, so that M itself may not be the width of the
+// inner loop: it is max(M, 1), and the number of whole quotients is 0 unless M is positive; the
+// rest, a copy of the nest as it was, then runs all iterations. A shifted index, (i - s) % N, has
+// no whole quotients, but stretches in which the quotient is the same; there the loop over
+// stretches goes around the same iterations in the same order, so that no independence has to be
+// proven.
 #include "jit/schedule/split_quotients.h"
 
 #include <algorithm>
@@ -39,6 +50,7 @@ class QuotientSplitter {
     absl::optional<IndexId> shift = {};  // that is added to the index in the dividend
   };
 
+  // The first loop, from the outside in, whose index is divided and which may be split.
   absl::optional<Split> SplitOf(const Loop& outermost) {
     for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
       const bool is_plain =
@@ -139,6 +151,7 @@ class QuotientSplitter {
     return FreshCopy(program_, ranges_, rest);
   }
 
+  // for i in [0, N) { x[i / M, i % M] } -> for q in [0, whole) { for r in [0, width) { x[q, r] } }
   void Replace(Loop& outermost, const Split& split) {
     Loop& loop = Find(outermost, split.var);
     const IndexId width = Width(split.divisor);
@@ -200,6 +213,7 @@ class QuotientSplitter {
     IndexId quotient, rest, width;
   };
 
+  // i / M becomes q, i % M becomes r, and any other i becomes q*width + r.
   IndexId Rewritten(IndexId e, const Split& split, const Parts& parts) {
     if (!HoldsVar(pool_, e, split.var)) return e;
     const IndexNode node = pool_[e];

@@ -1,3 +1,12 @@
+// j/2 and j%2 in subscripts and bounds make a nest irregular for lanes, but regular for all j with
+// the same remainder: with j = 2*q + r and r a number, j/2 is q, (j + 1)/2 is q + r, and bounds
+// that moved with j/2 no longer move, or do so by a number. So a loop becomes one loop for each
+// remainder, and DecidedCopy drops what is then known to be false or empty. (Index-set splitting,
+// by residue classes.)
+//
+// The order of iterations changes, so that the loops must carry nothing, or sums whose order may
+// change. Each loop of the nest with such a divisor multiplies the number of nests; divisors above
+// kMostResidues are left alone.
 #include "jit/schedule/split_residues.h"
 
 #include <utility>
@@ -30,6 +39,7 @@ absl::optional<int64_t> DivisorIn(const IndexPool& pool, IndexId e, IndexKind ki
   return divisor;
 }
 
+// Whether some statement in the loop reduces a value with two loads or more.
 bool SumsProducts(const Program& program, const Loop& sum) {
   bool sums = false;
   VisitItems(sum.body, [&](const Item& item) {

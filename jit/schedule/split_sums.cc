@@ -1,5 +1,7 @@
-// The sum runs first, for all steps of the loop, then the rest. So the rest may not change what the
-// sum reads, and may read what the sum stores only at the same step.
+// Loop distribution at one sum: the loop runs once for the sum, for all steps, and once for the
+// rest. So the rest may not change what the sum reads, and may read what the sum stores only at the
+// same step. If a statement stores the bare sum in an element of the step, that element holds it in
+// between, and the statement moves along; else a new temporary does.
 #include "jit/schedule/split_sums.h"
 
 #include <utility>
@@ -31,6 +33,7 @@ class Splitter {
   }
 
  private:
+  // The first loop of the body that sums into a scalar of the body and is wanted.
   bool FindSum(IsWanted is_wanted) {
     for (; sum_ < loop_.body.size(); ++sum_) {
       const auto* sum = loop_.body[sum_].As<Loop>();
@@ -70,6 +73,7 @@ class Splitter {
     return others;
   }
 
+  // Whether all that the sum reads is the same before the rest has run.
   bool MayGoFirst() const {
     const Footprint others = FootprintOf(program_, Others()),
                     sum = FootprintOf(program_, loop_.body[sum_]);
@@ -78,6 +82,8 @@ class Splitter {
     });
   }
 
+  // Takes the sum and its store out of the body; what is left is `rest`, with loads of the sum
+  // replaced.
   SplitSum Split() {
     Scope rest = Others();
     SplitSum split;

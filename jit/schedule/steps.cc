@@ -5,6 +5,10 @@
 // An element stays in a register if one statement of the loop writes the tensor, in each iteration,
 // and all reads are of the element that the iteration before wrote. The element is loaded before
 // the first step, unless the loop does not run: then it may not exist.
+//
+// The first is loop interchange, the second scalar replacement across iterations (Callahan, Carr
+// and Kennedy, "Improving register allocation for subscripted variables", 1990) at distance one.
+// Longer distances stay in memory, as does a tensor that is read anywhere else in the loop.
 #include "jit/schedule/steps.h"
 
 #include <algorithm>
@@ -53,6 +57,7 @@ class StepMover {
     return rows;
   }
 
+  // Whether some axis of each changed tensor has the bare index of `rows` in all accesses.
   bool AreApart(const Loop& rows) {
     const Footprint footprint = FootprintOf(program_, rows.body);
     absl::flat_hash_map<TensorId, std::vector<bool>> walked;  // by axis, of changed tensors
@@ -160,6 +165,8 @@ class StepKeeper {
     return program_.AddTensor({std::string(name), type, {}, Storage::kTemp});
   }
 
+  // Puts `now = value` before the store, `last = now` at the end of the body, and replaces loads of
+  // the element before by `last`.
   void Keep(Loop& loop, size_t i, Scope& before) {
     Statement& store = *loop.body[i].As<Statement>();
     const Access target = store.target;

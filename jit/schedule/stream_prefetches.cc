@@ -1,5 +1,11 @@
 // The loops with lanes that read an input are collected in each nest. Loops over elements left over
 // after whole vectors of a row do not count: they begin at a place that depends on sizes alone.
+//
+// Whether loops walk memory in order is read off the axes: from the outermost loop to the
+// innermost, each must move one axis, and none an earlier axis than the loop around it. For x[n, c,
+// h, w] and loops over n, c, h, w this holds. With strips of rows, x[n, c, 4*p + h, w] in loops
+// over n, p, c, h, w, the loops from c on walk a piece of each plane, and the next plane's piece is
+// fetched instead.
 #include "jit/schedule/stream_prefetches.h"
 
 #include <cstdint>
@@ -27,6 +33,8 @@ class StreamPrefetcher {
  public:
   explicit StreamPrefetcher(Program& program) : program_(program), pool_(program.pool) {}
 
+  // An input is prefetched if one loop with lanes reads it in the nest, and no other rule
+  // prefetches it there already.
   bool Run() {
     bool changed = false;
     for (Block& block : program_.blocks) {
@@ -72,6 +80,7 @@ class StreamPrefetcher {
     loops.pop_back();
   }
 
+  // Several reads of one input in a loop count once; the first of them says how it is walked.
   void CollectReads(const Item& item, Loop& loop, absl::Span<const Loop* const> loops) {
     VisitAccesses(program_, item, [&](TensorId tensor, Place place, AccessKind kind) {
       if (kind != AccessKind::kRead || place.empty() || IsLeftOver(loops, place.back())) return;
@@ -95,6 +104,7 @@ class StreamPrefetcher {
     });
   }
 
+  // (A gathered index jumps.) Loops along the last axis must agree in their direction.
   int64_t DirectionOf(absl::Span<const Loop* const> loops, const IndexList& place) const {
     if (absl::c_any_of(place, [&](IndexId e) { return pool_.HasLoad(e); })) return 0;
     size_t last = 0;

@@ -1,5 +1,13 @@
+// Three rules for arguments that exceed the caches, each a walk over the program with the lanes
+// already chosen: prefetch the next row or piece of a row (RowPrefetcher), what is combined with
+// the sums of a tile (tile_prefetches.h), and far ahead along streams (stream_prefetches.h); and,
+// where no cache holds the outputs, stores that bypass the caches, so that a line is not read
+// before it is overwritten (non-temporal stores).
+//
 // The rows, or the pieces of rows, that loops with lanes walk are collected in the body of each
-// loop; one of these loops then fetches the next row or piece, element for element.
+// loop; one of these loops then fetches the next row or piece, element for element. No prefetch
+// changes a value; too many cost time, so that each rule says which access is not found by
+// hardware.
 #include "jit/schedule/streaming.h"
 
 #include <algorithm>
@@ -49,6 +57,8 @@ class RowPrefetcher {
     }
   }
 
+  // Counts how many items of the body walk a row of each input: from two on, or if rows are
+  // gathered, the last walk fetches the next row.
   void PrefetchIn(Loop& around) {
     absl::flat_hash_map<TensorId, Walks> walks;
     for (Item& item : around.body) {
@@ -90,6 +100,7 @@ class RowPrefetcher {
     }
   }
 
+  // Fetches the next piece of each row that the loop reads a piece of.
   void PrefetchPiece(const Loop& around, Loop& loop, absl::Span<const int32_t> rows) {
     for (Item& item : loop.body) {
       const auto* statement = item.As<Statement>();
@@ -217,6 +228,7 @@ bool SumsShared(Program& program, const Item& item) {
   return adds && all_shared;
 }
 
+// Marks assignments to outputs, nest by nest; marks that are wrong by now are taken back.
 bool StreamOutputs(Program& program) {
   bool changed = false;
   for (Block& block : program.blocks) {

@@ -1,3 +1,9 @@
+// Attention computes, for each row of q, a row of scores, its maximum, exponentials, and a product
+// with v. Fused at the row, the scores stay in the cache, but each product has one row, and no
+// tile. Here each part runs for a strip of 24 rows before the next part: the products get rows for
+// their tiles, and the scores of a strip still fit a cache (the blocking of Dao et al.,
+// "FlashAttention", 2022, without its rescaling of partial rows).
+//
 // Loops that may run over rows are tried on a copy of the program, which is kept if one of them
 // yields a contraction: only ContractionOf knows what is one.
 //
@@ -5,8 +11,8 @@
 // group, and so are all items between two sums. A loop with such sums further inside, as one over
 // the heads of attention, is opened: its body is divided in its turn, and the loop is put around
 // its groups. Since no iteration of the loop over rows depends on another, each group may run for
-// all rows of a strip before the next; only tensors that live from one group to another must then
-// exist once for each row.
+// all rows of a strip before the next (loop distribution within the strip); only tensors that live
+// from one group to another must then exist once for each row (scalar expansion).
 #include "jit/schedule/strips.h"
 
 #include <algorithm>
@@ -58,6 +64,7 @@ bool SharesRowsAndColumns(const Program& program, const Loop& row, const TensorI
   return any_row && any_column && !any_both;
 }
 
+// Whether the loop holds a sum that is a contraction's, with the loop as its column.
 bool IsColumn(const Program& program, const Loop& row, const TensorIds& of_row,
               const Loop& column) {
   return absl::c_any_of(column.body, [&](const Item& item) {
@@ -178,6 +185,7 @@ class Strips {
     std::vector<Group> groups;
   };
 
+  // The copy for few rows, then strips with their groups; nullopt where no group is a contraction.
   absl::optional<Scope> Try() {
     rows_ = ranges_.LengthOf(row_);
     if (ranges_.Less(rows_, pool_.Const(kLeastRows))) return absl::nullopt;
@@ -226,6 +234,8 @@ class Strips {
     return level;
   }
 
+  // Opens the loop, or splits off its sums, one after the other, and adds the rest to the last
+  // group.
   void Divide(const Loop& loop, const TensorIds& of_row, Level& level) {
     if (Opens(program_, row_, of_row, loop)) {
       ranges_.Enter(loop);
@@ -247,6 +257,7 @@ class Strips {
     AddToGroup({std::move(rest)}, level);
   }
 
+  // Items share a group with those before, unless these are a sum or an opened loop.
   void AddToGroup(Item item, Level& level) {
     const bool is_open =
         !level.groups.empty() && !level.groups.back().is_sum && !level.groups.back().inside;
@@ -412,6 +423,7 @@ class Strips {
 
   // ---- Strips
 
+  // The groups in their order, after the declarations of what lives from one to another.
   Scope Groups(Level& level, IndexId strip) {
     Scope scope;
     for (TensorId tensor : level.expanded) scope.push_back(DeclarationOf(tensor));

@@ -1,5 +1,8 @@
-// The outermost sum is cut into pieces of as many steps as fit a block, given the steps of
-// the other sums.
+// The middle loop of blocking for caches (Goto and van de Geijn, 2008, where it is the loop over
+// k_c): the outermost sum is cut into pieces of as many steps as fit a block, given the steps of
+// the other sums, so that the packed columns of a block stay in the second cache while all tiles
+// below each other read them. The sums of the tiles wait in `partial` from one block to the next;
+// each tile begins with them again, so that the order of additions is the same as without blocks.
 #include "jit/schedule/sum_blocks.h"
 
 #include <utility>
@@ -37,6 +40,7 @@ IndexId SumBlocks::LengthOf(int64_t steps) {
   return pool_.Max(pool_.Div(pool_.Const(steps), pool_.Max(inner, one)), one);
 }
 
+// The last block ends where the hull of the sum does.
 RegisterTile::SumBlock SumBlocks::At(const Cut& cut, IndexId number, IndexId row, IndexId vector) {
   IndexId begin = pool_.Mul(cut.length, number);
   if (NESTOR_MUTANT("sum_blocks_overlap"))

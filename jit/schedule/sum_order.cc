@@ -1,3 +1,7 @@
+// Loop interchange among the sums of a contraction. A window has few steps, and a loop of few steps
+// around a long one costs less than the reverse: the innermost loop is entered seldom. Since all
+// loops of the sums are perfectly nested, have step 1, and end in one statement, exchanging two is
+// exchanging their heads (index and bounds); the body stays where it is.
 #include "jit/schedule/sum_order.h"
 
 #include <algorithm>
@@ -25,6 +29,8 @@ Loop* Inside(Loop& loop) {
       ->As<Loop>();
 }
 
+// Windows first, in their order; then the few steps that can be written out move inside of a sum
+// whose bounds move.
 std::vector<const Loop*> Ordered(Program& program, const Contraction& nest) {
   std::vector<const Loop*> ordered = nest.sums;
   std::stable_partition(ordered.begin(), ordered.end(), [&](const Loop* loop) {

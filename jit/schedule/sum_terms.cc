@@ -1,3 +1,8 @@
+// Loop distribution by statement, the inverse of what fusion does: a loop with several sums becomes
+// a loop for each, provided that one of them could be a contraction. Scalars of the body are
+// substituted into the terms, so that the sums share nothing (forward substitution), at the price
+// of computing them once for each sum. Terms of more than kLargestTerm values stay as they are. The
+// loop may be a perfect nest of several, which each sum gets whole.
 #include "jit/schedule/sum_terms.h"
 
 #include <utility>
@@ -29,6 +34,7 @@ class Separator {
   }
 
  private:
+  // Replaces each loop that SumsOf takes by one loop for each of its sums.
   void Visit(Scope& scope) {
     Scope result;
     for (Item& item : scope) {
@@ -137,6 +143,7 @@ class Separator {
     });
   }
 
+  // Whether the loads fall into those of the row and those of the column, with none in both.
   bool Divide(const std::vector<const Access*>& loads, const Loop& row, const Loop& column) const {
     bool rows = false, columns = false;
     for (const Access* load : loads) {
@@ -164,6 +171,7 @@ class Separator {
     });
   }
 
+  // The value with each scalar of the body replaced by what was assigned to it.
   ValueId WithScalars(ValueId value, const absl::flat_hash_map<TensorId, ValueId>& values) {
     return RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
       const auto* load = absl::get_if<LoadValue>(&program_[id].node);

@@ -1,5 +1,11 @@
-// First, contractions say which axis they want last, then statements pass their wishes on
-// to each other.
+// Which axis of a temporary lies last is free, as nobody outside sees it. The choice is one of
+// constraint propagation: first, contractions say which axis they want last, then statements pass
+// their wishes on to each other, until no more tensors get one, and last all axes move at once. A
+// tensor that two want differently, or that windows slide over elsewhere, keeps its layout; since
+// wishes are only ever added, and each tensor gets one, this ends.
+//
+//   a contraction stores t[k, i, j]  y[k, i, j] = max(t[k, i, j], 0)  another one sums y over k
+//     ->  k is last in t (stored) and in y (summed); a statement between passes it on
 #include "jit/schedule/temporary_layouts.h"
 
 #include <algorithm>
@@ -47,6 +53,7 @@ class Layouts {
  private:
   // ---- What contractions want
 
+  // Contractions are asked as a whole; all other statements are listed.
   void Look(const Scope& scope) {
     for (const Item& item : scope) {
       if (item.As<Statement>() != nullptr) others_.push_back(&item);
@@ -58,6 +65,8 @@ class Layouts {
     }
   }
 
+  // Loops that move a bound operand are either sums (its steps) or kernels, if nothing else moves
+  // with them. Without a bound operand, all others keep their layout.
   void Ask(const Contraction& nest) {
     std::vector<Access> weights, others;
     for (const auto* operands : {&nest.rows, &nest.columns}) {
@@ -151,6 +160,7 @@ class Layouts {
 
   // ---- What becomes of it
 
+  // [.., axis, .., last] -> [.., .., last, axis], in shapes and in all subscripts.
   bool MoveAxes() {
     const auto stays = [&](const auto& entry) {
       return kept_.contains(entry.first) || entry.second + 1 == program_[entry.first].shape.size();

@@ -1,3 +1,14 @@
+// How large a tile is, and how rows and columns divide into tiles. The tile must fit the registers
+// (RegistersOf) with rows * vectors accumulators, and should have as many as possible, since a step
+// makes rows * vectors products of rows + vectors loads; 6 x 2 for 16 registers and 8 x 3 for 32
+// are such sizes. Where the number of rows is known, it is divided evenly, and freed registers go
+// to more vectors.
+//
+//   20 rows, tiles of 8:  8 + 8 + 4 rows are worse than 7 + 7 + 6: known rows are shared out evenly
+//
+// Numbers of tiles are index expressions, since sizes are symbols; their forms (quotients rather
+// than remainders, minima with constants) are chosen so that bounds can be proven
+// (loop_ir/ranges.h).
 #include "jit/schedule/tile_grid.h"
 
 #include "absl/algorithm/container.h"
@@ -20,6 +31,7 @@ TileGrid::TileGrid(Program& program, Ranges& ranges, const Contraction& nest, in
     : program_(program), pool_(program.pool), ranges_(ranges), nest_(nest), lanes_(lanes),
       rows_(ranges.LengthOf(*nest.row)), columns_(ranges.LengthOf(*nest.column)) {}
 
+// Shrinks rows until the tile fits; then, for a known number of rows, widens it.
 void TileGrid::Choose(const Options& options) {
   const jit::IsaFacts& isa = jit::FactsOf(options.isa);
   const int registers = isa.vectors;
@@ -91,6 +103,8 @@ IndexId TileGrid::MissingRows() {
   return pool_.Sub(Times(tile_.rows, OverUp(rows_, tile_.rows)), rows_);
 }
 
+// max(0, tiles + 1 - missing) is positive where at most as many rows are missing as there are
+// tiles.
 IndexId TileGrid::AreShared() {
   const IndexId one_more = pool_.Add(OverUp(rows_, tile_.rows), Const(1));
   return pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(one_more, MissingRows())));
@@ -109,6 +123,7 @@ TileGrid::Blocks TileGrid::InColumnBlocks(IndexId tiles, int64_t most, int64_t r
                       pool_.Div(Const(kLeastBlocksOfPoints), row_blocks));
 }
 
+// `full` blocks would hold all tiles; their length is then evened out: ceil(tiles / count).
 TileGrid::Blocks TileGrid::InEvenBlocks(IndexId tiles, IndexId full, IndexId least_count) {
   const IndexId count =
       pool_.IsConst(least_count, 1) ? full : pool_.Max(full, pool_.Min(tiles, least_count));

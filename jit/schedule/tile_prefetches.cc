@@ -1,6 +1,13 @@
 // A scope that declares a tile holds, one after the other: loops that fill it, loops that add to
 // it, and its ends, which read it and store elsewhere. An end's places are translated to a fill by
 // the places of both in the tile.
+//
+//   for r, l { t[r, l] = 0 }                          prefetch x[8*p + r, 16*q + l]   # the fill
+//   for k { .. t[r, l] = t[r, l] + .. }
+//   for r, l { y[8*p + r, ..] = t[r, l] + x[8*p + r, 16*q + l] }                      # the end
+//
+// The loads of an end would wait for memory, one cache line a row, with nothing else to do; fetched
+// when the tile begins, they arrive while it sums.
 #include "jit/schedule/tile_prefetches.h"
 
 #include <algorithm>
@@ -44,6 +51,7 @@ class TilePrefetcher {
     bool is_summed = false;
   };
 
+  // The items after a tile's declaration are sorted into fills, sums and ends.
   void Visit(Scope& scope) {
     for (size_t i = 0; i < scope.size(); ++i) {
       if (auto* loop = scope[i].As<Loop>()) Visit(loop->body);
@@ -57,6 +65,8 @@ class TilePrefetcher {
     }
   }
 
+  // A loop with lanes is a fill if it writes the tile before any sum, a sum if it reads and writes
+  // it, and an end if it reads the tile after a sum.
   void Collect(Item& item, Tile& tile) {
     auto* loop = item.As<Loop>();
     if (loop == nullptr) return;
@@ -99,6 +109,8 @@ class TilePrefetcher {
            absl::c_linear_search(program_.temps, tensor);
   }
 
+  // In t[r2, l2] of the end, r2 and l2 become the subscripts of the fill. A place that moves with
+  // another loop of the tile's scope has no counterpart in the fill.
   void Prefetch(const Tile& tile, const End& end, const Fill& fill) {
     VarReplacement to_fill(program_);
     std::vector<int64_t> others = tile.vars;

@@ -1,8 +1,24 @@
-// A nest becomes: copies that pack its operands, in the batch loops that each depends on; whole
-// tiles in blocks, the topmost of which may pack columns as well; narrower tiles beside them; and
-// below all a tile of which some rows are not kept. Short batch loops, for which nothing is
-// packed, are put around the tiles of a block, inside of its sum's blocks if not too many partial
-// sums are kept then.
+// A contraction becomes a blocked matrix product: the loops of Goto and van de Geijn, "Anatomy of
+// High-Performance Matrix Multiplication" (2008), with a register tile at their core
+// (register_tile.h).
+//
+//   copies that pack operands                      # in the batch loops that each depends on
+//   for blocks of rows { for blocks of columns {
+//     for blocks of the sum {
+//       for p in the block's rows { for q in its columns { tile } }
+//   } } }
+//   narrower tiles beside them; below all, a tile of which some rows are not kept
+//
+// A block of columns stays in the second cache for all rows of the block, the rows of one tile in
+// the first. The topmost tiles of a block may pack columns as well (panels, contraction_packing.h).
+// Short batch loops, for which nothing is packed, are put around the tiles of a block, inside of
+// its sum's blocks if not too many partial sums are kept then. Where rows are so few that each
+// column is read once or twice, packing does not pay: the nest runs as it was, or, with many
+// columns, rows read them in place, a few steps of the sum at a time (FlatRows).
+//
+// Rows, columns and steps are symbols, so each alternative is in the program, and bounds that are 0
+// leave out those that do not run. Each (row, column) belongs to exactly one tile whose row is
+// kept.
 #include "jit/schedule/tiled_nest.h"
 
 #include <algorithm>
@@ -238,6 +254,7 @@ class Tiling {
     const IndexId others = pool_.Max(Const(0), pool_.Sub(BlocksOfColumns(side).count, Const(1)));
     return pool_.Max(Const(1), pool_.Sub(LeastBlocks(), others));
   }
+  // Blocks are as even as possible, so that threads get equal shares.
   TileGrid::Blocks BlocksOfRows(const Band& band, const Side& side) {
     return grid_.InBlocks(band.tiles, side.row_block, LeastRowBlocks(side));
   }

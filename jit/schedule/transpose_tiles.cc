@@ -1,6 +1,14 @@
+// A transpose reads along one axis and writes along the other, so that one of the two jumps. In a
+// square tile of registers both are contiguous: rows are loaded along the source, the square is
+// transposed by shuffles, and rows are stored along the target. (Code generation knows the
+// shuffles: t[l, r] in a vector loop over l.)
+//
 // A nest is cut in three: whole tiles, the columns that are left over beside them, and the rows
 // below. In a tile, each load that walks the wrong way is replaced by a load from a register tile
 // that was filled along the rows of the original load.
+//
+// Beyond the tile, caches and TLBs decide: squares cover whole cache lines in both directions, and
+// blocks of squares touch few pages.
 #include "jit/schedule/transpose_tiles.h"
 
 #include <algorithm>
@@ -53,6 +61,7 @@ class TransposeTiles {
   }
 
  private:
+  // Tries the innermost loop, then the outermost one, as the one along the rows that are written.
   absl::optional<Scope> Tiled(const Loop& outer) {
     const absl::optional<LoopsAround> loops = PerfectNest(outer);
     if (!loops) return absl::nullopt;
@@ -209,6 +218,7 @@ class TransposeTiles {
                           [&](TensorId tensor) { return footprint.Changes(tensor); });
   }
 
+  // The nest as it was, within these bounds of its two sides.
   void AppendRest(const LoopsAround& loops, const Nest& nest, Bounds across, Bounds along,
                   Scope& parts) {
     const auto is_empty = [&](const Bounds& bounds) { return bounds.first == bounds.second; };
@@ -224,6 +234,8 @@ class TransposeTiles {
     if (fresh) Append(parts, ScopeOf(*std::move(fresh)));
   }
 
+  // From the inside out: tiles of a square, squares of a block along, the innermost loop between,
+  // in strips, squares of the block across, blocks, and the other loops between.
   Scope Squares(const LoopsAround& loops, const Nest& nest, const Side& across, const Side& along,
                 int64_t lanes, int64_t tiles) {
     const int32_t p = program_.AddVar(program_.vars[nest.across->var]);
@@ -342,6 +354,7 @@ class TransposeTiles {
     return tile;
   }
 
+  // tile[row, lane] = value(row, lane), a vector for each row.
   void FillTile(TensorId tile, int64_t lanes, Scope& scope,
                 absl::FunctionRef<ValueId(IndexId row, IndexId lane)> value) {
     Append(scope, ScopeOf(Rows(lanes, [&](IndexId row, Scope& rows) {

@@ -1,4 +1,13 @@
-// First, a load is found that makes a step 0, then the sums along which it leaves its tensor.
+// Products with padding are products with 0. First, a load is found that makes a step 0 where it
+// lies outside, then the sums along which it leaves its tensor. Where the subscript moves with the
+// sum and with batch loops alone, the sum's bounds are cut, so that the steps do not run at all;
+// where it moves with a row or column, rows of one tile differ, and a condition on the step
+// (needed_if) says for which it counts.
+//
+//   x[h + r - 1, ..]: 0 <= h + r - 1 < H   ->   r in [max(0, 1 - h), min(R, H + 1 - h))
+//
+// Leaving out a product with 0 changes no bit if the other factors are finite: a sum that starts at
+// +0 is never -0. Only bound factors can be searched for inf and NaN once, outside of the calls.
 #include "jit/schedule/trimmed_sums.h"
 
 #include <iterator>
@@ -27,6 +36,8 @@ class SumTrimmer {
   SumTrimmer(Program& program, Ranges& ranges, const std::vector<bool>& bound)
       : program_(program), pool_(program.pool), ranges_(ranges), bound_(bound) {}
 
+  // The nest without steps in the padding, followed by its second run where the other factors may
+  // be inf or NaN; nullopt where there is no such padding.
   absl::optional<Scope> Trimmed(const Loop& outermost) {
     // Looking for padding takes less time than looking for a contraction.
     if (!IsOutermost(program_, outermost) || !HoldsPadding(outermost)) return absl::nullopt;
@@ -60,6 +71,7 @@ class SumTrimmer {
     return padding;
   }
 
+  // A cheap test before the expensive one.
   bool HoldsPadding(const Loop& loop) const {
     bool holds = false;
     VisitItems(loop.body, [&](const Item& item) {
@@ -160,6 +172,7 @@ class SumTrimmer {
     });
   }
 
+  // flag if a factor is not finite; the trimmed nest; the nest as it was, if the flag is set.
   Scope WithSecondRun(const Contraction& nest, const ZeroFactor& zero, const LoopsAround& band,
                       Loop trimmed) {
     Scope scope;

@@ -1,5 +1,15 @@
-// The sum moves into a nest of its own, with row and column loops exchanged, or without the stores
-// that kept rows of an image apart; statements that use the sum stay where they were.
+// Which loop of a contraction fills the lanes is decided by where results lie (contraction.cc), but
+// sometimes the other one would be faster even with a transpose of the results: windows that slide
+// along a row load each element once for each place, and a row of 7 or 14 elements leaves lanes
+// idle, while the number of kernels is mostly a multiple of the lanes. So the sum moves into a nest
+// of its own, with row and column loops exchanged, or without the stores that kept rows of an image
+// apart; statements that use the sum stay where they were, and the results pass through a
+// temporary.
+//
+// The transpose costs one load and one store for each result, which has taken as many products as
+// the sum has steps. All tests here are about whether more lanes are then busy, or fewer elements
+// are copied; none about correctness, as the rows and columns of a contraction may run in any
+// order.
 #include "jit/schedule/turn_results.h"
 
 #include <algorithm>
@@ -42,6 +52,7 @@ class Turner {
   }
 
  private:
+  // A temporary of the sums alone must suffice: nothing else may be declared beside them.
   bool MayKeepSums(const Contraction& nest) const {
     const auto is_plain = [&](const Item& item) {
       const auto* declaration = item.As<Declaration>();
@@ -109,6 +120,7 @@ class Turner {
            walks(rank - 1, inner);
   }
 
+  // Whether a result lies more than one element after that of the column before, as in y[2*j].
   bool StoresApart(const Item& item, const Loop& column) const {
     const auto* statement = item.As<Statement>();
     if (statement == nullptr || statement->target.place.empty()) return false;

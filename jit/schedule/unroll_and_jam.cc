@@ -1,3 +1,14 @@
+// Unroll-and-jam (Callahan, Carr and Kennedy, "Improving register allocation for subscripted
+// variables", 1990; Allen and Kennedy, "Optimizing Compilers for Modern Architectures", 2001, sec.
+// 8.4): an outer loop is unrolled by four and the copies of its inner loop are fused. Then one load
+// and one store of a result serve four rows of a reduction, and rows of windows share what they
+// load.
+//
+// For reductions the four steps are one expression, ((a + x0) + x1) + .., in the order of the loop,
+// so that no bit changes; the accumulator must be in memory, each element reached once in each
+// iteration of the outer loop. For windows the bodies stand one after the other, statement by
+// statement, and code generation loads each shared element once. In both cases the iterations left
+// over are a copy of the loop as it was.
 #include "jit/schedule/unroll_and_jam.h"
 
 #include <algorithm>
@@ -58,6 +69,7 @@ class Jammer {
     return ranges_.Defined(length) && !ranges_.Less(length, pool_.Const(kRows));
   }
 
+  // Whether the loop, a reduction into rows, may take four rows at a time, at sizes where it pays.
   bool Qualifies(const Loop& loop) {
     // Loops left over by this pass begin at no constant, or are short.
     if (!IsPlain(loop) || loop.body[0].As<Loop>() == nullptr || !pool_.ConstValue(loop.begin))
@@ -83,6 +95,7 @@ class Jammer {
            !FootprintOf(program_, loop.body).reads.contains(statement->target.tensor);
   }
 
+  // Whether the statement adds to an element that is the same at all rows.
   bool Accumulates(const Statement& statement, int32_t row) const {
     const Access& target = statement.target;
     if (!statement.op || IsArg(*statement.op) || target.masked) return false;
@@ -169,6 +182,7 @@ class Jammer {
     return first;
   }
 
+  // a[c] += x[k, c]  ->  a[c] = a[c] + x[4*k, c] + x[4*k + 1, c] + x[4*k + 2, c] + x[4*k + 3, c]
   void Jam(Loop& loop, IndexId count) {
     const int32_t row_var = loop.var;
     const IndexId first = CountByFour(loop, count);

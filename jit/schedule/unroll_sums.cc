@@ -1,3 +1,7 @@
+// Complete unrolling of a short reduction, as over a window of 3 x 3: the sum becomes one
+// expression that starts at the identity and adds the steps from left to right. The accumulator
+// becomes a scalar that is assigned once, so that the loop around has no inner loop and can run in
+// lanes. The size of the expression is bounded by kMostSteps times kMostOperations.
 #include "jit/schedule/unroll_sums.h"
 
 #include <utility>
@@ -22,6 +26,7 @@ class SumUnroller {
  public:
   explicit SumUnroller(Program& program) : program_(program), pool_(program.pool) {}
 
+  // Outer loops first: a nest that is a short sum as a whole is written out as a whole.
   bool Run(Scope& scope) {
     bool changed = false;
     for (size_t i = 0; i < scope.size(); ++i) {

@@ -1,3 +1,10 @@
+// A loop whose bounds move with a row is replaced by one with the bounds of all rows of a block.
+// The extremes of an expression over an interval are at the ends of the interval if it is
+// monotonic, which a walk over its nodes shows: a sum, minimum or maximum of expressions that do
+// not run against each other is, and so is a product with a number or a floor quotient by a
+// positive one (the rules of interval arithmetic for monotonic functions; Moore, 1966). i - i/2 is
+// not recognized, as i and -(i/2) run against each other. The additional iterations must be
+// harmless: IsInRange proves that everything which they read or write exists.
 #include "jit/schedule/widen.h"
 
 #include "absl/algorithm/container.h"
@@ -30,6 +37,7 @@ absl::optional<int> DirectionOf(const IndexPool& pool, IndexId e, int32_t var) {
   return *a + *b > 0 ? 1 : -1;
 }
 
+// A masked access may lie anywhere, as long as its subscripts and conditions have values at all.
 bool IsInRange(Program& program, Ranges& ranges, const Access& access) {
   const auto defined = [&](IndexId e) { return ranges.Defined(e); };
   if (access.masked)
@@ -37,6 +45,7 @@ bool IsInRange(Program& program, Ranges& ranges, const Access& access) {
   return ranges.InRange(access.place, program[access.tensor].shape);
 }
 
+// Values that are indices must have values, too: no division by what may be 0.
 bool IsInRange(Program& program, Ranges& ranges, const Statement& statement) {
   bool good = IsInRange(program, ranges, statement.target);
   VisitValues(program, statement.value, [&](ValueId, const Value& node) {

@@ -1,3 +1,7 @@
+// Abstract interpretation of a value over {is +0 or -0 with the load, may differ}: the load is 0, a
+// product is 0 if a factor is, a choice is if both branches are. For a float product the other
+// factor must be finite, as 0 * inf is NaN: it is noted in `others`. Gated products (mulz) and
+// integers need no note. Sums are not followed: 0 + x differs from 0 whatever the load is.
 #include "jit/schedule/zero_factor.h"
 
 #include "absl/types/variant.h"
@@ -9,6 +13,7 @@ namespace nestor::loop {
 
 namespace {
 
+// Whether the value is 0 where the load is; appends to zero.others what must be finite for that.
 bool IsZeroWith(const Program& program, ValueId value, ZeroFactor& zero) {
   if (value == zero.load || jit::IsPlusZero(program, value)) return true;
   if (const ApplyValue* choice = jit::AsApply(program, value, ScalarOp::kSelect)) {
