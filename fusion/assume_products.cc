@@ -1,5 +1,12 @@
-// One walk: each expression is looked through from the top, and a number that is not affine
-// is written over the indices of domains, in the order of the loops around it.
+// Passes treat affine index arithmetic as exact, but i*j is not affine: where it overflows, its
+// access is out of bounds, and loses that meaning once a pass replaces i by a number and decides
+// the condition. So all such numbers are written down, before any pass, as domains
+// (loop_ir/program.h), and an engine proves for its sizes that none overflows (interval arithmetic,
+// loop_ir/intervals.h).
+//
+// One walk: each expression is looked through from the top, and a number that is not affine is
+// written over the indices of domains, in the order of the loops around it. An expression that is
+// affine, or holds a load, needs no entry; conditions and loads are looked through.
 #include "fusion/assume_products.h"
 
 #include <utility>
@@ -70,6 +77,7 @@ class ProductFinder {
   }
 
  private:
+  // The largest numbers count: all parts of an assumed number are proven with it.
   void Collect(IndexId e, const LoopsAround& around) {
     const IndexNode node = program_.pool[e];
     const bool is_number = !IsCondition(node.kind) && !program_.pool.HasLoad(e);

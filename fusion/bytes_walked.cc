@@ -127,6 +127,8 @@ class Sequencer {
     return b.box.elements > 0 ? CommonElements(a.box, b.box) * (b.bytes / b.box.elements) : 0;
   }
 
+  // Adds the use of child number `child` to the sum: its loads without those that hit, its stores
+  // and those of changed elements that have left the cache, and the box of both.
   void Append(WalkNode& node, size_t child, const Use& use, const Found& found,
               const Footprints& footprints) {
     Use* sum = Sum(node, use.tensor);
@@ -233,6 +235,8 @@ class Estimator {
     }
   }
 
+  // One iteration, at the middle of the run, stands for all; Repeat says what they reuse from each
+  // other.
   std::unique_ptr<WalkNode> OfLoop(const Loop& loop) {
     const double trips = footprints_.Enter(loop);
     if (trips == 0) return nullptr;
@@ -271,6 +275,8 @@ class Estimator {
     return -1;
   }
 
+  // Each iteration touches `fresh` bytes that no earlier one did, and `again` bytes that the one
+  // before did; a share `hits` of the latter is still in the cache.
   void Repeat(const Use& once, double trips, const WalkNode& node, Use& use) {
     const double fresh = trips > 1 ? (use.bytes - once.bytes) / (trips - 1) : 0;
     const double again = std::clamp(once.bytes - fresh, 0.0, once.bytes);

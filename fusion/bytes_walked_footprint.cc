@@ -1,6 +1,10 @@
-// A place's axes are taken one by one; a connection between them (x[i, i], or x[k / 4, k % 4]
-// with few k) only has the effect that no more elements are reached than there are values of
-// the indices.
+// The elements that an access reaches are approximated by a box of arithmetic progressions, one for
+// each axis, as an affine subscript runs through one when its indices do. Boxes are quick to unite
+// and to intersect, whatever the sizes; what they lose is shapes such as diagonals and triangles.
+//
+// A place's axes are taken one by one; a connection between them (x[i, i], or x[k / 4, k % 4] with
+// few k) only has the effect that no more elements are reached than there are values of the
+// indices.
 #include "fusion/bytes_walked_footprint.h"
 
 #include <algorithm>
@@ -26,6 +30,7 @@ bool SameAxes(const Box& a, const Box& b) {
   return std::equal(a.axes.begin(), a.axes.end(), b.axes.begin(), SamePlaces);
 }
 
+// Keeps the step if both progressions have it and are in phase, else counts every element between.
 Progression Hull(const Progression& a, const Progression& b) {
   Progression hull{std::min(a.low, b.low), std::max(a.high, b.high), std::min(a.step, b.step),
                    std::max(a.count, b.count)};
@@ -128,6 +133,8 @@ bool Footprints::JumpsAbout(IndexId e) const {
   return jumps;
 }
 
+// A subscript that is not affine may be anywhere along its axis; a gather touches as many elements
+// as it draws.
 Box Footprints::Of(TensorId tensor, absl::Span<const IndexId> place) const {
   Box box;
   for (size_t axis = 0; axis < place.size(); ++axis) {
@@ -167,6 +174,7 @@ Boxes Footprints::Of(const Loop& loop) {
   return boxes;
 }
 
+// Walks the nest with `values_` for how far each index runs and `middles_` for one value of it.
 void Footprints::Collect(const Loop& loop, Boxes& boxes) {
   const absl::optional<Progression> values = sized_.IndexOf(loop, values_);
   if (!values) return;

@@ -1,6 +1,12 @@
 // The distance from an element's last touch in one sweep to its first in the next is the rest of
 // the first sweep, what is executed between the two, and the second sweep up to it. A tensor that
 // is touched several times in between counts once.
+// This is the reuse distance of a fully associative cache with LRU replacement (Mattson, Gecsei,
+// Slutz and Traiger, "Evaluation techniques for storage hierarchies", 1970): an element is a hit if
+// fewer different bytes than the cache holds were touched since. Where the sweeps go in the same
+// order, the distance is linear in the element's position, and the share of hits has a closed form
+// (InOrder); where they do not, as in a transpose, both positions vary independently, and a grid of
+// 16 x 16 is counted (OutOfOrder).
 #include "fusion/bytes_walked_reuse.h"
 
 #include <algorithm>

@@ -1,6 +1,8 @@
-// A list of elements in order of last use. An element that leaves the cache changed is marked,
-// and counted when it is touched again or at the end: only then is it known whether its value
-// is needed.
+// Runs the program's accesses through an LRU cache of single elements: a list of elements in order
+// of last use, from whose end elements leave. An element that leaves the cache changed is marked,
+// and counted when it is touched again or at the end: only then is it known whether its value is
+// needed. The oracle that the estimate is tested against (bytes_walked.cc), so it has no short
+// cuts.
 #include "fusion/bytes_walked_simulator.h"
 
 #include <list>

@@ -1,7 +1,12 @@
-// Two walks over a scope with value numbers. The first counts how often each application is
-// used: once per application that it is an operand of, however often that one occurs, and once
-// per statement. The second gives each application that is used twice a temporary where it
-// occurs first.
+// Local value numbering (Cocke and Schwartz, "Programming Languages and Their Compilers", 1970;
+// Aho, Lam, Sethi and Ullman, "Compilers", 2nd ed. 2006, sec. 6.1 and 8.5), scope by scope. A load
+// carries the version of its tensor, so that loads before and after a change differ.
+//
+// Two walks over a scope with value numbers. The first counts how often each application is used:
+// once per application that it is an operand of, however often that one occurs, and once per
+// statement. The second gives each application that is used twice a temporary where it occurs
+// first. So of exp(x) + exp(x)*y only exp(x) gets one, and the parts of exp(x) do not: they are
+// used once, by it.
 //
 // Both walks see the same numbers, as both note the same changes in the same order.
 #include "fusion/common_subexpressions.h"
@@ -67,6 +72,8 @@ class ScopeEliminator {
  public:
   ScopeEliminator(Program& program, Scope& scope) : program_(program), scope_(scope) {}
 
+  // `declared`: takes the new temporaries if the scope is the program's; null: the scope declares
+  // them.
   bool Run(std::vector<TensorId>* declared) {
     Count();
     if (!AnyShared()) return false;
@@ -158,6 +165,7 @@ class ScopeEliminator {
     if (statement.position.valid()) statement.position = Shared(statement.position, walk, before);
   }
 
+  // The value, or a load of the temporary that holds it, which is made at the first use.
   ValueId Shared(ValueId id, NumberedWalk& walk, Scope& before) {
     if (LoadsHolder(id)) return id;
     const int number = walk.Of(id);

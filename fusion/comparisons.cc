@@ -1,5 +1,11 @@
-// A comparison has the form a <= b, whatever the program writes: a < b is a + 1 <= b, an equality
-// is two comparisons.
+// What could be decided if a loop were cut: every place where a body asks about its index. A
+// comparison has the form a <= b, whatever the program writes: a < b is a + 1 <= b, an equality is
+// two comparisons. So one kind of turning point (turning_points.h) serves masks, choices, extremes
+// and windows.
+//
+//   x[v - 1 | 0.0]                 0 <= v - 1,  v <= N
+//   where(v == 0, a, b)            v <= 0,  0 <= v
+//   x[min(max(v - 2, 0), N - 1)]   N - 1 <= max(v - 2, 0),  v - 2 <= 0
 #include "fusion/comparisons.h"
 
 #include <algorithm>
@@ -13,6 +19,7 @@
 namespace nestor::loop {
 namespace {
 
+// Each comparison in the condition, however && || and ! combine them.
 void VisitCondition(IndexPool& pool, IndexId condition, ComparisonVisitor visit) {
   const IndexNode node = pool[condition];
   switch (node.kind) {
@@ -118,6 +125,7 @@ bool HasFewSteps(const IndexPool& pool, const Loop& loop) {
 
 }  // namespace
 
+// Perfectly nested loops around one accumulation into an accumulator.
 absl::optional<Window> WindowOf(const Program& program, const Loop& outermost) {
   Window window{{&outermost}, nullptr};
   const auto only = [&] {
@@ -136,6 +144,8 @@ absl::optional<Window> WindowOf(const Program& program, const Loop& outermost) {
   return window;
 }
 
+// For each masked load: the window is in range along an axis if its least place is not negative and
+// its greatest is below the extent. The extremes of an affine place are at the ends of the loops.
 void VisitWindow(Program& program, const Window& window,
                  absl::FunctionRef<bool(const Access&, size_t)> asks, ComparisonVisitor visit) {
   IndexPool& pool = program.pool;

@@ -1,10 +1,17 @@
-// A masked load t[e | fill if c] holds E(e) where c holds and e lies in t, else the
-// fill. Where E is itself one load with no mask or the same fill, that is one load
-// with all the conditions; else where(c and e in t, E(e), fill), in which E's loads
-// take the conditions too, as `where` evaluates both branches.
+// Composes the value of a temporary with the place of a load: with t[i, j] = E(i, j), the load t[e,
+// f] is E(e, f), forward substitution of an array element. Index variables are replaced at once, so
+// that no capture can occur. Masks make it harder:
+//
+// A masked load t[e | fill if c] holds E(e) where c holds and e lies in t, else the fill. Where E
+// is itself one load with no mask or the same fill, that is one load with all the conditions; else
+// where(c and e in t, E(e), fill), in which E's loads take the conditions too, as `where` evaluates
+// both branches.
 //
 // That e lies in t needs no condition along an axis whose index E passes on, whole, to an axis of
 // the same extent of a tensor that it reads.
+//
+//   t[i] = x[i - 1 | 0]   y[j] = t[2*j]          ->   y[j] = x[2*j - 1 | 0]
+//   t[i] = exp(x[i])      y[j] = t[j - 1 | 0]    ->   where(0 <= j - 1 < N, exp(x[j - 1 | 0]), 0)
 #include "fusion/composition.h"
 
 #include <algorithm>
@@ -46,6 +53,7 @@ struct Path {
   const Statement& statement() const { return *write->As<Statement>(); }
 };
 
+// Depth first; the path is alone if each of its loops holds nothing else.
 bool FindWrite(const Item& item, TensorId tensor, Path& path) {
   if (const auto* statement = item.As<Statement>()) {
     if (statement->target.tensor != tensor) return false;
@@ -103,8 +111,8 @@ int CountWrites(const Item& item, TensorId tensor) {
   return count;
 }
 
-// Whether one of `tensors` is declared or changed by the item: after the item it is out of reach,
-// or has another value.
+// Whether one of `tensors` is declared or changed by the item: after the item it does not exist, or
+// has another value.
 bool IsLocal(const Item& item, absl::Span<const TensorId> tensors) {
   bool local = false;
   VisitItems(item, [&](const Item& inner) {

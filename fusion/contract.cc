@@ -1,10 +1,14 @@
+// Array contraction (Gao, Olsen, Sarkar and Thekkath, "Collective loop fusion for array
+// contraction", 1992): after fusion, a temporary between two nests is often used within one
+// iteration of the loops that they share, and needs an element for that iteration alone.
+//
 // One walk finds for each tensor the scope that declares it and all its accesses, each with the
 // chain of loops around it. The loops that all chains share after the declaration are tried from
 // the outside; the first one that does not index a common axis of every access ends it, since the
 // tensor then lives across its iterations.
 //
-// A slice is fresh in its iteration, as the tensor was on entry to its scope: no
-// other iteration touches it.
+// A slice is fresh in its iteration, as the tensor was on entry to its scope: no other iteration
+// touches it.
 #include "fusion/contract.h"
 
 #include <algorithm>
@@ -88,6 +92,8 @@ class Analysis {
     return program_.pool.IsConst(loop.begin, 0) && loop.end == extent;
   }
 
+  // Shortens the common chain to what this access shares; an axis with two different indices has
+  // none.
   static void Note(Uses& uses, absl::Span<const IndexId> place, const LoopsAround& around) {
     if (!uses.any) {
       uses.any = true;
@@ -160,6 +166,7 @@ class Contractor {
     return true;
   }
 
+  // Removes the declarations of tensors that move, and adds them to the bodies of their loops.
   void MoveDeclarations(Scope& scope) {
     scope.erase(std::remove_if(scope.begin(), scope.end(),
                                [&](const Item& item) {

@@ -1,7 +1,9 @@
-// Liveness, backwards. A tensor is live if a later statement or the caller may read its present
-// value: outputs are live at the end, the tensors that a kept statement loads are live before it,
-// none is live across its declaration (tensors are fresh on entry). At the end of a loop's body,
-// the tensors that its first statements read are live, too:
+// Live-variable analysis (Aho, Lam, Sethi and Ullman, "Compilers", 2nd ed. 2006, sec. 9.2.5),
+// backwards over structured loops instead of a graph of blocks, with whole tensors for variables. A
+// tensor is live if a later statement or the caller may read its present value: outputs are live at
+// the end, the tensors that a kept statement loads are live before it, none is live across its
+// declaration (tensors are fresh on entry). At the end of a loop's body, the tensors that its first
+// statements read are live, too:
 //
 //   for i in [0, N) { y[i] = t   t = x[i] }     # t is read by the next iteration
 //
@@ -62,6 +64,7 @@ class Eliminator {
  public:
   explicit Eliminator(Program& program) : program_(program), used_(program.tensors.size()) {}
 
+  // From the last block to the first; then temporaries that nothing uses any more are removed.
   bool Run() {
     TensorSet live(program_.tensors.size());
     live.insert(program_.outputs);

@@ -1,7 +1,12 @@
+// Elements that are stored and never read, as after a loop was split and the reader of one part
+// became a number. Liveness of whole tensors (dead_code.h) does not see these, so the ranges of
+// stores and reads are compared instead, axis by axis.
+//
 // An access is described by the loops around it and its place. For a store and a read, two
 // iterations are compared within one iteration of the loops around the declaration: they touch the
-// same element where their places are equal on all axes. Loops are shortened first, since stores
-// elsewhere may have no reader then.
+// same element where their places are equal on all axes. If on one axis the two are proven to
+// differ whenever they are equal on the others, the read never sees the store. Loops are shortened
+// first, since stores elsewhere may have no reader then.
 #include "fusion/dead_stores.h"
 
 #include <algorithm>
@@ -59,6 +64,8 @@ class Eliminator {
   }
 
  private:
+  // Each access of a temporary, with the loops around it; an accumulation is both and counts as
+  // other.
   void Collect() {
     temporaries_.resize(program_.tensors.size());
     VisitItemsInLoops(program_, [&](const Item& item, const LoopsAround& loops) {
@@ -91,6 +98,7 @@ class Eliminator {
     }
   };
 
+  // For a temporary with a single store, alone in its loop, whose reads all run over one range.
   void Shorten(const Accesses& accesses) {
     if (accesses.any_other || accesses.stores.size() != 1) return;
     const Reach& store = accesses.stores[0];

@@ -9,7 +9,7 @@ namespace nestor::loop {
 
 //   temp t: f32[N]
 //   for k in [0, p) { t[k] = x[k] }
-//   for k in [p, N) { t[k] = x[k] }      # goes: split loops have left it without a reader
+//   for k in [p, N) { t[k] = x[k] }      # removed: split loops have left it without a reader
 //   for k in [0, p) { y[k] = t[k] }
 //
 // A store is removed where along some axis its index and that of each read run over ranges that are

@@ -1,5 +1,13 @@
-// A walk that decides in terms of the original's indices and writes in terms of the
-// copy's.
+// Partial evaluation of a loop's body by what is proven about its index: a piece of a split loop
+// knows more than the whole, so conditions become true or false, masks vanish, choices become one
+// of their arms. A walk that decides in terms of the original's indices and writes in terms of the
+// copy's, since `ranges` knows the former.
+//
+//   for v in [0, 1)  y[v] = x[v - 1 | 0.0]                ->   y[v] = 0.0
+//   for v in [1, N)  y[v] = where(v == 0, a, b) + x[v - 1 | 0.0]   ->   y[v] = b + x[v - 1]
+//
+// Facts about inner loops are left to the time when those are looked at: their bounds may change
+// first.
 #include "fusion/decided_copy.h"
 
 #include <algorithm>

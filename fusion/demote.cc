@@ -1,3 +1,8 @@
+// Loop interchange needs a perfect nest, and an accumulator that is declared between two loops is
+// in its way. Demoted to a tensor with an element for each iteration of the loops around (scalar
+// expansion), it leaves a perfect nest over the terms, whose loops may be interchanged to join a
+// walk in another order. It costs memory, and is done only where it saves a walk over a matrix.
+//
 // A nest qualifies if its band holds declarations of accumulators, one inner nest that does nothing
 // but accumulate into them, and statements after that. Before anything is changed, MatchNests
 // matches the walk that it would become with each other nest.
@@ -60,6 +65,7 @@ class Demoter {
  private:
   // ---- Which nests
 
+  // The parts of the nest; nullopt where it has another form, or its loops are no rectangle.
   absl::optional<Reduction> TakeApart(const Item& item) const {
     const Loop* loop = item.As<Loop>();
     if (loop == nullptr) return absl::nullopt;
@@ -146,6 +152,8 @@ class Demoter {
     return std::move(Around(reduction.kept, Around(reduction.reduced, ItemsOf(steps)))[0]);
   }
 
+  // Whether the nest shares no loop with any other now, but demoted would walk a matrix together
+  // with one that it can meet. Contractions stay: their loops are for tiles.
   bool Pays(const Scope& items, size_t position, const Reduction& reduction) {
     const Nest& nest = nests_[position];
     if (nest.contraction) return false;
@@ -183,6 +191,8 @@ class Demoter {
 
   // ---- The rewrite
 
+  // Up to three nests: resets of targets, the walk over the terms, and what is computed from the
+  // sums.
   Scope Demote(Reduction reduction) {
     std::vector<Statement> resets;
     for (TensorId accumulator : reduction.accumulators) {

@@ -1,4 +1,11 @@
+// Strength reduction of a sum: n additions of one value are one product. Such sums are left when a
+// mask is known in one part of a split loop: the masked columns of a row of scores all add the same
+// value.
+//
 // A statement is moved after its loop where nothing else in the loop touches the tensor it adds to.
+// The loop around the moved statement runs once or never, as a loop without iterations adds
+// nothing. The product rounds twice (n and h * n) where the sum rounds n times, within its bound
+// (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed. 2002, sec. 4.2).
 #include "fusion/equal_terms.h"
 
 #include <cstdint>

@@ -15,7 +15,8 @@ namespace nestor::loop {
 // so that nothing is added where the loop runs no iteration. Applies to sums of f32 and f64 (a
 // narrower float cannot hold the number of terms), and to max and min, which need no factor.
 //
-// *Reorders rounding*: a sum may differ as if added in another order (SEMANTICS 5, `fast`).
+// *Reorders rounding*: a sum may differ as if added in another order (docs/semantics.md,
+// section 5).
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

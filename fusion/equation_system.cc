@@ -1,3 +1,12 @@
+// Bookkeeping for the solver of preimage.cc. Two kinds of indices occur: those of the nest, unknown
+// at first, on the left of equations, and those of the result, on the right. Determine moves an
+// index from one kind to the other; an equation is then read as a sum of terms with one unknown
+// each, and everything else goes to the other side:
+//
+//   l*$s + r - $p == y,  r determined   ->   terms {($s, l)},  known y - r + $p
+//
+// An atom is whatever a polynomial does not look into: an index, a quotient or a remainder. A term
+// has at most one unknown atom, as the left side is affine.
 #include "fusion/equation_system.h"
 
 #include <algorithm>
@@ -23,6 +32,7 @@ bool EquationSystem::IsKnown(IndexId e) const {
   return std::none_of(vars.begin(), vars.end(), [&](int64_t v) { return unknown_[v]; });
 }
 
+// Splits each term of the left side into its unknown atom, if any, and a known factor.
 absl::optional<EquationSystem::Sides> EquationSystem::SidesOf(const Equation& equation) {
   const auto polynomial =
       pool_.IsAffine(equation.left) ? Polynomial::Of(pool_, equation.left) : absl::nullopt;

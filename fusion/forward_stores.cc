@@ -1,6 +1,11 @@
-// One walk over each scope in order, with the elements whose value is known. When an item changes a
+// Copy and constant propagation through memory (Aho, Lam, Sethi and Ullman, "Compilers", 2nd ed.
+// 2006, sec. 9.1 and 9.4), within one scope and with element addresses compared as written. One
+// walk over each scope in order, with the elements whose value is known. When an item changes a
 // tensor, what is known about it is forgotten, and so is what is known about elements that hold it,
 // if it is a scalar.
+//
+// Equal subscripts mean equal elements here, as no index changes within a scope; different
+// subscripts may still be the same element, which is why any change to a tensor forgets all of it.
 #include "fusion/forward_stores.h"
 
 #include <algorithm>

@@ -1,13 +1,18 @@
+// A gradient of a convolution scatters: each place of the output adds to several places of the
+// input, so that no loop may run in parallel and each element is loaded and stored many times.
+// Asked the other way round, which places add to this element, it is a reduction like the forward
+// program.
+//
 // Finds each pair of a reset and the accumulation that follows it, has the accumulation's places
-// inverted (preimage.cc, where the idea is), weighs the result, and builds the block that
-// replaces both.
+// inverted (preimage.cc, where the idea is), weighs the result, and builds the block that replaces
+// both.
 //
 // The new block keeps the reset's loops and uses the accumulation's indices for its inner loops, so
 // only the accumulator's name is new.
 //
-// What stays a scatter: an embedding's t[ids[n], d] += g[n, d] (asking every row n
-// for every element would cost the table times the rows), places that a min or max
-// bends, coefficients that may be 0.
+// What stays a scatter: an embedding's t[ids[n], d] += g[n, d] (asking every row n for every
+// element would cost the table times the rows), places that a min or max bends, coefficients that
+// may be 0.
 #include "fusion/gather_from_scatter.h"
 
 #include <algorithm>
@@ -83,6 +88,8 @@ struct Cost {
   friend Cost operator*(Cost a, Cost b) { return {a.degree + b.degree, a.factor * b.factor}; }
 };
 
+// How a number grows with the dimensions of tensors, as the degree of a polynomial; $params are
+// small.
 int DegreeOf(const IndexPool& pool, IndexId e) {
   const IndexNode& node = pool[e];
   const auto of = [&](int arg) { return DegreeOf(pool, node.args[arg]); };
@@ -240,6 +247,8 @@ class Gatherer {
   }
 
  private:
+  // Replaces the block, and the one that resets its target last, if nothing touched the target
+  // between.
   void TryBlock(size_t position, const Footprint& footprint) {
     const auto scatter = PerfectNestOf(program_.blocks[position]);
     if (!scatter || !IsScatter(program_, *scatter)) return;

@@ -1,6 +1,11 @@
-// Works from the outermost scope inwards: before a loop it places the values that are invariant in
-// the whole loop, so that each expression leaves all the loops that it can at once. Copies of an
-// expression become one temporary.
+// Loop-invariant code motion (Aho, Lam, Sethi and Ullman, "Compilers", 2nd ed. 2006, sec. 9.5) for
+// scalar values. Works from the outermost scope inwards: before a loop it places the values that
+// are invariant in the whole loop, so that each expression leaves all the loops that it can at
+// once. Copies of an expression become one temporary.
+//
+// A value may be computed before a loop only if it may be computed at all there, though the loop
+// may have no iteration: its loads must be proven in range and written (Written), since an element
+// of a temporary that nothing has stored to has no value.
 #include "fusion/hoist.h"
 
 #include <algorithm>
@@ -163,6 +168,7 @@ class Hoister {
       written_.Add(statement->target);
   }
 
+  // Takes the invariants out of all statements in the loop, at any depth.
   bool HoistOutOf(Loop& loop, Scope& before, std::vector<TensorId>* declared) {
     Invariants invariants(program_, ranges_, written_, loop, hoisted_);
     VisitStatements(loop.body, [&](Statement& statement) {

@@ -7,7 +7,7 @@
 
 namespace nestor::loop {
 
-// This is called at the first question only: most statements hold nothing to ask about.
+// The indices of the loop and of those inside, and all tensors that the body declares or changes.
 void Invariance::Collect() const {
   if (is_collected_) return;
   is_collected_ = true;

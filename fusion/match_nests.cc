@@ -1,3 +1,9 @@
+// When two nests may be fused, and whether that pays: the legality of fusion and interchange
+// (Kennedy and McKinley, "Maximizing loop parallelism and improving data locality via loop fusion
+// and distribution", 1993), with dependence distances of zero only. A dependence from one nest to
+// the other that stays within one iteration of the fused loops is kept; any other prevents the
+// fusion of that loop.
+//
 // For each loop of the earlier band, outermost first, the loop of the later one is looked for that
 // has the same range and along which all values pass within one iteration; if there are several,
 // the one that moves the most accesses alike. The order of the shared loops is the earlier band's,
@@ -169,6 +175,7 @@ class Matcher {
     bool conflict;
   };
 
+  // The tensors that both touch, and whether one of the nests changes them.
   void FindCommon() {
     const bool earlier_is_smaller = earlier_.touches.size() < later_.touches.size();
     const Nest& smaller = earlier_is_smaller ? earlier_ : later_;
@@ -220,6 +227,8 @@ class Matcher {
                       [&](const Common& common) { return WalkAlike(common, a, b); }));
   }
 
+  // Greedy, from the earlier band's outermost loop inwards; each loop of the later band is taken
+  // once.
   void Pair() {
     std::vector<bool> taken(later_.band.size());
     int total = 0;

@@ -1,10 +1,14 @@
+// Collapsing loops (and axes) that are always walked together, so that short rows become one long
+// row. A constraint problem: merging a pair of loops requires to merge the axes that they walk, in
+// every tensor, and merging a pair of axes requires all accesses to walk them by merged loops.
+//
 // One walk collects what is walked together: pairs of loops, one right inside the other, and pairs
 // of axes. An access that walks a pair of axes by a pair of loops links the two; an access that
 // uses an index otherwise spoils them, and a spoiled pair spoils all that it is linked to. The rest
-// falls into groups of links, each of which can be merged by itself. Those that have no axis and no
-// loop in common are merged at once, and then everything is repeated. For temporaries that may be
-// walked otherwise, an access that does not link the two spoils neither: it computes the position
-// of its element in the merged axis.
+// falls into groups of links (connected components), each of which can be merged by itself. Those
+// that have no axis and no loop in common are merged at once, and then everything is repeated. For
+// temporaries that may be walked otherwise, an access that does not link the two spoils neither: it
+// computes the position of its element in the merged axis.
 #include "fusion/merge_axes.h"
 
 #include <cstdint>
@@ -141,6 +145,8 @@ class Walks {
  private:
   // ---- Collecting
 
+  // A pair of loops: one that holds the other and nothing else, both over a whole axis. Bounds,
+  // shapes and values that use an index spoil it.
   void Add(const Item& item) {
     if (const Loop* loop = item.As<Loop>()) {
       Spoil(loop->begin);
@@ -169,6 +175,8 @@ class Walks {
     });
   }
 
+  // A bare index must be one of a pair that walks two adjacent axes here, in that order; anything
+  // else spoils the pair.
   void Add(const Access& access) {
     for (IndexId condition : access.conditions) Spoil(condition);
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
@@ -256,6 +264,7 @@ class Walks {
 
   // ---- Groups
 
+  // The connected component of the link: grown until neither axes nor loops are added.
   std::vector<Link> LinkedTo(const Link& first) const {
     absl::flat_hash_set<Axes> axes = {first.axes};
     absl::flat_hash_set<Loops> loops = {first.loops};
@@ -308,6 +317,7 @@ class Merger {
     for (auto& [tensor, axes] : axes_) absl::c_sort(axes, std::greater<>());
   }
 
+  // Shapes first, then places, then loops: places are recognized by the indices of both loops.
   void Run() {
     IndexPool& pool = program_.pool;
     for (const auto& [tensor, axes] : axes_) {

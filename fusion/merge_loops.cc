@@ -183,6 +183,7 @@ class Merger {
  public:
   explicit Merger(Program& program) : program_(program) {}
 
+  // Merges the items of the scope, then those within each loop; again if a loop became mergeable.
   bool MergeScope(Scope& scope) {
     bool changed = false, is_longer = true;
     while (is_longer) {
@@ -205,6 +206,8 @@ class Merger {
                          [](const Item& item) { return item.As<Loop>() != nullptr; });
   }
 
+  // Declarations are taken out and put back, each before its first use; untouched if nothing
+  // merged.
   bool MergeItems(Scope& scope) {
     const std::vector<TensorId> declared = DeclaredIn(scope);
     Scope items;

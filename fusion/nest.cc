@@ -1,5 +1,8 @@
-// One walk over an item collects its accesses with the loops around each, leaving out tensors that
-// are declared in it; the rest follows from that list.
+// A summary of an item, so that merging need not walk nests for each pair that it looks at. One
+// walk over an item collects its accesses with the loops around each, leaving out tensors that are
+// declared in it; the rest follows from that list. Lists are sorted by tensor, so that two nests
+// are compared in time linear in their tensors, and the summary of a merged nest is made from the
+// two (JoinedNest).
 #include "fusion/nest.h"
 
 #include <algorithm>
@@ -86,6 +89,7 @@ class Collector {
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
 
+  // Accesses are collected in the order of the program, and sorted by tensor in the end.
   Nest Run(const Item& item) {
     Walk(item);
     if (const Loop* loop = item.As<Loop>()) {
@@ -193,6 +197,8 @@ class Collector {
     return factors;
   }
 
+  // Remembers, for a product that is stored in many dimensions before it is summed, which axes come
+  // from which operand.
   void NoteFactors(const Statement& statement) {
     const Access& target = statement.target;
     if (statement.op || target.place.size() < kRankOfProduct) return;
@@ -216,6 +222,8 @@ class Collector {
     }
   }
 
+  // Whether an operand of two axes or more moves along a loop that is summed over, and stays along
+  // a loop that the result has: then it is read again and again.
   bool IsContraction(const Statement& statement) const {
     if (!statement.op) return false;
     const LoopSet kept = KeptBy(statement);
@@ -311,6 +319,7 @@ void TouchSet::Clear() {
   added_.clear();
 }
 
+// What depends on the first, directly or through others between, moves after the last.
 absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nests,
                                               TouchSet& scratch) {
   absl::optional<std::vector<bool>> behind(absl::in_place);

@@ -1,5 +1,7 @@
-// Items are kept in slots, in order; a join leaves one slot free. Items between the two move to
-// other slots only where the joined nest must come between them.
+// Merging would look at all pairs of nests, and redo the facts of the scope after each merge:
+// quadratic at best. This list keeps both cheap. Items are kept in slots, in order; a join leaves
+// one slot free. Items between the two move to other slots only where the joined nest must come
+// between them.
 //
 // For each tensor, and for each list of ranges, the slots of the loops that have it are kept in
 // order: the nearest partners are found without a look at the others, and a join costs what the two
@@ -69,6 +71,7 @@ NestList::Ranges NestList::RangesOf(const Nest& nest) {
 
 // ---- Partners
 
+// Adds the nearest slots before this one, and after it if `side` says so.
 void NestList::Near(const Slots& slots, int slot, Side side, std::vector<int>& near) const {
   const auto at = slots.find(slot);
   auto before = at;
@@ -78,6 +81,7 @@ void NestList::Near(const Slots& slots, int slot, Side side, std::vector<int>& n
   for (int i = 0; i < kMostPartners && behind != slots.end(); ++i) near.push_back(*behind++);
 }
 
+// The items at these slots that are small enough to be joined with it and not kept apart from it.
 std::vector<int> NestList::MayMeet(int serial, std::vector<int> slots) const {
   std::sort(slots.begin(), slots.end());
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
@@ -152,6 +156,8 @@ absl::optional<std::vector<bool>> NestList::MovedBehind(int earlier, int later) 
   return loop::MovedBehind(nests, chain_);
 }
 
+// Items before the joined nest keep their slots or move down, those after it up: one side at most
+// has to make room.
 int NestList::Join(int earlier, int later, const std::vector<bool>& is_behind, Item joined,
                    Nest nest) {
   const std::vector<int> between = Between(earlier, later);

@@ -1,4 +1,9 @@
-// The list of passes, and the code that runs it.
+// The list of passes, and the code that runs it. The order is one of enabling: substitution makes
+// expressions, so that gathering and merging see whole computations; merging makes values local, so
+// that contraction shrinks them to scalars; these are substituted again. Splitting decides masks,
+// and what becomes constant by it is forwarded, hoisted, counted (equal_terms) or removed. A pass
+// that could undo another one comes before it. Passes appear twice where a later one makes new work
+// for them; the list as a whole runs once.
 #include "fusion/pipeline.h"
 
 #include <algorithm>
@@ -29,6 +34,7 @@
 
 namespace nestor::fusion {
 
+// The comment before a pass says why it stands there.
 Pipeline Pipeline::Default() {
   return Pipeline({
       // Makes each loop a block of its own: later passes see one scope at the top.

@@ -1,5 +1,8 @@
-// One equation per axis, place[k] == element[k], over the indices of the nest. The
-// solver alternates between two steps:
+// The inverse image of an affine map over a box of integers, symbolically: which iterations of a
+// nest reach one element. A general solver (Hermite normal forms, or the integer sets of Pugh, "The
+// Omega test", 1991) would give unions of sets with unknown bounds; here only those forms are
+// solved that yield plain loops with conditions. One equation per axis, place[k] == element[k],
+// over the indices of the nest. The solver alternates between two steps:
 //
 //   solve    every index that an equation determines. c*v == z gives v = z/c, if c
 //            divides z. Mixed radix, v + M*u == z with v in an interval no longer
@@ -17,12 +20,12 @@
 // the loop runs over w and v is solved. Given the element and the loops around, v is the first
 // index of the nest that moves, and it moves strictly with w: so if w runs such that v ascends,
 // downwards where c and d have one sign, contributions keep their order. That is the whole
-// argument: each loop of the result represents the first undetermined index, and makes it
-// ascend. Where |d| is 1, the loop takes the residue class of w for which c divides; else that
-// is a condition.
+// argument: each loop of the result represents the first undetermined index, and makes it ascend.
+// Where |d| is 1, the loop takes the residue class of w for which c divides; else that is a
+// condition.
 //
-// Why not bound l to where 0 <= r < R, which needs no condition? Those bounds move
-// with the element, so that loop could neither be interchanged nor run in lanes.
+// Why not bound l to where 0 <= r < R, which needs no condition? Those bounds move with the
+// element, so that loop could neither be interchanged nor run in lanes.
 //
 // Nothing is divided by a number that is not proven positive, with one exception: a solved index
 // that has no value fails its own range condition, as a condition without a value is false. So
@@ -163,6 +166,7 @@ class Solver {
     return false;
   }
 
+  // v is the last digit in base M: v = begin + (z - begin) % M, and the others are the quotient.
   bool SplitDigit(const Sides& sides, const Term& digit, int sign, IndexId radix, size_t equation) {
     const Loop& loop = LoopOf(pool_.VarValue(digit.atom));
     if (!HasKnownBounds(loop)) return false;
@@ -214,6 +218,7 @@ class Solver {
     absl::optional<IndexId> modulus, residue;
   };
 
+  // A loop over the index itself; with a modulus, over the multiples: v = first + modulus * index.
   void IterateSelf(const Loop& loop) {
     const IndexId begin = system_.InResult(loop.begin), end = system_.InResult(loop.end);
     Narrowed range{begin, end, pool_.Sub(end, begin), absl::nullopt, absl::nullopt};
@@ -303,6 +308,8 @@ class Solver {
     return best.has_value();
   }
 
+  // The equation as c*v + d*w == known with c > 0; nullopt if it has another form, or if the order
+  // of contributions matters and the sign of d is not known.
   absl::optional<Slide> SlideOf(size_t equation, const Loop& v) {
     const auto sides = system_.SidesOf(system_.equations()[equation]);
     if (!sides || sides->terms.size() != 2) return absl::nullopt;
@@ -426,6 +433,7 @@ class Solver {
     return true;
   }
 
+  // Conditions that are proven are dropped, each with those before it assumed.
   IndexList Undecided() {
     std::stable_partition(conditions_.begin(), conditions_.end(),
                           [&](IndexId c) { return !pool_.HasLoad(c); });

@@ -1,5 +1,8 @@
-// The rounded reciprocal and the product round twice, so that 41 * (1 / 41) is a little below 1,
-// and its floor 0. So a quotient that decides something is kept.
+// A division takes several times as long as a product and cannot be pipelined as well; where the
+// divisor is the same in all iterations, one division suffices. The price is one more rounding: the
+// rounded reciprocal and the product round twice, so that 41 * (1 / 41) is a little below 1, and
+// its floor 0. So a quotient that decides something is kept (loop_ir/discrete_steps.h). Only the
+// reciprocal is made here; hoist moves it before the loop.
 #include "fusion/reciprocals.h"
 
 #include "absl/types/optional.h"
@@ -10,6 +13,7 @@
 namespace nestor::loop {
 namespace {
 
+// Rewrites the quotients of a statement whose innermost loop is `loop`.
 bool RewriteIn(Program& program, const DiscreteSteps& steps, const Loop& loop,
                Statement& statement) {
   const Invariance invariance(program, loop);

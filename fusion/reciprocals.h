@@ -13,7 +13,7 @@ namespace nestor::loop {
 // too much. Does not apply to a quotient that reaches a discrete step, such as a floor or a
 // comparison (loop_ir/discrete_steps.h): there the last bit decides.
 //
-// *Reorders rounding*: a result may differ by one more rounding (SEMANTICS 5, `fast`).
+// *Reorders rounding*: a result may differ by one more rounding (docs/semantics.md, section 5).
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

@@ -117,6 +117,7 @@ class ProgramSimplifier {
     return i + 1;
   }
 
+  // Bounds, then the number of iterations, then the body; a loop that is left empty is removed.
   size_t SimplifyLoop(Scope& scope, size_t i) {
     Loop& loop = *scope[i].As<Loop>();
     Set(loop.begin, SimplifySize(loop.begin));
@@ -184,6 +185,7 @@ class ProgramSimplifier {
 
   // ---- Statements
 
+  // The target first: what it implies is assumed while the value is simplified.
   size_t SimplifyStatement(Scope& scope, size_t i) {
     Statement& statement = *scope[i].As<Statement>();
     Access target = statement.target;

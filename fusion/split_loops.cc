@@ -1,11 +1,13 @@
-// Each comparison in a loop's body that is affine in its index changes at one point
+// Index-set splitting (Allen and Kennedy, "Optimizing Compilers for Modern Architectures", 2001,
+// sec. 5.7): a loop is cut where the outcome of a comparison changes, so that each piece can leave
+// it out. Each comparison in a loop's body that is affine in its index changes at one point
 // (turning_points.h). Two points p, q cut the range [b, e) in three,
 //
 //   [b, min(e, p))   [max(b, p), min(e, q))   [max(b, p, q), e)
 //
-// which together are that range, each index once and in order, whatever the order of
-// b, e, p and q: where q < p the one in the middle is empty. So nothing has to be
-// proven for the cut to be right; proofs only keep min and max out of the bounds.
+// which together are that range, each index once and in order, whatever the order of b, e, p and q:
+// where q < p the one in the middle is empty. So nothing has to be proven for the cut to be right;
+// proofs only keep min and max out of the bounds.
 //
 // If there are more than two points, the innermost ones are taken, if they are known. A loop stays
 // whole if a piece of it would leave a comparison undecided, except for a border of few places,
@@ -54,6 +56,7 @@ class Splitter {
   Splitter(Program& program, CutAt at)
       : program_(program), pool_(program.pool), ranges_(program), at_(at) {}
 
+  // What was added to the program for pieces that were not taken is removed in the end.
   bool Run() {
     const size_t values = program_.values.size(), vars = program_.vars.size(),
                  tensors = program_.tensors.size();
@@ -118,6 +121,7 @@ class Splitter {
     return written;
   }
 
+  // Cuts the loops of the scope, then those within the pieces.
   void SplitScope(Scope& scope) {
     Scope result;
     const auto append = [&](Item& item) { std::swap(result.emplace_back(), item); };
@@ -256,6 +260,8 @@ class Splitter {
     return pieces;
   }
 
+  // Adds the loop from `begin` to `end`, with what is decided there left out. False where something
+  // stays open that the piece was cut for.
   bool AddPiece(const Loop& loop, IndexId begin, IndexId end, const std::vector<Turn>& turns,
                 Scope& pieces) {
     Loop piece{loop.var, begin, end, 1, loop.attributes, loop.body};

@@ -1,9 +1,17 @@
+// Forward substitution, with whole tensors for variables: the inverse of common-subexpression
+// elimination, and the first step of fusion, as what is left as an expression needs no loop of its
+// own. Whether it pays is a trade of recomputation against a store and a load (Pays).
+//
 // In each scope, for the tensors that it declares: `Definition` is the statement and the loops
 // around it, `reads` the items after it that load the tensor. The definitions are taken in the
-// order of the text, so that one that was substituted into another is passed on with it.
+// order of the text, so that one that was substituted into another is passed on with it. What the
+// definition reads must not change between it and the reader (IsUnchanged), or the expression would
+// have another value there.
 //
-// A value that a gather uses as an index can be replaced only by a read of the
-// same shape or an index expression, as index expressions hold nothing else.
+// A value that a gather uses as an index can be replaced only by a read of the same shape or an
+// index expression, as index expressions hold nothing else.
+//
+//   t[i, j] = x[i, j] * s   y[j, i] = t[i, j] + 1   ->   y[j, i] = x[i, j] * s + 1
 #include "fusion/substitute.h"
 
 #include <algorithm>
@@ -122,6 +130,7 @@ class ScopeSubstituter {
     for (size_t i = 0; i < scope_.size(); ++i) Collect(i);
   }
 
+  // Definitions in the order of the text, mere copies before those that compute.
   bool Run() {
     std::vector<std::pair<size_t, TensorId>> in_order;
     for (TensorId tensor : declared_) {
@@ -166,6 +175,8 @@ class ScopeSubstituter {
     return apply != nullptr && apply->op != ScalarOp::kCast;
   }
 
+  // Into the readers after the definition, in order, up to the first change of what it reads; the
+  // definition is removed with its last read.
   void Substitute(TensorId tensor, size_t at, bool copies) {
     if (removed_[at] || (copies && uses_.at(tensor).computes)) return;
     const absl::optional<Definition> definition = DefinitionOf(program_, scope_[at], tensor);
@@ -211,6 +222,7 @@ class ScopeSubstituter {
     Recount(definition, i);
   }
 
+  // Replaces loads in index expressions first, then those in values where it pays.
   void VisitStatement(const Definition& definition, Statement& statement,
                       const LoopsAround& chain) {
     const auto in_index = [&](IndexId e) { return ReplaceInIndex(definition, e, chain); };
@@ -275,6 +287,8 @@ class ScopeSubstituter {
     return rebuilt;
   }
 
+  // The rules of substitute.h, cheapest first. What is left is recomputed for each read, within a
+  // bound, unless merging could serve the read or a reduction reads it over and over.
   bool Pays(const Definition& definition, const Access& access, const Statement& statement,
             const LoopsAround& chain) {
     if (IsExpansion(definition) || IsWidening(definition)) return true;

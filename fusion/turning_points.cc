@@ -1,5 +1,9 @@
 // A comparison a <= b that is affine in the loop's index v is c*v + r >= 0 with c of a known sign:
-// it holds from ceil(-r/c) on, or up to floor(r/-c).
+// it holds from ceil(-r/c) on, or up to floor(r/-c). A quotient is unfolded once, as (v + r)/D >= z
+// is v + r >= z*D for D > 0.
+//
+//   v - 1 >= 0        rising at 1         N - 1 - v >= 0    falling at N
+//   (v + 1)/2 >= 3    v + 1 - 6 >= 0      rising at 5
 #include "fusion/turning_points.h"
 
 #include <utility>
@@ -63,6 +67,8 @@ class TurnFinder {
   Ranges& ranges_;
 };
 
+// The last point from which a comparison holds and the first up to which one does; none if the
+// order of two is not known.
 IndexList InnermostOf(Ranges& ranges, const std::vector<Turn>& turns) {
   IndexList points;
   for (bool rising : {true, false}) {

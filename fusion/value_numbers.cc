@@ -1,5 +1,8 @@
-// Hash-consing with the numbers of operands. Index expressions are hash-consed in their pool
-// already; those that hold loads carry the versions of the tensors that they load from.
+// Value numbering by hashing (Cocke and Schwartz, 1970): the key of a value is its operation and
+// the numbers of its operands, so equal trees get equal numbers in one step each. Index expressions
+// are hash-consed in their pool already; those that hold loads carry the versions of the tensors
+// that they load from. A change counts the tensor's version up, so that nothing has to be removed
+// from the table.
 #include "fusion/value_numbers.h"
 
 #include "fusion/steps.h"

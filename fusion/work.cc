@@ -1,3 +1,6 @@
+// A composed op, such as exp, is a body over other rows of the op table: its cost is counted by
+// walking bodies down to primitives. The counts are static, each application once, as no value is
+// evaluated conditionally.
 #include "fusion/work.h"
 
 #include <algorithm>
@@ -10,6 +13,7 @@ namespace {
 
 using IsCounted = bool (*)(ScalarOp op);
 
+// The primitives of one application that are counted.
 int Primitives(ScalarOp op, const ScalarFunction& function, IsCounted is_counted) {
   if (function.body == nullptr) return is_counted(op) ? 1 : 0;
   int sum = 0;
