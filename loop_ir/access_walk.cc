@@ -1,4 +1,8 @@
-// The walk over a program (loop_walk.h) that computes no values.
+// The walk over a program (loop_walk.h) that computes no values: loops run, conditions and
+// subscripts are evaluated, and each access is reported instead of made. Tests of the estimates of
+// statistics and memory plans replay programs with it, so it follows the interpreter's order
+// exactly: the conditions and place of a store come before the loads of its value, and a dropped
+// store loads nothing. Values that subscripts gather come from the caller, as nothing is computed.
 #include "loop_ir/access_walk.h"
 
 #include <vector>
@@ -81,6 +85,7 @@ class AccessWalk : LoopWalk<AccessWalk> {
     return status_;
   }
 
+  // The loads of the value in the interpreter's order; a masked load outside is none.
   void RunValue(ValueId id) {
     const Value& value = program_[id];
     if (const auto* apply = absl::get_if<ApplyValue>(&value.node)) {

@@ -1,6 +1,10 @@
-// The order of terms is a graded lexicographic one, which multiplication
-// preserves: so a product of a sorted sum with one term is sorted, and division
-// by leading terms ends.
+// Multivariate polynomials with integer coefficients. The order of terms is a graded lexicographic
+// one, which multiplication preserves: so a product of a sorted sum with one term is sorted, and
+// division by leading terms ends (Cox, Little and O'Shea, "Ideals, Varieties, and Algorithms", sec.
+// 2.2 and 2.3).
+//
+// Proofs add and subtract sums by the hundred thousand, so a sum is one list of words with room for
+// the usual length, and a difference is one merge of two sorted lists.
 #include "loop_ir/affine.h"
 
 #include <algorithm>
@@ -171,6 +175,8 @@ AtomSum operator*(const AtomSum& a, const AtomSum& b) {
   return sum;
 }
 
+// Long division: the first term goes to the quotient if the divisor's first term divides it, else
+// to the remainder.
 std::pair<AtomSum, AtomSum> AtomSum::DividedBy(const AtomSum& divisor) const {
   if (!exact_ || !divisor.exact_) return {Inexact(), Inexact()};
   AtomSum quotient, remainder, rest = *this;

@@ -1,5 +1,11 @@
-// All blocks are taken as constant at first. A block that is not makes those not constant that read
-// or write what it writes, until no more are found.
+// Binding-time analysis (Jones, Gomard and Sestoft, "Partial Evaluation and Automatic Program
+// Generation", 1993) with blocks for expressions: which parts of a program can be computed once,
+// when only the bound inputs are known. It is the greatest solution: all blocks are taken as
+// constant at first. A block that is not makes those not constant that read or write what it
+// writes, until no more are found.
+//
+//   t = pack(w)     constant, if w is bound
+//   y = t * x       not: x varies; y is an output, and what others read of t is kept
 #include "loop_ir/constant_blocks.h"
 
 #include <cstdint>

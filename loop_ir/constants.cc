@@ -1,4 +1,8 @@
-// Expressions are rebuilt bottom up, so that parts that have become constant are folded on the way.
+// Specialization replaces symbols by numbers everywhere at once: shapes, checks, domains and
+// scopes, so that a program stays consistent with itself. Expressions are rebuilt bottom up, so
+// that parts that have become constant are folded on the way: (H + 2*$p - R)/$s + 1 becomes a
+// number if all are known, and H - 2 for a window of 3 without padding. Each expression is rebuilt
+// once, however often it occurs.
 #include "loop_ir/constants.h"
 
 #include "absl/container/flat_hash_map.h"

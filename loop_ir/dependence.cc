@@ -1,5 +1,12 @@
 // Footprints, and which tensors carry something from one iteration to another: those for which
 // neither an axis shows at once, nor dependence_proof.h proves, that iterations are apart.
+//
+// Data dependence is asked per loop, not per pair of statements (direction vectors would be; Allen
+// and Kennedy, "Optimizing Compilers for Modern Architectures", 2001, ch. 2): the passes want to
+// know whether a loop may run in any order. The cases that occur by far most often are decided
+// without any proof: an axis that all accesses subscript by the same expression that steps with the
+// loop's index (y[i, ..] in all), or a tensor whose places do not mention the index at all, which
+// is then carried.
 #include "loop_ir/dependence.h"
 
 #include <algorithm>

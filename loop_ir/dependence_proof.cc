@@ -1,8 +1,12 @@
-// Let v be the loop's index. Along one axis, every access of the
-// tensor in the body has lower and upper bounds l, u over the inner loops, K*v + (terms that v
-// does not move) each. Two iterations are at least `step` apart in v, so |K|*step apart in l.
-// If u of any access exceeds l of any other by less than that, then no element is reached from
-// two iterations:
+// The range test (Blume and Eigenmann, "The range test: a dependence test for symbolic, non-linear
+// expressions", 1994): the elements that one iteration may reach lie in a range, with symbolic
+// bounds, and two iterations are independent if their ranges do not overlap. Unlike tests that
+// solve equations in integers, it needs no numbers for strides and extents.
+//
+// Let v be the loop's index. Along one axis, every access of the tensor in the body has lower and
+// upper bounds l, u over the inner loops, K*v + (terms that v does not move) each. Two iterations
+// are at least `step` apart in v, so |K|*step apart in l. If u of any access exceeds l of any other
+// by less than that, then no element is reached from two iterations:
 //
 //   for i in [0, N) step 8 parallel { for j in [i, min(N, i + 8)) { y[j] = .. } }
 //
@@ -89,6 +93,7 @@ class Windows {
     return ranges;
   }
 
+  // Each access against each, itself included: some candidates must show that they are apart.
   bool AreApart(const std::vector<Range>& ranges) {
     for (const Range& a : ranges) {
       for (const Range& b : ranges) {
@@ -98,6 +103,7 @@ class Windows {
     return true;
   }
 
+  // Whether some upper bound lies below some lower bound of the next iteration.
   bool Fits(const Candidates& lower, const Candidates& upper) {
     for (IndexId l : lower) {
       const auto slope = SlopeIn(l, loop_.var);
@@ -110,6 +116,7 @@ class Windows {
     return false;
   }
 
+  // Expressions are built in a pool of the proof's own, so that the program stays untouched.
   IndexId Import(IndexId id) {
     const auto [known, is_new] = imported_.try_emplace(id);
     if (is_new) known->second = CopyIndex(program_.pool, id, pool_);

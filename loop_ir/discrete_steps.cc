@@ -1,6 +1,10 @@
-// Works backwards from the steps: from a result to the operands that pass on into it, from a load
-// to all stores to its tensor, until no tensor is new. The order and the places of loads and stores
-// are ignored, so the answer holds whatever loops the statements are in.
+// A rounding error is harmless until something decides by it: then the smallest change becomes a
+// jump. This is a backward data-flow analysis, insensitive to the order of statements. Works
+// backwards from the steps: from a result to the operands that pass on into it, from a load to all
+// stores to its tensor, until no tensor is new. The order and the places of loads and stores are
+// ignored, so the answer holds whatever loops the statements are in.
+//
+//   q = a / b   y = floor(q)   z = q * 2     # the quotient reaches a step, the product does not
 #include "loop_ir/discrete_steps.h"
 
 #include <algorithm>
@@ -41,6 +45,8 @@ void DiscreteSteps::Visit(const Statement& statement) {
   if (statement.position.valid()) Visit(statement.position, false);
 }
 
+// Marks the value and what passes on into it; `reaches`: whether the place where it is used reaches
+// a step.
 void DiscreteSteps::Visit(ValueId id, bool reaches) {
   const Value& value = program_[id];
   reaches = reaches && IsFloat(value.type);

@@ -1,3 +1,7 @@
+// A program keeps what the op as written demanded of sizes, although passes change its loops, so
+// that every engine refuses the same sizes with the same message. For most ops that is little:
+// extents are dimensions, and subscripts short sums of indices, which no legal size can make
+// overflow (IsAlwaysSmall). Only the rest is written down, once.
 #include "loop_ir/domain_collector.h"
 
 #include <algorithm>

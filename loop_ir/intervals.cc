@@ -1,7 +1,12 @@
-// Interval arithmetic over a program's domains and scopes: a loop index runs over the hull of its
-// bounds; every operation on intervals is checked at the ends that reach its extremes. A place may
-// hold expressions that are not affine: there only their affine parts are checked. Values and
-// assumptions are checked whole, including products of indices.
+// Interval arithmetic (Moore, "Interval Analysis", 1966) over a program's domains and scopes, for
+// known sizes: a loop index runs over the hull of its bounds; every operation on intervals is
+// checked at the ends that reach its extremes. If each subexpression of an index expression stays
+// within int64 for the whole interval of its operands, no evaluation overflows. The converse does
+// not hold: intervals forget that two occurrences of an index are the same, so that some legal
+// sizes run the code of the unfused program instead.
+//
+// A place may hold expressions that are not affine: there only their affine parts are checked.
+// Values and assumptions are checked whole, including products of indices.
 #include "loop_ir/intervals.h"
 
 #include <algorithm>
@@ -123,6 +128,7 @@ class Prover {
                                                    what));
   }
 
+  // A loop that never runs, by its hull, is not entered: its expressions are not evaluated either.
   absl::Status CheckScope(const Scope& scope) {
     for (const Item& item : scope) {
       const Loop* loop = item.As<Loop>();
@@ -212,6 +218,8 @@ class Prover {
     return Compute(e);
   }
 
+  // nullopt: the expression may leave int64, divides by zero at all values, or holds what is
+  // unknown. Remembered until an index gets another interval.
   absl::optional<NumberInterval> Compute(IndexId e) {
     const auto it = memo_.find(e);
     if (it != memo_.end()) return it->second;
@@ -242,6 +250,8 @@ class Prover {
     return NumberInterval{std::min(below->low, above->low), std::max(below->high, above->high)};
   }
 
+  // All operations but the remainder are monotonic in each operand, on divisors of one sign, so the
+  // extremes are at the corners.
   absl::optional<NumberInterval> Apply(IndexKind kind, NumberInterval a, NumberInterval b) {
     const bool divides = kind == IndexKind::kDiv || kind == IndexKind::kMod;
     if (divides && b.low <= 0 && b.high >= 0) {

@@ -1,5 +1,8 @@
-// A walk over the loop's body that looks for values that differ from lane to lane in a way that
-// vectors cannot follow.
+// What a vector can do that as many scalars do: load adjacent elements, or elements at a fixed
+// stride; combine them; store. A walk over the loop's body that looks for values that differ from
+// lane to lane in a way that vectors cannot follow: control flow (bounds of inner loops,
+// conditions), gathered places, and indices that are not linear. That iterations are independent is
+// not asked here (dependence.h).
 #include "loop_ir/lanes.h"
 
 #include <algorithm>
@@ -115,6 +118,7 @@ class LaneCheck {
 };
 
 }  // namespace
+
 
 bool LoadsOnlyInputs(const Program& program, IndexId e) {
   bool inputs = true;

@@ -1,11 +1,17 @@
-// Each live node, in topological order, becomes a block that fills one tensor: loops over the
-// node's axes around one statement; a reduction has its accumulator and inner loops in there; a
-// scatter is a block that resets and one that accumulates. Constants, $params and nodes that merely
-// repeat them are written into the expressions that use them.
+// From dataflow to loops, without any choice: each live node, in topological order, becomes a block
+// that fills one tensor: loops over the node's axes around one statement; a reduction has its
+// accumulator and inner loops in there; a scatter is a block that resets and one that accumulates.
+// Constants, $params and nodes that merely repeat them are written into the expressions that use
+// them. That the result is slow does not matter, as fusion starts from the dependences alone; that
+// it is obvious does, as the interpreter's result for it is the definition of the op.
 //
-// A recurrence is one block: a loop over the steps around the computation of each of its nodes
-// at one step, in topological order. Its tensors hold all steps; a later pass removes what is
-// not needed.
+//   map      for i { for j { t[i, j] = exp(x[i, j]) } }
+//   reduce   for i { acc a = sum  for k { a += t[i, k] }  s[i] = a }
+//   scatter  for v { y[v] = 0 }  for n { drop y[ids[n]] += g[n] }
+//
+// A recurrence is one block: a loop over the steps around the computation of each of its nodes at
+// one step, in topological order. Its tensors hold all steps; a later pass removes what is not
+// needed.
 //
 // A load is masked unless the node itself shows that it cannot leave its tensor (each index the
 // whole range of its axis); passes prove more.
@@ -308,6 +314,7 @@ class Lowering {
          [&](const IndexList& at) { return program_.AddIndexValue(ImportOver(node.expr, at)); });
   }
 
+  // y[i] = x[place(i) | fill if conditions(i)], over the node's shape.
   void LowerReindex(NodeId id, const Reindex& node) {
     IndexList places = node.place;
     places.insert(places.end(), node.conditions.begin(), node.conditions.end());
@@ -357,6 +364,8 @@ class Lowering {
     return program_.AddApply(ScalarOp::kCast, {value}, type);
   }
 
+  // The reduced axes are the last ones. Narrow floats accumulate in a wider type (AccumulatorType)
+  // and are cast once, when the sum is stored.
   void LowerReduce(NodeId id, const Reduce& node) {
     if (IsArg(node.op)) AddPositionDomain(graph_.shape(node.x), node.count);
     const TensorId target = Target(id);
@@ -392,6 +401,8 @@ class Lowering {
     return position;
   }
 
+  // Stores are dropped outside of the result. Sums that need a wider type are kept in a tensor of
+  // their own, which a third block casts.
   void LowerScatter(NodeId id, const Scatter& node) {
     AddDomain(graph_.shape(id), {}, {});
     AddDomain(graph_.shape(node.x), node.place, {});

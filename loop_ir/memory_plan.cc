@@ -179,6 +179,8 @@ class Planner {
     return -1;
   }
 
+  // A kept tensor gets memory for the whole run; another one takes over that of a tensor that dies
+  // where it is born, or a buffer of its own.
   void AddTensor(TensorId tensor) {
     const Life& life = LifeOf(tensor);
     if (is_kept_[tensor.value]) {
@@ -270,6 +272,7 @@ class Placement {
     return taken;
   }
 
+  // Best fit: the smallest gap that is large enough, else after everything that is alive with it.
   absl::Status Place(int buffer) {
     const int64_t bytes = arena_.bytes[buffer];
     int64_t free = 0, best = -1, best_gap = 0;
@@ -288,6 +291,7 @@ class Placement {
     return absl::OkStatus();
   }
 
+  // No plan can do with less than what is alive at once.
   int64_t LowerBound(bool is_private) const {
     // Bytes that come to life, and die, before a step.
     std::vector<std::pair<int, int64_t>> events;

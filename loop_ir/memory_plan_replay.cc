@@ -1,5 +1,6 @@
-// Every byte knows which element of which tensor was last written there. The test knows nothing
-// about lifetimes, steps or the reasons for taking memory over.
+// A test of memory plans that shares no reasoning with them: shadow memory. Every byte knows which
+// element of which tensor was last written there, and each read must find its own element. The test
+// knows nothing about lifetimes, steps or the reasons for taking memory over.
 #include "loop_ir/memory_plan_replay.h"
 
 #include <string>

@@ -8,6 +8,8 @@
 
 namespace nestor::loop {
 
+// The number of operands first, then the condition, then that all others agree, then that the row
+// takes their type: the message names the first that fails.
 absl::StatusOr<DType> TypeOfApply(ScalarOp op, absl::Span<const DType> operands, DType target) {
   const ScalarOpRow& row = Row(op);
   if (static_cast<int>(operands.size()) != row.arity) {

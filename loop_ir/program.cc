@@ -1,4 +1,7 @@
-// Construction and traversal of programs.
+// Construction and traversal of programs. Values are trees in an arena, operands before their
+// users, and may be any number of levels deep (a sum of n terms is n deep), so no traversal of
+// values recurses. Loop nests are a few levels deep, so traversals of scopes do. Names are made
+// unique as tensors and loop indices are added, so that every program prints.
 #include "loop_ir/program.h"
 
 #include "absl/strings/str_cat.h"
@@ -76,6 +79,7 @@ bool IsLeaf(const Value& value) {
 
 }  // namespace
 
+// Post-order with a stack of its own: an id is pushed again, complemented, under its operands.
 void VisitValues(const Program& program, ValueId root,
                  absl::FunctionRef<void(ValueId, const Value&)> visit) {
   if (IsLeaf(program[root])) return visit(root, program[root]);

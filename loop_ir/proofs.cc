@@ -1,3 +1,6 @@
+// Proofs cost time, and code generation needs their results: so they are made once and written into
+// the program as marks, which the verifier proves again (VerifyProofs) and code generation trusts.
+//
 // One walk visits each access and loop with the facts that hold there. A proof about an access in a
 // loop, which may not run at all, need not hold for the same access elsewhere; so where statements
 // of several loops share a value, each gets its own.
@@ -145,6 +148,7 @@ absl::StatusOr<bool> MarkLanes(Program& program, absl::FunctionRef<int(const Loo
   return changed;
 }
 
+// Proves every mark anew on a copy of the program, as queries add expressions to the pool.
 absl::Status VerifyProofs(const Program& program) {
   bool any = program.proven;
   VisitItems(program, [&](const Item& item) {

@@ -1,11 +1,16 @@
-// Facts are sums that are not negative (ranges_proof.h), collected and forgotten scope by scope.
-// This file says which facts the nodes of a program contribute, and what must hold for an
-// expression to have a value at all:
+// Symbolic range analysis (compare Blume and Eigenmann, "Symbolic range propagation", 1995), for
+// structured loops: facts are sums that are not negative (ranges_proof.h), collected and forgotten
+// scope by scope. This file says which facts the nodes of a program contribute, and what must hold
+// for an expression to have a value at all:
 //
 //   for h in [0, H/$s) { y[h] = x[h*$s] }
 //
-// Inside the body H/$s was evaluated, so $s is not zero; it is at least 1 only if
-// a check says so, and only then 0 <= h*$s < H.
+// Inside the body H/$s was evaluated, so $s is not zero; it is at least 1 only if a check says so,
+// and only then 0 <= h*$s < H.
+//
+// The search itself is in ranges_search.cc. Most queries never reach it: comparisons of numbers, a
+// bare loop index in its own range (IsLoopIndex), and questions that were asked before in this
+// scope. A new fact forgets the latter, as it may make a proof possible.
 #include "loop_ir/ranges.h"
 
 #include <algorithm>
@@ -207,6 +212,7 @@ void Ranges::AddNonZero(IndexId e) {
   AddDifferent(e, pool_.Const(0));
 }
 
+// What follows from a condition that holds; of an `or` something follows only if one side is false.
 void Ranges::AddCondition(IndexId condition) {
   const IndexNode node = pool_[condition];
   held_.push_back(condition);
@@ -230,6 +236,7 @@ void Ranges::AddCondition(IndexId condition) {
   }
 }
 
+// The same for a condition that does not hold, by De Morgan's laws.
 void Ranges::AddFalse(IndexId condition) {
   const IndexNode node = pool_[condition];
   switch (node.kind) {
@@ -298,6 +305,8 @@ bool Ranges::Holds(IndexId a, IndexId b, int64_t slack) {
   return proven;
 }
 
+// A condition that was assumed as it is written holds, whatever it is about, gathered values
+// included.
 absl::optional<bool> Ranges::Decide(IndexId condition) {
   Settle();
   const IndexNode node = pool_[condition];

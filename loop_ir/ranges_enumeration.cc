@@ -100,6 +100,7 @@ class Enumeration {
   int64_t checked = 0;
 
  private:
+  // Whether a program may run with these symbols: binding would refuse the others.
   bool Admissible() const {
     for (const auto* tensors : {&program_.inputs, &program_.outputs}) {
       for (TensorId tensor : *tensors) {
@@ -224,6 +225,7 @@ constexpr int64_t kMaxAssignments = 250;
 
 Verdicts Judge(Program& program) { return Walker(program).verdicts; }
 
+// Dimensions from 0 to 4 and $params from -2 to 4, in all combinations if these are few.
 int64_t CheckVerdicts(const Program& program, const Verdicts& verdicts, std::mt19937& random) {
   const std::vector<std::string> names = SymbolsOf(program);
   Enumeration enumeration(program, verdicts);

@@ -1,5 +1,11 @@
 // Facts and their immediate consequences: those of a fact without its divisions, minima and maxima,
 // and intervals of numbers. ranges_search.cc searches for proofs.
+//
+// Each expression that is no sum or product counts as an atom, and each fact is a polynomial over
+// atoms that is not negative. Eliminating divisions when a fact is learned keeps searches short:
+// from h <= (H - R)/$s follows $s*h <= H - R, which no later search has to find. Intervals give
+// quick answers for what is bounded by numbers. All of this is undone when a scope is left: facts
+// are a stack, and a version says which memos are still valid.
 #include "loop_ir/ranges_proof.h"
 
 #include <algorithm>
@@ -63,6 +69,7 @@ Interval Quotient(const Interval& a, const Interval& b) {
   return result;
 }
 
+// For a divisor of at least 1: [0, b - 1], or up to a where that is smaller.
 Interval Remainder(const Interval& a, const Interval& b) {
   const Number high = Apply(IndexKind::kAdd, b.high, -1);
   const bool small = IsNonNegative(a) && a.high && (!high || *a.high < *high);
@@ -174,6 +181,9 @@ void Facts::Tighten(IndexId atom, Interval by) {
 // c*v + k >= 0 bounds v; any other fact is kept, with its consequences.
 void Facts::AddNonNegative(const AtomSum& sum) { AddConsequences(sum, 0); }
 
+// sum = factor*atom + rest >= 0, with a number for the factor. A quotient, a remainder or an
+// extreme is replaced by what bounds it from the side that keeps the fact true; `depth`: how often
+// already.
 void Facts::AddConsequences(const AtomSum& sum, int depth) {
   // Known facts are not added. A search would recognise more of them, but takes longer than
   // remembering them.

@@ -1,8 +1,9 @@
 // To prove that a sum P is not negative, its atoms are eliminated one by one, in the manner of
-// Fourier and Motzkin. The atom that no other atom of P depends on is eliminated first: P = A*v
-// + B. Where A >= 0 is proven, v is replaced by a lower bound, where A <= 0 by an upper one,
-// else P, linear in v, is proven at both ends. All bounds have the form c*v >= L or c*v <= L
-// with c > 0:
+// Fourier and Motzkin (for integers: Williams, "Fourier-Motzkin elimination extension to integer
+// programming problems", 1976; Pugh, "The Omega test", 1991). The atom that no other atom of P
+// depends on is eliminated first: P = A*v + B. Where A >= 0 is proven, v is replaced by a lower
+// bound, where A <= 0 by an upper one, else P, linear in v, is proven at both ends. All bounds have
+// the form c*v >= L or c*v <= L with c > 0:
 //
 //   loop index      begin <= v <= end - 1
 //   q = a / b       b*q >= a - b + 1,  b*q <= a         where b > 0 is proven
@@ -10,16 +11,17 @@
 //   min, max        of either argument, or by cases
 //   known F >= 0    F = c*v + G gives c*v >= -G
 //
-// If c divides A, then A*v >= (A/c)*L. Else c*P >= A*L + c*B, and since P is an
-// integer, P >= 0 if that is at least -(c - 1): so q >= 0 follows from a >= 0.
+// If c divides A, then A*v >= (A/c)*L. Else c*P >= A*L + c*B, and since P is an integer, P >= 0 if
+// that is at least -(c - 1): so q >= 0 follows from a >= 0.
 //
-// Example: h*$s + r < H for h in [0, (H-R)/$s + 1), r in [0, R). P = H - 1 - h*$s
-// - r; r <= R-1 and h <= q with q = (H-R)/$s leave H - R - q*$s; $s*q <= H - R
-// leaves 0.
+// Example: h*$s + r < H for h in [0, (H-R)/$s + 1), r in [0, R). P = H - 1 - h*$s - r; r <= R-1 and
+// h <= q with q = (H-R)/$s leave H - R - q*$s; $s*q <= H - R leaves 0.
 //
 // This is not a decision procedure for Presburger arithmetic: strides and extents are symbols, so
 // products of unknowns are the rule, and there are thousands of small queries. The search is cut
-// off by a number of steps.
+// off by a number of steps. It is sound all the same: each step replaces P by something that is no
+// greater, up to a positive factor, so a P that is proven is not negative at any values for which
+// the facts hold.
 #include <algorithm>
 #include <tuple>
 
@@ -47,6 +49,8 @@ class ProofSearch {
   using FactSet = uint64_t;  // the known facts used on the way here
   static_assert(Facts::kMaxKnown <= 64, "one bit each");
 
+  // Depth first over the choices of an atom and of a bound for it. A known fact is used once on
+  // each path, so paths end.
   bool Proves(const AtomSum& p, FactSet used, int depth) {
     if (!p.exact()) return false;
     if (const auto constant = p.Constant()) return *constant >= 0;
@@ -151,6 +155,7 @@ class ProofSearch {
     return (kind == IndexKind::kMin && sign >= 0) || (kind == IndexKind::kMax && sign <= 0);
   }
 
+  // The extreme is one of its arguments: P is proven with each that it may be.
   bool ProvesCases(IndexId atom, const AtomSum::Parts& parts, FactSet used, int depth) {
     const IndexNode node = pool_[atom];
     for (IndexId arg : node.args) {
@@ -234,6 +239,8 @@ class ProofSearch {
     return args;
   }
 
+  // The bounds of quotients and remainders by a divisor that is proven positive, the likeliest
+  // first.
   bool ProvesWithDivision(const IndexNode& node, bool lower, const AtomSum::Parts& parts,
                           FactSet used, int depth) {
     const AtomSum &a = facts_.SumOf(node.args[0]), &b = facts_.SumOf(node.args[1]);

@@ -1,5 +1,7 @@
-// Bottom-up rebuilding. Values are trees of any depth; a value met twice is rebuilt
-// twice.
+// Bottom-up rebuilding. Values are trees of any depth; a value met twice is rebuilt twice. What did
+// not change keeps its id, down to the whole tree, so that a pass that changed nothing leaves the
+// program untouched. References into the program's arenas do not survive an addition: callers copy
+// what they still need.
 #include "loop_ir/rewrite.h"
 
 #include <algorithm>
@@ -117,6 +119,7 @@ void RewriteLoads(Program& program, Statement& statement, TensorId tensor,
     statement.position = RewriteLoads(program, statement.position, tensor, change);
 }
 
+// Everything in the scope that holds an index expression; a new kind of item must be added here.
 void RewriteIndices(Program& program, Scope& scope, IndexMap index) {
   for (Item& item : scope) {
     if (Loop* loop = item.As<Loop>()) {

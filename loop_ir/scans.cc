@@ -1,5 +1,13 @@
 // Those tensors that a loop assigns and that can be reached from each other by reads are one
-// recurrence. Where each assignment among them reads one element of them, they are one cycle.
+// recurrence: a strongly connected component of the graph of reads. Where each assignment among
+// them reads one element of them, they are one cycle, and the value comes back to itself along one
+// path of operations:
+//
+//   h[t] = c[t] + 1   c[t] = h[t - 1] * a[t]      cycle c -> h -> c, path *, +: linear
+//
+// If the path only adds, or only multiplies, the recurrence is a sum (a product) of its terms,
+// whose order may change; if it does both, steps are affine maps, which compose (Blelloch, "Prefix
+// sums and their applications", 1990, sec. 1.4).
 #include "loop_ir/scans.h"
 
 #include <algorithm>
@@ -132,6 +140,8 @@ bool ScanPath::IsLinear() const {
   return has(ScalarOp::kAdd) && has(ScalarOp::kMul);
 }
 
+// At each operation exactly one operand is dependent; the other one is a term. a - x may be
+// followed through a, not through x.
 bool FollowPath(const Program& program, ValueId value, const DependentValues& dependent,
                 ScanPath& path) {
   const DType type = program[value].type;
@@ -164,6 +174,8 @@ void Scans::Visit(const Scope& scope) {
   }
 }
 
+// Each cycle is looked at once for each of its statements that is not linked yet; all its links
+// must be of one kind.
 void Scans::FindIn(const Loop& steps) {
   const Assignments assignments(program_, steps);
   for (const auto& [tensor, statement] : assignments.statements()) {

@@ -1,7 +1,8 @@
-// Interval arithmetic with a stride and a count. Sums of progressions are dense
-// as soon as their steps are small against the other's span: a convolution's
-// row h*2 + r, with h in [0, 10) and r in [0, 3), takes
-// min(10 * 3, (9*2 + 2)/1 + 1) = 21 values. Both are upper bounds.
+// Interval arithmetic with a stride and a count (intervals with congruences; Granger, "Static
+// analysis of arithmetical congruences", 1989): which values an expression takes while loops run,
+// without running them. Sums of progressions are dense as soon as their steps are small against the
+// other's span: a convolution's row h*2 + r, with h in [0, 10) and r in [0, 3), takes min(10 * 3,
+// (9*2 + 2)/1 + 1) = 21 values. Both are upper bounds.
 #include "loop_ir/sized_program.h"
 
 #include <algorithm>
@@ -136,6 +137,7 @@ absl::StatusOr<SizedProgram> SizedProgram::Create(const Program& program, const 
   return sized;
 }
 
+// Every symbol in use must have a value, and the sizes must be legal, as for any engine.
 absl::Status SizedProgram::BindSymbols(const Sizes& sizes) {
   const IndexPool& pool = program_->pool;
   const auto value_of = [&](const std::string& name) -> absl::optional<int64_t> {

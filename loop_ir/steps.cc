@@ -1,5 +1,6 @@
-// A loop that carries a value reads what it writes: a loop that only accumulates into a tensor
-// carries it, too, but its iterations need not run in order.
+// A flow dependence carried by the loop is what makes it run in steps; an output dependence of a
+// reduction does not. A loop that carries a value reads what it writes: a loop that only
+// accumulates into a tensor carries it, too, but its iterations need not run in order.
 #include "loop_ir/steps.h"
 
 #include "absl/algorithm/container.h"

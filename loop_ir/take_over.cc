@@ -1,8 +1,10 @@
-// The proof: go down through the loops that hold accesses of both tensors. The index of such a loop
-// must be the whole subscript on one axis of all these accesses, so that no two iterations meet in
-// an element; and within an iteration, all items that touch the donor must come before those that
-// touch the heir. An item that touches both is looked into in turn, down to a statement, which
-// reads before it writes.
+// Memory of a tensor may be reused by the next one even while the first is still read, if each
+// element is read before its place is overwritten: y = exp(x) in place. The proof: go down through
+// the loops that hold accesses of both tensors. The index of such a loop must be the whole
+// subscript on one axis of all these accesses, so that no two iterations meet in an element; and
+// within an iteration, all items that touch the donor must come before those that touch the heir.
+// An item that touches both is looked into in turn, down to a statement, which reads before it
+// writes.
 #include "loop_ir/take_over.h"
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 
 namespace nestor::loop {
 
+// Equal subscripts mean equal bytes, as both tensors have the same shape and element size.
 bool TakeOver::IsSafe(const Item& item, TensorId donor, TensorId heir) {
   const Item* shared = &item;
   while (const Loop* loop = shared->As<Loop>()) {
@@ -33,6 +36,7 @@ bool TakeOver::IsSafe(const Item& item, TensorId donor, TensorId heir) {
   return statement != nullptr && statement->target.tensor == heir;
 }
 
+// The accesses in the loop's body, by tensor, found at the first question about the loop.
 const absl::flat_hash_map<TensorId, TakeOver::Touches>& TakeOver::In(const Loop& loop) {
   const auto [known, is_new] = loops_.try_emplace(&loop);
   auto& touches = known->second;

@@ -1,4 +1,5 @@
-// Prints programs.
+// Prints programs. The text must parse back to the same program, and must not depend on how the
+// program was built, as tests compare texts.
 //
 // The canonical form of index expressions orders loop indices and tensors by number. Numbers depend
 // on how a program was built, so everything is printed through a copy in a pool of the writer's
@@ -349,6 +350,7 @@ class Writer {
     return parts;
   }
 
+  // Values without operands; literals of types that a bare literal does not have bear their type.
   std::string LeafText(ValueId id) {
     struct {
       Writer& writer;

@@ -211,6 +211,7 @@ absl::StatusOr<IndexId> ExpressionParser::Combine(const InfixOperator& row, cons
   return CombineIndices(program_.pool, row, a, b);
 }
 
+// A $param, min or max, an element of a tensor, a loop index, or a dimension.
 absl::StatusOr<IndexId> ExpressionParser::Primary(IndexId) {
   const Token& token = Peek();
   if (token.kind == TokenKind::kParam) return IntegerParam();
@@ -267,6 +268,7 @@ absl::StatusOr<ValueId> ExpressionParser::Load() {
   return program_.AddLoad(std::move(access));
 }
 
+// x, x[i, j], x[i, j | fill if c, c], x[ | fill]
 absl::StatusOr<Access> ExpressionParser::LoadAccess() {
   Access access;
   NESTOR_ASSIGN_OR_RETURN(access.tensor, Tensor());
@@ -347,6 +349,7 @@ absl::StatusOr<ValueId> ExpressionParser::ValueParam() {
   return program_.AddParam(param->name, param->type);
 }
 
+// index(e), TYPE(v), or OP(v, ..)
 absl::StatusOr<ValueId> ExpressionParser::Function() {
   const Token& name = tokens_[next_];
   next_ += 2;

@@ -107,6 +107,7 @@ class ProgramParser : private ExpressionParser {
     return List(")", [&] { return AddParam(); });
   }
 
+  // $name: TYPE = value in [low, high]; the last two parts may be missing.
   absl::Status AddParam() {
     ParamInfo param;
     if (Peek().kind != TokenKind::kParam) return Expected("a $param");
@@ -143,6 +144,7 @@ class ProgramParser : private ExpressionParser {
   }
   bool TakeKeyword(absl::string_view word) { return !AtStatement() && Take(word); }
 
+  // What the program declares and demands, and its blocks, in any order.
   absl::Status TopItem() {
     if (Take(";")) return absl::OkStatus();
     if (At("temp") || At("acc")) {
@@ -242,6 +244,7 @@ class ProgramParser : private ExpressionParser {
     return absl::OkStatus();
   }
 
+  // temp NAME: TYPE[..] register, or acc NAME: TYPE[..] = OP register
   absl::StatusOr<TensorId> Declared() {
     TensorInfo tensor;
     const bool accumulator = tokens_[next_++].text == "acc";
@@ -294,6 +297,8 @@ class ProgramParser : private ExpressionParser {
     return absl::OkStatus();
   }
 
+  // NAME in [begin, end) step N ATTRIBUTES PREFETCHES { .. }; the index is known from the
+  // prefetches on.
   absl::StatusOr<Loop> ReadLoop() {
     Loop loop;
     NESTOR_ASSIGN_OR_RETURN(const Token name, NewName("a loop index"));
@@ -363,6 +368,7 @@ class ProgramParser : private ExpressionParser {
                    "what is prefetched goes into the first cache, or the second one: (2)");
   }
 
+  // stream drop NAME[place] if c, c OP= value needed if c, c
   absl::StatusOr<Statement> ReadStatement() {
     Statement statement;
     statement.streams = TakeKeyword("stream");

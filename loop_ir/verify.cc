@@ -1,5 +1,7 @@
 // One walk in the order of the text that keeps the tensors and loop indices in scope. Ids are
-// checked first (verify_ids.h), so that messages can print what they are about.
+// checked first (verify_ids.h), so that messages can print what they are about. Sections are
+// numbered by the invariants of verify.h that they check. Proofs (15 in part, 16) come last, as
+// they presume a program that is well-formed otherwise.
 #include "loop_ir/verify.h"
 
 #include <algorithm>

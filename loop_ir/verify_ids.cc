@@ -1,5 +1,7 @@
-// Follows every id from the program's lists down, each only after it is known to
-// exist. Values refer to smaller ids, so the walk ends; each value is walked once.
+// Any sequence of bytes may have been taken for a program: before ids are known to be valid,
+// nothing may be followed or printed. Follows every id from the program's lists down, each only
+// after it is known to exist. Values refer to smaller ids, so the walk ends; each value is walked
+// once.
 #include "loop_ir/verify_ids.h"
 
 #include "absl/strings/str_cat.h"
