@@ -1,11 +1,13 @@
-// Linear scan: ranges are visited by begin; those that have ended give their registers back; the
-// next takes a free one, or the cheapest of it and those that hold a register is spilled for its
-// whole length. A class that spills is scanned again with registers set aside, through which
+// Linear scan (Poletto and Sarkar, "Linear scan register allocation", 1999): ranges are visited by
+// begin; those that have ended give their registers back; the next takes a free one, or the
+// cheapest of it and those that hold a register is spilled for its whole length. (There the range
+// that ends last is spilled; here the one whose uses, by the depth of their loops, are the fewest
+// per operation.) A class that spills is scanned again with registers set aside, through which
 // spilled values pass on their way to and from the operations that take no memory: at such
 // operations, and only there, so that spills in one loop take no register from another. As long as
 // a scan spills at places where the one before did not, the next one sets registers aside there,
-// too. Hence, unlike in graph colouring, no ranges for these transfers are needed, and time is
-// linear in the list.
+// too. Hence, unlike in graph colouring (Chaitin, 1982), no ranges for these transfers are needed,
+// and time is linear in the list.
 //
 // An operation reads before it writes: its result may take the register of an operand that ends
 // there, and does so if possible, which saves a move in two-address code.
@@ -54,7 +56,8 @@ struct Problem {
   // A value that nothing reads needs a place to be written to.
   int32_t EndOf(size_t range) const { return std::max(ranges[range].end, ranges[range].begin + 1); }
 
-  // A counting sort.
+  // A counting sort: ends are numbers of operations, and a comparison sort would be the slowest
+  // part.
   void SortByEnd() {
     std::vector<int32_t> begin_of_bucket(list.operations.size() + 2, 0);
     for (size_t i = 0; i < ranges.size(); ++i) ++begin_of_bucket[EndOf(i) + 1];
@@ -205,6 +208,8 @@ class Scan {
 
 // Adds the scratch registers of a class that each operation needs under `assigned`; whether they
 // are more than before. Must agree with Rewriter::LoadAndStoreAround.
+// An operation needs one for each spilled operand but the one it takes from memory; the result
+// shares one of theirs, unless it is written early.
 bool AddScratchWanted(const Problem& problem, RegisterClass c, const std::vector<int32_t>& assigned,
                       SetAside& aside) {
   const auto is_spilled = [&](const Operand& operand) {
@@ -236,6 +241,8 @@ bool AddScratchWanted(const Problem& problem, RegisterClass c, const std::vector
 }
 
 // Assigns registers of every class, or kSpilled.
+// A scan with more set aside may spill more, so the loop need not settle soon: after a few scans
+// registers are set aside everywhere, and it ends.
 std::vector<int32_t> AssignRegisters(const Problem& problem, const RegisterFile& file) {
   constexpr int kMostScans = 4;
   std::vector<int32_t> assigned(problem.ranges.size(), kSpilled);
@@ -261,6 +268,8 @@ struct Locations {
 
 // Adds slots for the spilled ranges of a class, after those of the classes before it; ranges that
 // do not overlap share slots.
+// Taken by begin, intervals use no more slots than the most that overlap (the left-edge rule of
+// channel routing; Hashimoto and Stevens, 1971).
 void AddSlots(const Problem& problem, const std::vector<int32_t>& assigned, RegisterClass c,
               Locations& locations) {
   const int64_t slot_bytes = c == RegisterClass::kVector ? VectorBytes(problem.list.isa) : 8;
@@ -340,6 +349,10 @@ class Rewriter {
     return operand.kind == Operand::kStack;
   }
 
+  // The spilled operands are loaded, except one that the operation takes from memory; the result is
+  // stored. One load serves an operand that occurs twice.
+  //
+  //   v2 = compare v0, v1      s0 = move stack[0]; v2 = compare s0, stack[64]   v0, v1 spilled
   void LoadAndStoreAround(Operation op) {
     const OpcodeInfo& info = Info(op.opcode);
     statement_ = op.statement;

@@ -58,6 +58,8 @@ constexpr Registers kRegisters;
 // Rounds up to a power of two.
 int RoundedUp(int n) { return n <= 1 ? 1 : 2 * RoundedUp((n + 1) / 2); }
 
+// Rare cases come after the epilogue, so that the common path runs straight through the code. The
+// map from offsets to statements gets an entry where the statement changes.
 MachineCode Assemble(Generator& g, const Allocated& allocated) {
   MachineCode code;
   int32_t statement = -1;
@@ -107,6 +109,8 @@ void Generator::NoteUse(const Operation& op) {
     saved_[op.result.value] = true;
 }
 
+// Where spilled vectors need an alignment that the caller does not give, rsp is rounded down and
+// the old one kept in the frame. The arguments are kept there only if ParameterG reads them.
 void Generator::Prologue() {
   for (const int r : kCalleeSaved) {
     if (saved_[r]) push(Xbyak::Reg64(r));
@@ -140,6 +144,7 @@ void Generator::Epilogue() {
   ret();
 }
 
+// One place serves all reads of a constant: it is as wide as the widest.
 void Generator::Pool() {
   bool any = false;
   for (const PoolEntry& entry : pool_) any |= entry.bytes > 0;
@@ -325,6 +330,8 @@ void Generator::FailNoInstruction() const {
   std::abort();
 }
 
+// The size of the code is not known before it is written. Code that does not fit is written again
+// to a buffer eight times as large.
 absl::StatusOr<MachineCode> Emit(const OperationList& list, const Allocated& allocated) {
   size_t bytes = std::min(kMaxCodeBytes, kUsualBytes * (allocated.operations.size() + 1));
   for (;; bytes = std::min(kMaxCodeBytes, 8 * bytes)) {

@@ -180,6 +180,8 @@ void DivideGeneral(Generator& g, const Operation& op, Finish finish, ByMinusOne 
 
 }  // namespace
 
+// By a power of two: an arithmetic shift, which rounds down already. Else a quotient that was
+// truncated is one too large if the remainder is not 0 and has another sign than the divisor.
 void EmitFloorDivG(Generator& g, const Operation& op) {
   const Xbyak::Reg64 result = g.General(op.result);
   if (IsPowerOfTwo(op.operands[1])) {
@@ -201,6 +203,7 @@ void EmitFloorDivG(Generator& g, const Operation& op) {
   g.mov(result, g.rax);
 }
 
+// The same correction for the remainder: + divisor.
 void EmitFloorModG(Generator& g, const Operation& op) {
   const Xbyak::Reg64 result = g.General(op.result);
   if (IsPowerOfTwo(op.operands[1])) {
@@ -262,6 +265,7 @@ void EmitMulOverflowsG(Generator& g, const Operation& op) {
 
 // ---- Memory and vectors.
 
+// An element extended to 64 bits by its own signedness.
 void EmitLoadG(Generator& g, const Operation& op) {
   const Xbyak::RegExp address = g.AddressOf(op.memory);
   const Xbyak::Reg64 r = g.General(op.result);

@@ -11,6 +11,7 @@
 
 namespace nestor::jit {
 
+// AVX2 compares integers for == and signed > only: a < b is b > a.
 void EmitCompare(Generator& g, const Operation& op) {
   const uint8_t kFloat[] = {
       0x00, static_cast<uint8_t>(NESTOR_MUTANT("less_where_unordered") ? 0x19 : 0x11), 0x12, 0x03,
@@ -143,6 +144,9 @@ void BlendByBits(Generator& g, const Operation& op) {
 
 }  // namespace
 
+// AVX2 has the mask as an operand of its own, a vector register, and only the value that is taken
+// where the mask is set can be in memory; others are brought to the result or the scratch register,
+// as long as the result holds none of them.
 void EmitBlend(Generator& g, const Operation& op) {
   const int bytes = RegisterBytes(op);
   const Operand &mask = op.operands[0], &b = op.operands[1], &c = op.operands[2];

@@ -107,6 +107,7 @@ void StoreByMask(Generator& g, const Operation& op) {
   BY_LANE(vmovdqu8, vmovdqu16, vmovups, vmovupd, vmovups, vmovupd)(masked, value);
 }
 
+// ---- Elements at a stride.
 // Loads one element to the low lane.
 void LoadElement(Generator& g, const VectorRegister& r, DType type, const Xbyak::RegExp& address) {
   const VectorRegister x = Xmm(g, r);

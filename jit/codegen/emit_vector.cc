@@ -304,6 +304,7 @@ void SpreadInteger(Generator& g, const VectorRegister& r, const Xbyak::Operand& 
 
 }  // namespace
 
+// AVX-512 broadcasts from a general register; AVX2 only from a vector register or memory.
 void EmitBroadcastGeneral(Generator& g, const Operation& op) {
   const VectorRegister r = g.Result(op), low = g.Vector(r.getIdx(), 16);
   const int bytes = LaneBytes(op.lane);
@@ -355,6 +356,8 @@ void ShiftBytesAcross(Generator& g, const VectorRegister& r, const VectorRegiste
 
 }  // namespace
 
+// Lane i of the result is lane i + immediate. Only AVX-512 shifts across 128 bits, and by words of
+// 32 or 64 bits; other shifts are put together in the scratch vector.
 void EmitLaneShift(Generator& g, const Operation& op) {
   const int bytes = RegisterBytes(op), shift = static_cast<int>(op.immediate) * LaneBytes(op.lane);
   const VectorRegister r = g.Result(op);

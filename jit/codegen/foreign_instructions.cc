@@ -131,6 +131,8 @@ absl::optional<std::string> FirstForeignInstruction(absl::Span<const uint8_t> co
   return absl::nullopt;
 }
 
+// In the order of the code, whatever the jumps: a function has one epilogue, at the end of its main
+// code.
 absl::optional<std::string> FirstUnfencedReturn(absl::Span<const uint8_t> code) {
   ZydisDecodedInstruction instruction;
   bool unfenced = false;

@@ -1,7 +1,16 @@
+// Values that do not change within a loop are computed before it while the code is made, not by a
+// pass that searches for them afterwards: an index expression says itself in which loops it is
+// known.
+//
 // A frame has three streams: the operations on entry, the body, and those of a loop after each
 // iteration. The bodies of all open frames lie one after the other in the list. A value goes to the
 // entry of the outermost frame in which it can be computed; operations are pushed there directly,
 // long before the frame closes and puts them before its body.
+//
+//   open region; open iteration j        entry of the region:  p = x + 4 * i
+//     load x[i, j]                       loop_begin
+//   close iteration; close region          v = load [p + 4 * j];  latch: j += 1
+//                                        loop_end
 //
 // Index expressions and addresses on top of that are in function_builder_indices.cc and
 // function_builder_addresses.cc.
@@ -79,6 +88,7 @@ void FunctionBuilder::CloseRegion() {
   closed_.push_back(std::move(frame));
 }
 
+// A loop with its test at the end; whoever opened it tests before whether it runs at all.
 void FunctionBuilder::CloseIteration(Operand end) {
   Frame& frame = frames_.back();
   if (frame.step == 0) return CloseRegion();

@@ -1,9 +1,16 @@
-// The address of x[e1, e2, ..] is base + Σ coefficient * atom, one summand per loop
-// index in the place (see Polynomial). Summands are added from the outermost frame to
-// the innermost, so that each loop adds only what depends on it:
+// Strength reduction of addresses (Cocke and Kennedy, "An algorithm for reduction of operator
+// strength", 1977): a product of a loop's index becomes a pointer that is moved once in each
+// iteration.
+//
+// The address of x[e1, e2, ..] is base + Σ coefficient * atom, one summand per loop index in the
+// place (see Polynomial). Summands are added from the outermost frame to the innermost, so that
+// each loop adds only what depends on it:
 //
 //   x[i, j] of f32, inside loops i, j:   p_i = base + i * stride   (runs with i)
 //                                        [p_i + j * 4]             (scaled index)
+//
+// Places that differ by a constant share their pointers, and differ in the displacement: x[i, j +
+// 1] is [p_i + j * 4 + 4]. All is modulo 2^64, as addresses are, so no sum can overflow.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -46,6 +53,7 @@ TableSlot::Part FunctionBuilder::StridePart(loop::TensorId tensor, int axis) con
   return {1, {}, tensor, axis};
 }
 
+// Adds a part to the summand of the same atom or computed number; there is one of each.
 void FunctionBuilder::AddPart(Summands& summands, IndexId atom, const ComputedPlace& computed,
                               TableSlot::Part part) {
   if (part.factor == 0) return;
@@ -87,6 +95,8 @@ FunctionBuilder::Summands* FunctionBuilder::FollowedSummands(loop::TensorId tens
   return known->second ? &*known->second : nullptr;
 }
 
+// Each term of each axis is (factor and symbols, for the table) * (index or other value of a loop),
+// times the axis' stride. x[2*i + n*j] of f32 gives 8 * i and 4n * j.
 FunctionBuilder::Summands FunctionBuilder::SummandsOf(loop::TensorId tensor, const IndexList& place,
                                                       absl::Span<const ComputedPlace> computed) {
   Summands summands;
@@ -115,6 +125,8 @@ FunctionBuilder::Summands FunctionBuilder::SummandsOf(loop::TensorId tensor, con
   return summands;
 }
 
+// What is known now is folded to one number; what depends on sizes is summed up when the table is
+// filled, not by the code.
 Operand FunctionBuilder::Coefficient(const std::vector<TableSlot::Part>& parts, int64_t times) {
   TableSlot slot{TableSlot::kCoefficient};
   if (times == 0) return Immediate(0);
@@ -143,6 +155,8 @@ Operand FunctionBuilder::BaseOf(loop::TensorId tensor) {
       0, Make(Opcode::kAddG, memory, Operand::Table(table_.Slot({TableSlot::kOffset, tensor})), 0));
 }
 
+// From the outside in: pointers of outer loops are shared by all places that go on differently
+// inside.
 Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place,
                                 absl::Span<const ComputedPlace> computed) {
   Summands other;
@@ -238,6 +252,8 @@ Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, Memory& me
 
 // pointer + value * coefficient, where value is the loop's register without its offset. In a loop
 // that moves, it is a register that moves along.
+// It begins in the loop's preheader at pointer + begin * coefficient, and the latch adds step *
+// coefficient.
 Operand FunctionBuilder::RunningPointer(int depth, Operand pointer,
                                         const std::vector<TableSlot::Part>& parts) {
   const Operand coefficient = Coefficient(parts);

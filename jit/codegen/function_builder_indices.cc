@@ -54,6 +54,8 @@ int FunctionBuilder::FrameOf(IndexId e) const {
   return depth;
 }
 
+// A number, a slot of the table if only sizes are in it, or a register that is set on entry to the
+// frame of its innermost index; each expression once per frame.
 Operand FunctionBuilder::Index(IndexId e) {
   if (const auto value = program_.pool.ConstValue(e)) return Immediate(*value);
   if (!program_.pool.HasVar(e)) {
@@ -69,6 +71,7 @@ Operand FunctionBuilder::Index(IndexId e) {
   return result;
 }
 
+// The operation for one node, on operands that Index gives.
 Operand FunctionBuilder::Compute(IndexId e) {
   const IndexNode node = program_.pool[e];
   const int depth = FrameOf(e);
@@ -132,6 +135,13 @@ Operand FunctionBuilder::DividesByNonzero(IndexId e) {
   return valid;
 }
 
+// x[a[e]]: the load of a[e] as an index. It is not made where e is outside of a, and then the
+// result is 0 and not valid; an element that is no index (a u64 from 2^63 on) is not valid either.
+//
+//   r = 0
+//   branch if not (0 <= e < extent) to outside
+//   r = load_g [address of a[e]]
+//   outside:
 CheckedIndex FunctionBuilder::CheckedLoad(const IndexNode& node) {
   const loop::TensorId tensor{static_cast<int32_t>(node.value)};
   const TensorPlace& place = places_[tensor.value];

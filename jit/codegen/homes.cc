@@ -1,5 +1,13 @@
-// One walk counts, for every tensor, the steps that use it and the statements that
-// write it; a second looks whether register tensors are used as vectors.
+// Which tensors stay in registers, and as what. One walk counts, for every tensor, the steps that
+// use it and the statements that write it; a second looks whether register tensors are used as
+// vectors.
+//
+// Registers have no addresses, so a register tensor needs subscripts that are numbers once its
+// loops are unrolled, and along the last axis the lanes of exactly one register. A tensor that some
+// access uses in another way goes to memory, which is always right and merely slower:
+//
+//   acc[r, v]  with r unrolled, v in 8 lanes    a register for each r and each 8 of v
+//   acc[r, v + 1]                               lanes of two registers: memory
 #include "jit/codegen/homes.h"
 
 #include <algorithm>
@@ -90,6 +98,7 @@ class TileWalk {
     absl::optional<int64_t> extent = 1;  // if it is a number
   };
 
+  // The innermost loop in lanes counts: it decides which lanes an access uses.
   void Enter(const loop::Loop& loop) {
     const Vector around = vector_;
     const bool unrolled = IsUnrolled(program_, loop);
@@ -108,6 +117,8 @@ class TileWalk {
   // The outer axes are numbers once loops are unrolled; along the last one, the lanes are those
   // of one register; writes must cover all of them. A square tile may also be read along its
   // first axis.
+  // A read may also begin at a lane that is a power of two, if it ends in the same register: so a
+  // register is folded to one lane by halves.
   bool Conforms(TensorId tensor, absl::Span<const IndexId> place, bool is_read) const {
     if (is_read && IsColumn(tensor, place)) return true;
     for (IndexId e : place.first(place.size() - 1)) {
@@ -178,6 +189,9 @@ void WidenTiles(const Program& program, const Scope& scope, int lanes, std::vect
   }
 }
 
+// A temp of the program that several steps see needs memory, even if it is a scalar: steps run on
+// different threads. Booleans and arg accumulators take registers of two kinds, so there are no
+// tiles of them.
 Home HomeOf(const Program& program, TensorId tensor, const UseWalk& uses, bool of_program,
             Isa isa) {
   const Use& use = uses[tensor];
@@ -213,6 +227,7 @@ bool IsUnrolled(const Program& program, const loop::Loop& loop) {
          *end - *begin <= kMostIterations * loop.step;
 }
 
+// The lanes of tiles are fixed before accesses are compared with them.
 std::vector<Home> FindHomes(const Program& program, const std::vector<int>& step_of_block,
                             Isa isa) {
   UseWalk uses(program);

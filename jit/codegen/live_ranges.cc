@@ -1,10 +1,18 @@
+// Liveness as one interval per register, without the data-flow equations that general control flow
+// would need: loops are marked in the list, and all other jumps go forward.
+//
 // One walk over the list with the stack of loops that are open. If an operation touches a register
 // that was first written before some of these loops, the register must live to the end of the
 // outermost of them: the next iteration may need it. Such a loop and the one of a later access are
 // the same or follow each other, so the last one found is enough.
 //
-// No other jump goes back, and none leaves a loop, so outside of loops the order of the list
-// is enough.
+//   0  g0 = ..                   g0: [0, 3], since iteration 2 reads it again
+//   1  loop_begin                v1: [2, 2]
+//   2    v1 = load [g0]
+//   3  loop_end
+//
+// No other jump goes back, and none leaves a loop, so outside of loops the order of the list is
+// enough.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -46,6 +54,7 @@ class RangeFinder {
   }
 
  private:
+  // A loop's price is that of its trips; code that a likely branch skips costs less.
   void Visit(const Operation& op) {
     if (op.opcode == Opcode::kLoopBegin) {
       loops_.push_back(at_);

@@ -1,4 +1,10 @@
-// An operation takes an operand from memory if its row says so (kTakesMemory).
+// The facts about x86 instructions that the register allocator must know. It decides before code is
+// emitted, so an emitter that needs more registers or another order than is said here would write
+// over values.
+//
+// Three switches over opcodes. An opcode that is not named takes no operand from memory, and reads
+// all operands before it writes. So only the first of these defaults is safe for a new opcode: an
+// emitter that writes its result early must be named.
 #include "jit/codegen/operand_constraints.h"
 
 #include "uops/dtype.h"

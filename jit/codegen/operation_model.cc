@@ -140,6 +140,8 @@ T Scaled(T a, T b) {
   return std::ldexp(a, static_cast<int>(std::floor(std::clamp(b, -kBeyondAll, kBeyondAll))));
 }
 
+// By C++ arithmetic of the same precision; min and max as x86 has them: b for a NaN and for two
+// zeros.
 template <class T>
 T FloatOperation(Opcode opcode, T a, T b, T c, int64_t immediate) {
   switch (opcode) {
@@ -339,6 +341,7 @@ class Model {
     return result;
   }
 
+  // Lane i of a result; x, y, z are lane i of the operands.
   template <class T>
   T LaneOfResult(const Operation& op, const Bytes& a, int i, T x, T y, T z) const {
     if (IsBitOperation(op.opcode)) return BitOperation(op.opcode, x, y, op.immediate);

@@ -1,7 +1,21 @@
+// Two clean-ups that a straight translation makes necessary: it sets registers at their declaration
+// though the first store overwrites them, and it makes masks and constants where they are used.
+//
 // Dead writes: one walk backwards tracks for each register whether it is written again before it is
-// read; this knowledge ends at each label and jump. Hoisting looks at innermost loops alone:
-// operations that are worth it (kHoists: broadcasts, masks) whose operands the loop does not write move before
-// it, then constants do, as long as live ranges leave registers free.
+// read; this knowledge ends at each label and jump.
+//
+//   v1 = move c0             (removed)
+//   v1 = load [g0]           v1 = load [g0]
+//
+// Hoisting is loop-invariant code motion (Allen and Cocke, "A catalogue of optimizing
+// transformations", 1971), restricted by the registers that are left (pressure.h). It looks at
+// innermost loops alone: operations of a few kinds (broadcasts, masks) whose operands the loop does
+// not write move before it, then constants do, as long as live ranges leave registers free. So a
+// hoisted value never makes another one spill.
+//
+//   loop_begin                              v9 = broadcast v3;  v8 = move c0
+//     v4 = broadcast v3                     loop_begin
+//     v5 = fma v4, v2, c0                     v5 = fma v9, v2, v8
 #include "jit/codegen/operation_passes.h"
 
 #include <algorithm>
@@ -58,6 +72,7 @@ class Hoister {
   static constexpr size_t kOutside = static_cast<size_t>(-1);
   static constexpr RegisterClass kHoisted[] = {RegisterClass::kVector, RegisterClass::kMask};
 
+  // One innermost loop: operations [begin, end].
   void Enter(size_t begin, size_t end) {
     for (const RegisterClass c : kHoisted) {
       free_[static_cast<int>(c)] = usable_[static_cast<int>(c)] - pressure_.Most(c, begin, end);
@@ -78,10 +93,13 @@ class Hoister {
 
   // ---- Operations
 
+  // These cannot fail, so they may run even if the loop's code jumps past them; a load may only if
+  // the loop always makes it.
   static bool MayHoist(const Operation& op, bool always) {
     return Info(op.opcode).Is(kHoists) && (!HasMemory(op) || (op.invariant && always));
   }
 
+  // In the order of the loop, so that an operation on a hoisted result is hoisted, too.
   void HoistOperations(size_t begin, size_t end) {
     Computed before;     // computations hoisted out of this loop
     bool always = true;  // no jump passes the operation: the loop runs it if it runs
@@ -132,6 +150,8 @@ class Hoister {
     int bytes = 0;  // the most that are read of it
   };
 
+  // The most useful constants first: one that an operation cannot take from memory costs a load
+  // each time, another one only a wider instruction.
   void HoistConstants(size_t begin, size_t end) {
     std::vector<Use> uses = UsesIn(begin, end);
     std::stable_sort(uses.begin(), uses.end(),
@@ -193,6 +213,7 @@ class Hoister {
     return StackOperandOf(op) == number;
   }
 
+  // All moves of all loops at once, since inserting into the list one by one would be quadratic.
   void Rewrite() {
     std::sort(removed_.begin(), removed_.end());
     std::stable_sort(hoisted_.begin(), hoisted_.end(),
@@ -224,6 +245,8 @@ class Hoister {
 
 }  // namespace
 
+// `stretch` numbers the parts between labels and jumps, so that none of the states needs to be
+// reset.
 void RemoveDeadWrites(OperationList& list) {
   // By register: the stretch after which it is written before it is read.
   std::vector<int> dead(list.classes.size(), 0);

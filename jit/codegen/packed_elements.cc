@@ -88,6 +88,8 @@ void WidenInPlace(Generator& g, const Operation& op) {
   Widen(g, r, g.Vector(r.getIdx(), std::max(16, PackedBytes(op))), op.type);
 }
 
+// AVX-512 has an instruction that replaces by class of number; else lanes that compare unordered
+// with themselves are replaced.
 VectorRegister OneNaN(Generator& g, const Operand& from, int bytes) {
   constexpr uint8_t kUnordered = 3, kChooseByA = 0xAC;
   constexpr uint32_t kNaN = 0x7fc00000;  // that of bf16 in its upper half

@@ -1,5 +1,9 @@
-// Ranges are counted where they begin and end, and the counts are summed up in the order of
-// the list.
+// The number of live ranges at each operation bounds from below the registers that an allocation
+// needs, and linear scan reaches the bound: if no more are live than there are registers, it spills
+// none.
+//
+// Ranges are counted where they begin and end, and the counts are summed up in the order of the
+// list: linear in the ranges and the list together.
 #include "jit/codegen/pressure.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// Unrolled copies of a body load the same elements and broadcast the same scalars; this finds the
+// repetitions by value numbering (Cocke and Schwartz, "Programming languages and their compilers",
+// 1970), with a table whose entries go in and out of scope with control flow (as in Briggs, Cooper
+// and Simpson, "Value numbering", 1997).
+//
+//   v1 = load_broadcast [g0]         v1 = load_broadcast [g0]
+//   v2 = fma v1, v8, v2              v2 = fma v1, v8, v2
+//   v3 = load_broadcast [g0]
+//   v4 = fma v3, v9, v4              v4 = fma v1, v9, v4
+//
 // One walk in the order of the list. A computed value is known from there on, until the walk comes
 // to a place that control also reaches without passing the computation: a label ends the knowledge
 // of values computed since the branch, both ends of a loop that of all values.
@@ -78,6 +88,8 @@ class Reuse {
     size_t hash;
   };
 
+  // A label forgets what was found after the first branch to it. Since jumps nest, the values found
+  // since are the last ones of `order_`.
   void Pass(const Operation& op) {
     switch (op.opcode) {
       case Opcode::kBranch:

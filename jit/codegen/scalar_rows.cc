@@ -28,6 +28,7 @@ constexpr Expand kExpansions[] = {
 TypedValue Apply(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args,
                  DType target, bool in_transcendental);
 
+// Values are numbered as in the body: arguments, constants, then one per step.
 TypedValue ApplyBody(ValueBuilder& builder, const ScalarBody& body,
                      absl::Span<const TypedValue> args, bool in_transcendental) {
   absl::FixedArray<TypedValue, 96> values(args.size() + body.constants.size() + body.steps.size());

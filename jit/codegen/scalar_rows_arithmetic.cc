@@ -123,6 +123,8 @@ struct ScaleLimits {
 constexpr ScaleLimits kScaleF32 = {0x1p-40, 100, 300, 0x1.8p23 + 127, 23};
 constexpr ScaleLimits kScaleF64 = {0x1p-500, 600, 2200, 0x1.8p52 + 1023, 52};
 
+// a * 2^floor(b). A power beyond those of normal numbers does not exist as a factor, hence the
+// three: n = third + third + (n - 2 third), each made by putting it into the exponent's bits.
 Operand ScaledBySteps(const Expansion& x) {
   ValueBuilder& b = x.builder;
   const Lane lane = x.lane();
@@ -171,6 +173,7 @@ Operand MulOfI8(ValueBuilder& builder, Operand x, Operand y) {
   return b.Vector(Opcode::kOr, lane, {low, upper});
 }
 
+// Integers of 64 bits on AVX2 by a comparison; all others have an instruction.
 TypedValue MaxOrMin(const Expansion& x, Opcode opcode) {
   ValueBuilder& b = x.builder;
   if (IsFloat(x.type())) return {x.type(), MaxOrMinOfFloats(x, opcode)};

@@ -191,6 +191,7 @@ TypedValue ExpandShl(const Expansion& x) {
   return Narrowed(b, x.type(), b.Vector(Opcode::kShiftLeft, x.lane(), {x.a()}, *count));
 }
 
+// With a count that is known, the shift by an immediate; else one count per lane.
 TypedValue ExpandShr(const Expansion& x) {
   ValueBuilder& b = x.builder;
   const bool is_signed = IsSigned(x.type());

@@ -73,6 +73,9 @@ Operand FoldedI64ToF64(ValueBuilder& b, DType from, Operand v) {
 
 // ---- Float to float
 
+// The value rounded to `precision` bits, or to a multiple of `least_unit` where that is coarser
+// (subnormal results). The anchor is a power of two whose last place is the unit of the result:
+// adding it drops the bits below, to nearest even, and subtracting it is exact.
 Operand RoundF64(ValueBuilder& b, Operand v, int precision, double least_unit) {
   const Lane lane = Lane::kF64;
   const auto vector = [&](Opcode opcode, Operand x, Operand y) {
@@ -232,6 +235,8 @@ Operand ToNarrow(ValueBuilder& b, Lane from, Operand v, DType to) {
   return Convert(b, from, Lane::kI32, v);
 }
 
+// By the width of the result, and its signedness where x86 has only signed conversions. All
+// saturate, and NaN gives 0.
 Operand FloatToInteger(const Expansion& x) {
   ValueBuilder& b = x.builder;
   const Lane from = x.lane();

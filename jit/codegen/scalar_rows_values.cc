@@ -48,6 +48,8 @@ Operand RoundToBF16(ValueBuilder& builder, Operand f, bool any_nan) {
 
 }  // namespace
 
+// Appends the operation with constants where the instruction can take them from memory; others are
+// moved to a register first.
 Operand ValueBuilder::Append(Opcode opcode, Lane lane, absl::Span<const Operand> operands,
                              int64_t immediate, Operand result) {
   Operation operation = {};

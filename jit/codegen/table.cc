@@ -1,4 +1,5 @@
-// Slots are numbered in the order in which they are first asked for; equal ones are shared.
+// Slots are numbered in the order in which they are first asked for; equal ones are shared. So the
+// numbers depend on the program alone, and two translations of it give the same code.
 #include "jit/codegen/table.h"
 
 namespace nestor::jit {

@@ -2,6 +2,13 @@
 // translate_statements.cc. A step is the code between two points at which threads wait for each
 // other: each parallel loop is a step, and the items between two of them share one. A tensor has
 // its registers where it is declared, and starts there at its identity.
+//
+//   t = 0                      step 0, by one thread; t is a temp of the program, in memory
+//   for i in [0, n) parallel   step 1, by all
+//   y = sqrt(t)                step 2, by one
+//
+// The translation is one walk over the tree that appends operations; nothing is patched later. What
+// must be known before, it asks of analyses at the start (homes, gated sums, constant blocks).
 #include "jit/codegen/translate.h"
 
 #include <algorithm>
@@ -74,6 +81,8 @@ absl::Status Translator::CheckLanes() {
   return status;
 }
 
+// Private memory is laid out once for each shape, before the code runs; hence its extents must not
+// depend on loop indices.
 absl::Status Translator::CheckMemory() {
   for (size_t i = 0; i < program_.tensors.size(); ++i) {
     const TensorInfo& info = program_.tensors[i];
@@ -109,6 +118,8 @@ std::vector<TensorPlace> Translator::Places() const {
   return places;
 }
 
+// Blocks in order; a step ends where the next block belongs to another one. Accumulators in memory
+// that a parallel loop touches first are filled in a step before it, since all threads add to them.
 absl::StatusOr<Translation> Translator::Run() {
   loop::ConstantBlocks constant{std::vector<bool>(program_.blocks.size(), false), {}};
   if (!options_.constant.empty()) constant = ConstantBlocksOf(program_, options_.constant);
@@ -245,6 +256,8 @@ void Translator::Declare(TensorId tensor) {
   }
 }
 
+// A register of its own for a scalar that is written more than once; an arg accumulator has a
+// second one for its position, -1 at first.
 void Translator::DeclareScalar(TensorId tensor) {
   const TensorInfo& info = program_[tensor];
   Registers& home = registers_[tensor.value];
@@ -279,6 +292,7 @@ ValueBuilder Translator::TileBuilder(TensorId tile) {
   return ValueBuilder(f_->list(), lanes, is_narrow ? ByteSize(type) : kLeastLaneBytes);
 }
 
+// A register for each vector along the last axis, in row-major order; all start at the identity.
 void Translator::DeclareTile(TensorId tensor) {
   const TensorInfo& info = program_[tensor];
   Registers& home = registers_[tensor.value];
@@ -314,6 +328,10 @@ void Translator::Fill(TensorId tensor) {
   FillMemory(PositionsOf(tensor, location).memory, DType::kI64, ~uint64_t{0}, count);
 }
 
+// A loop of whole vectors, then the rest under a mask:
+//
+//   while (left >= lanes) { store [pointer], value; pointer += ..; left -= lanes }
+//   store_partial [pointer], value, left
 void Translator::FillMemory(Memory memory, DType type, uint64_t bits, Operand count) {
   const int lanes = LanesOf(type, options_.isa);
   const Lanes around = lanes_;

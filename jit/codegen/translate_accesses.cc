@@ -70,6 +70,8 @@ void Translator::Prefetch(const loop::Prefetch& prefetch) {
                   f_->Address(access.tensor, access.place, computed)));
 }
 
+// Registers hold the rows of a tile. A read along the first axis transposes a square tile once and
+// takes a column of that, until the tile is written again.
 TypedValue Translator::LoadTile(const Access& access) {
   int64_t lane = 0;
   const DType type = program_[access.tensor].type;
@@ -136,6 +138,12 @@ TypedValue Translator::Spread(const TypedValue& scalar) {
   return {DType::kBool, f_->OnEntry(lanes_.region, to_mask), LaneBytes(lane)};
 }
 
+// The fill, over which the element is loaded only if the access is made:
+//
+//   r = move fill
+//   branch if not valid to outside
+//   r = load ..
+//   outside:
 TypedValue Translator::LoadMasked(const Access& access, const Location& location) {
   TypedValue result = Value(access.fill);
   if (NESTOR_MUTANT("fill_of_wrong_sign") && IsFloat(result.type)) {
@@ -168,6 +176,8 @@ TypedValue Translator::LoadMemory(TensorId tensor, const Location& location) {
   return LoadElements(info.type, location, info.storage == Storage::kInput);
 }
 
+// The cheapest kind of load that the stride and the lanes allow: by mask, broadcast (stride 0),
+// strided, the first lanes only, or a plain vector.
 TypedValue Translator::LoadElements(DType type, const Location& location, bool invariant) {
   Operation load = MakeMemory(Opcode::kLoad, type, lanes_.count, location.memory);
   load.invariant = invariant;
@@ -227,6 +237,10 @@ Operand& Translator::TileRegister(const Access& access, int64_t& lane) {
   return home.tile[vector];
 }
 
+// The address of the access, and whether it is made. Conditions come first, then each axis that is
+// not followed by strides or not known to be in range. A masked access whose range differs from
+// lane to lane gets a mask of lanes; a checked one that is outside leaves the function. Subscripts
+// that all lanes share are computed before the loop.
 Translator::Location Translator::Locate(const Access& access) {
   Location location;
   for (IndexId condition : access.conditions) {

@@ -93,6 +93,7 @@ IndexId GuardOf(const loop::Program& program, const loop::Loop& loop) {
 
 // ---- Parallel loops
 
+// Two arguments of the function say which iterations are this thread's piece.
 void Translator::ParallelBlock(const loop::Loop& loop) {
   Step& step = out_.steps.back();
   const Operand begin = f_->General(Opcode::kParameterG, {}, {}, 0);
@@ -118,6 +119,8 @@ void Translator::ParallelBlock(const loop::Loop& loop) {
 
 // The loop and those right inside it that are parallel, too, and do not run in lanes: their
 // iterations are counted as one.
+// (Loop coalescing: Polychronopoulos, 1987.) So a loop of 3 around one of 5 gives 15 pieces to
+// share, not 3.
 std::vector<const loop::Loop*> Translator::CollapsedChain(const loop::Loop& outermost) const {
   const auto counts = [&](const loop::Loop& loop) {
     return loop.attributes.parallel && loop.step == 1 && program_.pool.IsConst(loop.begin, 0) &&
@@ -133,6 +136,7 @@ std::vector<const loop::Loop*> Translator::CollapsedChain(const loop::Loop& oute
 
 // Runs iterations [begin, end) of the chain. The innermost loop runs as it is, between the begin
 // and the end of the piece; the number is decomposed into the indices of the others.
+// So the divisions are made once per run of the innermost loop, not once per iteration.
 void Translator::CollapsedLoops(const std::vector<const loop::Loop*>& chain, Operand begin,
                                 Operand end) {
   const loop::Loop& inner = *chain.back();
@@ -183,6 +187,7 @@ void Translator::Loop(const loop::Loop& loop) {
 }
 
 // Skips a loop that would drop all its results.
+// (Loop unswitching; Allen and Cocke, 1971. The other copy of the loop is empty.)
 void Translator::Guarded(const loop::Loop& loop, absl::FunctionRef<void()> run) {
   const IndexId guard = lanes_.var < 0 && guard_.value < 0 ? GuardOf(program_, loop) : IndexId();
   if (guard.value < 0) return run();
@@ -207,6 +212,7 @@ Operand Translator::InRegister(Operand operand) {
   return operand.is_register() ? operand : f_->General(Opcode::kMoveG, operand);
 }
 
+// Tests once before the loop whether it runs; a loop of at most one iteration is only that test.
 void Translator::ScalarLoop(const loop::Loop& loop, Operand begin, Operand end) {
   const bool is_choice = begin == Immediate(0) && end.kind != Operand::kImmediate;
   if (is_choice && IsAtMostOne(program_.pool, loop.end)) return Choice(loop, end);
@@ -244,6 +250,8 @@ void Translator::UnrolledLoop(const loop::Loop& loop) {
   }
 }
 
+// A copy of the body per vector where the loop walks a register tile or is short and of fixed
+// length; else the three parts at the head of the file.
 void Translator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) {
   const Lanes around = lanes_;
   f_->OpenRegion();
@@ -290,6 +298,7 @@ void Translator::VectorGroups(const loop::Loop& loop, Operand index, Operand end
   lanes_ = around;
 }
 
+// One group in which only the first end - index lanes take part.
 void Translator::VectorTail(const loop::Loop& loop, Operand index, Operand end) {
   const Lanes around = lanes_;
   const int done = f_->list().NewLabel();
@@ -329,6 +338,9 @@ absl::optional<int64_t> Translator::TileExtent(const loop::Loop& loop) const {
   return extent;
 }
 
+// The group of each vector knows its registers. If the length is not fixed, each asks first whether
+// any lanes are left, and then how many. The copies are interleaved, so that their chains of
+// operations overlap.
 void Translator::TileLoop(const loop::Loop& loop, Operand begin, Operand end, int64_t extent) {
   const auto length = loop::DifferenceOf(program_.pool, loop.end, loop.begin);
   const bool fixed = length.has_value();

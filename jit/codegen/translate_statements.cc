@@ -58,6 +58,8 @@ Operand Translator::ActiveMask(int lane_bytes) {
 
 // ---- Statements
 
+// A masked store's place and conditions come before its value, which is computed only if it is
+// stored. All operations get the statement's number, from which a fault is explained.
 void Translator::Statement(const loop::Statement& statement) {
   const auto [number, is_new] =
       numbers_.try_emplace(&statement, static_cast<int32_t>(out_.statements.size()));
@@ -131,6 +133,8 @@ bool Translator::IsOwn(Operand operand) const {
   return operand.is_register() && operand.value >= first_own_register_;
 }
 
+// A scalar that is written once is bound to the register of its value, without a move; unless that
+// register belongs to another statement, which may write it again.
 void Translator::WriteScalar(const loop::Statement& statement) {
   Registers& home = registers_[statement.target.tensor.value];
   if (!homes_[statement.target.tensor.value].is_single) {
@@ -150,6 +154,7 @@ void Translator::WriteScalar(const loop::Statement& statement) {
   places_[statement.target.tensor.value].scalar = home.value.operand;
 }
 
+// In a tail, lanes that take no part keep what they held, unless they lie beyond the tile's end.
 void Translator::WriteTile(const loop::Statement& statement) {
   int64_t lane = 0;
   TypedValue target{program_[statement.target.tensor].type, TileRegister(statement.target, lane)};
@@ -204,6 +209,7 @@ std::pair<TypedValue, TypedValue> Translator::Better(ReduceOp op, const TypedVal
           apply(ScalarOp::kSelect, {better, position, place}, DType::kI64)};
 }
 
+// An arg accumulator is a pair, the best value so far and its position; both are replaced together.
 void Translator::WriteArg(const loop::Statement& statement, const Location& location) {
   const TensorId tensor = statement.target.tensor;
   const TypedValue value = Value(statement.value), position = Value(statement.position);
@@ -288,6 +294,7 @@ TypedValue Translator::Value(ValueId root) {
   return *memo_.Find(root);
 }
 
+// The value from operands that are in `memo_` already.
 TypedValue Translator::Compute(ValueId id) {
   struct Visitor {
     Translator& self;

@@ -19,6 +19,12 @@
 
 namespace nestor::jit {
 
+// Translates one program, once; see translate.h. Operations are appended in the order in which they
+// run, to the function that is open (f_): a method that translates a part of the program appends
+// its operations and returns the operands that hold its values. What the code around a part has
+// fixed is state: the lanes in which it runs (lanes_), the registers of the tensors in scope
+// (registers_), the condition that is known to hold (guard_). A method that changes this for the
+// part inside restores it.
 class Translator {
  public:
   Translator(loop::Program& program, const TranslateOptions& options, const StepSink* sink);
@@ -58,6 +64,7 @@ class Translator {
     absl::flat_hash_map<int32_t, TypedValue> values_;  // by number of the value
     absl::flat_hash_set<Operand> operands_;
   };
+  // An access in memory, after Locate.
   struct Location {
     Memory memory;
     Operand valid;   // 1 where the access is made; kNone: always
@@ -71,6 +78,7 @@ class Translator {
   absl::Status CheckLanes();
   absl::Status CheckMemory();
   std::vector<TensorPlace> Places() const;
+  // A step's function is open between BeginStep and EndStep.
   void BeginStep(bool parallel, bool constant);
   absl::Status EndStep();
   void ProgramTemps(int step);
@@ -79,6 +87,7 @@ class Translator {
   void SequentialBlock(const loop::Block& block);
   void Scope(const loop::Scope& scope);
   void Item(const loop::Item& item);
+  // Give the tensor its registers, or fill its memory, with its start value.
   void Declare(loop::TensorId tensor);
   void DeclareScalar(loop::TensorId tensor);
   void DeclareTile(loop::TensorId tensor);
@@ -93,6 +102,7 @@ class Translator {
   void Loop(const loop::Loop& loop);
   void LoopItself(const loop::Loop& loop);
   void Guarded(const loop::Loop& loop, absl::FunctionRef<void()> run);
+  // Loops from `begin` to `end`, which are their bounds or those of a piece.
   void ScalarLoop(const loop::Loop& loop, Operand begin, Operand end);
   void Choice(const loop::Loop& loop, Operand runs);
   void UnrolledLoop(const loop::Loop& loop);
@@ -101,6 +111,7 @@ class Translator {
   void VectorTail(const loop::Loop& loop, Operand index, Operand end);
   void TileLoop(const loop::Loop& loop, Operand begin, Operand end, int64_t extent);
   absl::optional<int64_t> TileExtent(const loop::Loop& loop) const;
+  // The loop's body for the lanes from index + offset on.
   void Group(const loop::Loop& loop, Operand index, int64_t offset);
   Operand InRegister(Operand operand);
 
@@ -114,6 +125,7 @@ class Translator {
 
   // ---- Statements (translate_statements.cc)
   void Statement(const loop::Statement& statement);
+  // `location`: of the target, if it is in memory.
   void Write(const loop::Statement& statement, const Location& location);
   bool IsOwn(Operand operand) const;
   void WriteScalar(const loop::Statement& statement);
@@ -128,6 +140,8 @@ class Translator {
   TypedValue Result(const loop::Statement& statement, const TypedValue& old);
 
   int NeedOf(loop::ValueId id);
+  // The value in all lanes; computed once per statement, operands before it, the one with the
+  // greatest need of registers first.
   TypedValue Value(loop::ValueId id);
   TypedValue Compute(loop::ValueId id);
   TypedValue Param(const std::string& name, DType type);
@@ -145,10 +159,13 @@ class Translator {
   void StoreElements(DType type, const Location& location, const TypedValue& value, bool streams);
   void Prefetch(const loop::Prefetch& prefetch);
   TypedValue LoadTile(const loop::Access& access);
+  // `lane`: receives the lane of the register at which the access begins.
   Operand& TileRegister(const loop::Access& access, int64_t& lane);
   Location Locate(const loop::Access& access);
+  // A mask of the lanes in which 0 <= e < extent.
   Operand LanesInRange(IndexId e, IndexId extent, int lane_bytes);
   bool IsSharedGather(IndexId e) const;
+  // Leaves the function, with the statement's number, unless `valid`.
   void Trap(Operand valid);
   Location PositionsOf(loop::TensorId tensor, const Location& location);
 
@@ -161,6 +178,7 @@ class Translator {
   ValueBuilder TileBuilder(loop::TensorId tile);
   // The kind of lanes that values of the type have in the surrounding loop.
   Lane LaneOf(DType type) const { return jit::LaneOf(type, lanes_.narrow_bytes); }
+  // A mask of the lanes that take part; made once per group. REQUIRES: IsPartial().
   Operand ActiveMask(int lane_bytes);
   bool IsPartial() const { return lanes_.active.kind != Operand::kNone; }
   HomeKind KindOf(loop::TensorId tensor) const { return homes_[tensor.value].kind; }

@@ -1,7 +1,15 @@
-// Two steps. Within each 128 bits, groups of as many rows as these hold lanes are
-// transposed by unpacking: afterwards, register c of group k holds, in its 128 bits number b, the
-// elements of column c of those 128 bits, from the rows of group k. Then blocks of 128 bits are
-// transposed as wholes.
+// Square tiles are transposed in log2(lanes) rounds of instructions that mix two registers each,
+// instead of a store and strided loads, or lanes * lanes moves of single elements.
+//
+// Two steps. Within each 128 bits, groups of as many rows as these hold lanes are transposed by
+// unpacking: afterwards, register c of group k holds, in its 128 bits number b, the elements of
+// column c of those 128 bits, from the rows of group k. Then blocks of 128 bits are transposed as
+// wholes. For two groups of two rows, of 64-bit lanes:
+//
+//   a0 a1 | a2 a3        a0 b0 | a2 b2        a0 b0 | c0 d0      column 0
+//   b0 b1 | b2 b3        a1 b1 | a3 b3        a1 b1 | c1 d1      column 1
+//   c0 c1 | c2 c3   ->   c0 d0 | c2 d2   ->   a2 b2 | c2 d2      column 2
+//   d0 d1 | d2 d3        c1 d1 | c3 d3        a3 b3 | c3 d3      column 3
 #include "jit/codegen/transpose.h"
 
 #include "uops/invariant.h"
@@ -65,6 +73,7 @@ class Tile {
 
 }  // namespace
 
+// `whole` has, for column c of each 128 bits, the columns c, c + in_block, c + 2 in_block, ..
 std::vector<Operand> TransposeTile(OperationList& list, Lane lane, absl::Span<const Operand> rows) {
   const size_t lanes = rows.size(), in_block = 16 / LaneBytes(lane), blocks = lanes / in_block;
   NESTOR_CHECK(blocks == 1 || blocks == 2 || blocks == 4, "a tile of whole vectors");
