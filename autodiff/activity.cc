@@ -1,3 +1,7 @@
+// The forward half of activity analysis (Griewank and Walther, "Evaluating Derivatives", 2nd ed.,
+// 2008): which values vary with the arguments. The other half, whether a value has an influence on
+// the results, needs no analysis: the reverse walk reaches no other values.
+//
 // One pass over the nodes, the oldest first, finds all active ones of a program without
 // recurrences. A carry is older than its body, so the pass is repeated until no body makes a
 // further carry active.

@@ -1,12 +1,25 @@
+// Reverse mode (Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008), on whole tensors:
+// the adjoint of a value v is d(results * seeds) / dv, and if y = f(.., v, ..), y's adjoint times
+// df/dv is one of its summands. So one walk gives all gradients, at a cost that does not grow with
+// the number of arguments:
+//
+//   y[i] = sum[k] exp(x[i,k])       g_e[i,k] = g_y[i]              (a sum spreads its adjoint)
+//                                   g_x[i,k] = g_e[i,k] * e[i,k]   (exp is its own derivative)
+//
 // Nodes are visited from the results to the arguments; each hands its adjoint on to its operands,
 // one case per micro-op, and contributions add up. Only active nodes (activity.h) take part. Each
 // adjoint carries along what it has passed, since products with it depend on that (chain_rule.h).
+// The forward values that adjoints need are referred to as nodes: which of them are computed again
+// and which are given is decided later (recomputation.h).
 //
 // The adjoint of a recurrence is a recurrence that runs the other way. Its carries are what the
 // reads of earlier steps hand back: the adjoint of the read, one lag later. Their equations are
 // found by the same walk, over the steps. A step's own value is taken from outside, where it is
 // computed for all steps at once from whole tensors that the recurrence gives (those that are read
 // at earlier steps).
+//
+//   h[t] = a[t] * h[t-1] + b[t]     s[t] = a[t+1] * (g_h[t+1] + s[t+1]), backward in t
+//                                   g_b[t] = g_h[t] + s[t],  g_a[t] = g_b[t] * h[t-1]
 #include "autodiff/adjoint.h"
 
 #include <algorithm>
@@ -79,6 +92,8 @@ class ReverseWalk {
     masks_[to.value] |= mask;
   }
 
+  // Hands on the adjoint of one node, which is complete: all its users are younger and were
+  // visited.
   absl::Status Visit(NodeId id) {
     struct Visitor {
       ReverseWalk& self;
@@ -157,6 +172,8 @@ class ReverseWalk {
     return absl::OkStatus();
   }
 
+  // Rebuilds the steps outside of the recurrence, with a view of the finished carry for each read
+  // of an earlier step.
   void FindValues(const Recurrence& n, const Steps& steps) {
     for (size_t k = 0; k < n.carries.size(); ++k) {
       const NodeId view = graph_.AddRecurrence(n.bodies[k], n.carries, n.bodies);
@@ -207,6 +224,8 @@ class ReverseWalk {
     return equations;
   }
 
+  // The number of the carry for what this read hands back; a new one contributes at once to the
+  // adjoint of the body that it was read from.
   size_t FindHandedBack(const Recurrence& n, const Reindex& read, int axis,
                         std::vector<HandedBack>& handed) {
     const Carry from = *graph_.As<Carry>(read.x);
@@ -320,6 +339,8 @@ class ReverseWalk {
     return graph_.AddBroadcast(value, graph_.shape(n.x), LeadingAxes(graph_.rank(value)));
   }
 
+  // A sum gives each term the whole adjoint; a product, the adjoint times the product of the other
+  // factors; an extremum, equal shares to the elements that attain it.
   absl::Status VisitReduce(NodeId id, const Reduce& n, NodeId g) {
     const uint8_t mask = masks_[id.value];
     switch (n.op) {
@@ -367,6 +388,8 @@ class ReverseWalk {
 
   // ---- Scatter
 
+  // The adjoint is read where each element went. A product would need the product of the others
+  // that went to the same place, for which there is no node.
   absl::Status VisitScatter(NodeId id, const Scatter& n, NodeId g) {
     if (!active_[n.x.value]) return absl::OkStatus();
     const Shape shape = graph_.shape(n.x);
@@ -422,6 +445,8 @@ class ReverseWalk {
     return absl::OkStatus();
   }
 
+  // The node for an argument of a gradient that was written by hand: the op's argument or result of
+  // that name, or a result's adjoint, g_<result>. Invalid: there is none.
   NodeId CustomArgument(const Op::CustomCall& call, absl::string_view name) {
     for (size_t i = 0; i < call.op->args.size(); ++i) {
       if (call.op->args[i].name == name) return call.args[i];

@@ -1,4 +1,8 @@
-// The rules, each with its equation beside it.
+// Built by rule alone, gradients would compute much that cancels: the adjoint of x / s, divided by
+// s and multiplied again. The constructors below simplify at the moment of construction, by one
+// look at their operands, so no pass over the graph is needed; each applies its rules again to what
+// it builds. The rules hold in real arithmetic (gradients are defined up to rounding), each with
+// its equation beside it.
 #include "autodiff/algebra.h"
 
 #include <algorithm>
@@ -10,6 +14,7 @@ NodeId Algebra::Splat(double value, DType type, const Shape& shape) {
   return graph_.AddSplat(graph_.AddConstant(Scalar::Float(type, value)), shape);
 }
 
+// A repetition is a read that only adds or permutes axes, without conditions.
 bool Algebra::Match(NodeId x, ScalarOp op, NodeList& operands) {
   if (const Map* map = graph_.As<Map>(x)) {
     if (map->op != op) return false;
@@ -38,6 +43,7 @@ NodeId Algebra::Neg(NodeId a) {
   return graph_.AddMap(ScalarOp::kNeg, {a});
 }
 
+// Signs and common divisors move outwards.
 NodeId Algebra::Add(NodeId a, NodeId b) {
   NodeList x, y;
   if (Match(b, ScalarOp::kNeg, y)) {  // a + -b = a - b

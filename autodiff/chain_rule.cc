@@ -49,6 +49,8 @@ const Op& DerivativeOf(ScalarOp scalar_op, int operand, DType type, DType result
   return *op;
 }
 
+// `carries`: the nodes of the derivative that depend on g. The body is linear in g, so each has at
+// most one such operand.
 NodeId ChainRule::Apply(const Op& derivative, absl::Span<const NodeId> args, NodeId y, NodeId g,
                         uint8_t mask) {
   const Graph& scalar = derivative.graph;
@@ -108,6 +110,8 @@ bool ChainRule::NeedsMulz(const NodeList& x, int carrier, uint8_t mask) {
   return MayBeNonFinite(x[1 - carrier]) || ((mask & kUnbridled) && MayBeNonFinite(x[carrier]));
 }
 
+// One step of the derivative on the way of the adjoint. A quotient under a mask becomes a product
+// with the reciprocal, since there is no division that gives 0 for 0 / 0.
 NodeId ChainRule::Carried(const Map& map, const NodeList& x, int carrier, DType type,
                           uint8_t mask) {
   switch (map.op) {

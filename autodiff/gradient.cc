@@ -2,6 +2,11 @@
 // Then the values that the gradient op is given are chosen: given values end the walk back from the
 // adjoints to the arguments, and the reductions of the forward program that the walk meets have to
 // be recomputed. Candidates are dropped one at a time while that number does not grow.
+//
+// Reductions count, and elementwise work does not, because elementwise values are recomputed inside
+// the loops that use them, at the cost of the reads they replace; a reduction is a pass over memory
+// of its own. For y = softmax(x): given y, the gradient (g_y - sum(g_y * y)) * y recomputes
+// nothing; given x instead, a max and a sum.
 #include "autodiff/gradient.h"
 
 #include <algorithm>
@@ -66,6 +71,8 @@ class Differentiator {
     return of_.empty() ? Error("no result is a float") : absl::OkStatus();
   }
 
+  // Those that were asked for, or all floats; an argument of which only the shape is used has no
+  // gradient.
   absl::Status ChooseArguments() {
     for (const std::string& name : request_.wrt) {
       const Argument* arg = op_.FindArgument(name);
@@ -121,6 +128,7 @@ class Differentiator {
 
   // ---- Adjoints
 
+  // Adds an argument g_<result> for each result. A gradient to which nothing flows is zeros.
   absl::Status BuildAdjoints() {
     Graph& graph = work_.graph;
     std::vector<Seed> seeds;
@@ -144,6 +152,8 @@ class Differentiator {
 
   // ---- What is given
 
+  // What a caller of the gradient has at hand: the op's arguments, and its results where these are
+  // computed.
   std::vector<Candidate> Candidates() const {
     std::vector<Candidate> candidates;
     for (const Argument& arg : op_.args) {
@@ -168,6 +178,8 @@ class Differentiator {
     return cut;
   }
 
+  // All candidates are given at first. Those with the most axes are tried first, since they take
+  // the most memory until the backward pass; arguments go before results of the same rank.
   absl::Status ChooseGiven() {
     if (request_.given) return TakeGiven(*request_.given);
     const std::vector<Candidate> all = Candidates();
@@ -206,6 +218,7 @@ class Differentiator {
     return absl::OkStatus();
   }
 
+  // What the caller asks for, if the gradient can be computed from it.
   absl::Status TakeGiven(const std::vector<std::string>& names) {
     const std::vector<Candidate> candidates = Candidates();
     std::vector<std::string> known, missing;
@@ -244,6 +257,8 @@ class Differentiator {
     }
   }
 
+  // The dimensions that shapes and subscripts of the gradient mention: an argument of which no
+  // element is needed may still have to say how long one is.
   absl::flat_hash_set<std::string> NeededDimensions() const {
     absl::flat_hash_set<std::string> needed;
     const auto need = [&](const std::string& name) { needed.insert(name); };
@@ -304,6 +319,7 @@ class Differentiator {
 
   // ---- The op
 
+  // A fresh op with what the gradients depend on, and nothing else of the forward program.
   absl::StatusOr<GradientResult> Assemble() {
     GradientResult result;
     Op& op = result.op;

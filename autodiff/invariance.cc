@@ -1,8 +1,14 @@
+// The usual softmax subtracts the maximum only so that exp does not overflow; differentiating
+// through that maximum would cost a pass and give 0. This proves that a result is the same function
+// of x whatever m is, by an abstract interpretation with three shapes of dependence.
+//
 // For one reduction m, every later value is classified by how it depends on m at the same place:
 // not at all, as f + k*m, as f * exp(k*m), or otherwise. Sums, products, quotients, exp and log
 // carry the classes; where the powers cancel, the dependence is gone. Each class also says which
-// axes of the value are m's, since a sum of exp(k*m) over an axis of m itself is no multiple of
-// one exp(k*m).
+// axes of the value are m's, since a sum of exp(k*m) over an axis of m itself is no multiple of one
+// exp(k*m).
+//
+//   x - m: f - m    e = exp(x - m): f exp(-m)    s = sum(e): f exp(-m)    e / s: independent
 #include "autodiff/invariance.h"
 
 #include <algorithm>
@@ -100,6 +106,8 @@ class Classifier {
     return Of(kind, a.power + sign * b.power, a.kind == Kind::kNone ? b.axes : a.axes);
   }
 
+  // exp and log lead from one kind to the other; a max or min of two values that shift alike shifts
+  // like them.
   Dependence ClassifyMap(const Map& map) const {
     const Dependence& a = At(map.args[0]);
     const Dependence& b = map.args.size() > 1 ? At(map.args[1]) : a;
@@ -123,6 +131,7 @@ class Classifier {
     }
   }
 
+  // A read keeps the class if it only renames axes: the value must still be at m's own place.
   Dependence ClassifyReindex(NodeId id, const Reindex& reindex) const {
     const Dependence& x = At(reindex.x);
     if (x.kind == Kind::kOther) return kOther;

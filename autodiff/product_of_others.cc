@@ -1,6 +1,12 @@
+// The product of the others is not the product divided by the element: that is 0/0 for a zero, and
+// wrong where the product overflows or vanishes. Prefix and suffix products need no division and
+// are linear in time (as for arrays in general).
+//
 // Along one axis the others are those before and those after: two recurrences, one forward, one
 // backward. With several axes this is done along the last one for each row, and then each row's
 // product is one factor among those of the other rows.
+//
+//   x      2   3   5        before  1   2   6       after  15  5   1       others  15  10  6
 #include "autodiff/product_of_others.h"
 
 #include "uops/invariant.h"

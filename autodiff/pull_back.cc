@@ -1,6 +1,13 @@
-// Where every element of x knows the one place at which it was read, its adjoint is read there;
-// else the adjoints are scattered to where they came from. In a recurrence an index that depends on
-// the step alone counts as a constant, so that a diagonal does not scatter along the step twice.
+// A read y[i] = x[p(i)] is linear in x; its adjoint is the transposed map, which adds g[i] to the
+// place p(i): a scatter. Where every element of x knows the one place at which it was read, its
+// adjoint is read there instead, because reads run in parallel and fuse; else the adjoints are
+// scattered to where they came from.
+//
+//   y[i,j] = x[j, i+1]      g_x[a,b] = g[b-1, a] where 0 <= b-1 < n, else 0      (a read)
+//   y[i] = x[idx[i]]        g_x[idx[i]] += g[i]                                  (a scatter)
+//
+// In a recurrence an index that depends on the step alone counts as a constant, so that a diagonal
+// does not scatter along the step twice.
 #include "autodiff/pull_back.h"
 
 #include <algorithm>
@@ -38,6 +45,8 @@ class Puller {
     return axis != step_.x && vars.size() == 1 && vars[0] == step_.read && !pool_.HasLoad(e);
   }
 
+  // Each subscript must be +-one axis of the read, of its own, plus what no axis moves; or moved by
+  // none. Solved for the axes, the place is then a function of x's axes.
   absl::optional<Inverse> Invert(const IndexList& place) {
     Inverse inverse;
     for (size_t j = 0; j < place.size(); ++j) {
@@ -66,6 +75,8 @@ class Puller {
     return inverse;
   }
 
+  // Axes of the read that no subscript mentions are repetitions: their adjoints are summed up
+  // first. A fixed subscript was read at one place only.
   NodeId Gather(NodeId g, const Inverse& inverse, const Shape& x_shape) {
     std::vector<int> unused;
     std::vector<int> position(graph_.rank(g), -1);  // of each axis of g, after the sum

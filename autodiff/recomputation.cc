@@ -1,7 +1,11 @@
+// Which values to keep from the forward pass and which to compute again is the central choice of
+// reverse mode (Griewank and Walther, ch. 12). Here the choice is simple enough to be made
+// greedily: no reduction may be recomputed that was not recomputed anyway.
+//
 // The less is given, the more is computed: live nodes stay live. So an attempt walks on only from
 // the nodes that it drops, over nodes that are not live yet; if it succeeds, the nodes it reaches
 // stay live, so each node becomes live only once. An attempt ends at the first obstacle; the nodes
-// between it and the dropped node always lead there.
+// between it and the dropped node always lead there, and are marked hopeless.
 #include "autodiff/recomputation.h"
 
 namespace nestor {
