@@ -1,4 +1,6 @@
-// Compares results with their enclosures and reports the one that lies farthest outside.
+// Compares results with their enclosures and reports the one that lies farthest outside: of many
+// wrong elements, that one shows the error best. An element that should be finite and is not, or
+// the reverse, is the farthest of all.
 #include <cmath>
 #include <limits>
 #include <string>

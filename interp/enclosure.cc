@@ -1,9 +1,12 @@
-// Ends are computed to nearest and stepped outwards only where the result was not
-// exact: the rounding errors of long double sums and products are themselves long
-// doubles, found by Knuth's two-sum and by Dekker's product over halves (Higham,
-// ch. 4). Switching the rounding mode instead would be at the mercy of a compiler
-// that moves arithmetic across the switch. So 0.5 + 0.25 stays a point, and the
-// product of two f32 always does.
+// Interval arithmetic (Moore, "Interval Analysis", 1966) on long doubles, whose ends must lie
+// outside of the exact result but hardly so.
+//
+// Ends are computed to nearest and stepped outwards only where the result was not exact: the
+// rounding errors of long double sums and products are themselves long doubles, found by Knuth's
+// two-sum and by Dekker's product over halves (Higham, "Accuracy and Stability of Numerical
+// Algorithms", 2nd ed., 2002, ch. 4). Switching the rounding mode instead would be at the mercy of
+// a compiler that moves arithmetic across the switch. So 0.5 + 0.25 stays a point, and the product
+// of two f32 always does.
 #include "interp/enclosure.h"
 
 #include <algorithm>
@@ -218,6 +221,8 @@ FloatFormat FormatOf(DType type) {
   return {facts.significand, facts.least_exponent, 1 - facts.least_exponent};
 }
 
+// Rounding is monotone, so the ends' roundings are the ends of the set of roundings; either way of
+// rounding a 16-bit float may give the lower one.
 Enclosure Rounded(DType type, const Enclosure& e) {
   if (!IsFloat(type) || !e.HasFinite()) return e;
   const FloatFormat format = FormatOf(type);

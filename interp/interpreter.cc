@@ -76,6 +76,8 @@ class Interpreter : ValueWalk<Interpreter, Bits> {
 
   // ---- Memory
 
+  // Fresh elements, none of them written. The bytes of a scope that is entered many times count
+  // once.
   absl::Status Allocate(TensorId id) {
     const TensorInfo& info = program_[id];
     NESTOR_ASSIGN_OR_RETURN(const Dims shape, ShapeOf(id));

@@ -1,7 +1,9 @@
-// A candidate is removed when another one wins over it for every choice of members of the two. In
-// each evaluation some candidate wins, and it cannot be a removed one: the candidate that beat it
-// also beats it there, even if it was itself removed later. So the join over those that stay is
-// sound, and where all values are single, one stays.
+// argmax on sets: which positions may win. A candidate is removed when another one wins over it for
+// every choice of members of the two. In each evaluation some candidate wins, and it cannot be a
+// removed one: the candidate that beat it also beats it there, even if it was itself removed later.
+// So the join over those that stay is sound, and where all values are single, one stays.
+//
+//   [1, 3] at 0, [2, 5] at 1, [0, 0.5] at 2    the last one never wins: the position is 0 or 1
 #include "interp/reference_arg.h"
 
 #include <algorithm>

@@ -45,6 +45,8 @@ bool LinearRecurrence::Meet(const Enclosure& value) {
   return value.HasFinite();
 }
 
+// Errors made so far are multiplied, too: both sums of magnitudes scale with the factor's, and the
+// one that includes errors grows by one rounding.
 void LinearRecurrence::Multiply(const Enclosure& factor) {
   ++operations_;
   if (!Meet(factor)) return;
@@ -94,6 +96,9 @@ bool LinearRecurrence::IsExact() const {
          std::max(most_ever_, most_factors_) <= std::ldexp(1.0L, FormatOf(type_).precision);
 }
 
+// The exact ends, widened by what all roundings together may have done to the terms, and by what
+// results below the normal numbers may have lost. If something may overflow half-way, there is no
+// bound.
 Enclosure LinearRecurrence::Rest() const {
   const FloatFormat& format = FormatOf(type_);
   const int64_t levels = std::clamp<int64_t>(additions_ - 1, 0, kMostLevels);

@@ -292,6 +292,7 @@ Enclosure IntegerSum(DType type, const Enclosure& a, const Enclosure& b) {
   return Unwrapped(type, AddDown(a.low, b.low), AddUp(a.high, b.high));
 }
 
+// Small sets are enumerated, which is exact; else by the row's rule, whose result may wrap.
 Enclosure ApplyToIntegers(ScalarOp op, DType operand, DType target, Args args) {
   if (const auto image = Enumerated(op, operand, target, args)) return *image;
   switch (RuleOf(op)) {
@@ -319,6 +320,7 @@ Enclosure ApplyToIntegers(ScalarOp op, DType operand, DType target, Args args) {
 
 // ---- Primitives of floats
 
+// One combination of members is the row's own reference; sets go by the row's rule.
 Enclosure ApplyToFloats(ScalarOp op, DType operand, DType target, Args args) {
   const Rule rule = RuleOf(op);
   if (rule == Rule::kNegation) return Negated(args[0]);
@@ -350,6 +352,8 @@ Enclosure ApplyPrimitive(ScalarOp op, DType operand, DType target, Args args) {
 
 // ---- Bodies
 
+// A row's body as straight-line code: registers are the operands, the constants, then the result
+// of each step.
 Enclosure ApplyBody(const ScalarBody& body, Args args) {
   std::vector<Enclosure> registers(args.begin(), args.end());
   for (size_t i = 0; i < body.constants.size(); ++i)

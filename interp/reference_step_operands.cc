@@ -1,5 +1,7 @@
-// The constructor looks at each value of the program once, because the walk asks again
-// for each element.
+// A quotient may be computed as a product with a reciprocal, which differs in the last bit; before
+// a floor this would be a jump by 1, so there quotients are as written (loop_ir/discrete_steps.h).
+// Which operands lead only to such a step is a property of the program, not of an element: the
+// constructor looks at each value once, because the walk asks again for each element.
 #include "interp/reference_step_operands.h"
 
 #include <cstdint>

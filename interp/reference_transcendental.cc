@@ -118,6 +118,7 @@ Range ValueAt(const Monotone& row, long double x) {
   return exact ? Range{y, y} : Around(y);
 }
 
+// The values at both ends, which are the extremes; NaN where x leaves the domain.
 Enclosure Image(const Monotone& row, DType type, int ulps, const Enclosure& x) {
   Enclosure image;
   const auto add = [&](long double low, long double high) {
@@ -264,6 +265,8 @@ Enclosure PowerOnBox(DType type, int ulps, const Range& a, const Range& b) {
   return exact.low > exact.high ? image : Join(image, Widened(type, ulps, exact));
 }
 
+// An even or odd integer exponent decides the sign; one that is not decided may give both signs, or
+// NaN.
 Enclosure PowerOfNegative(DType type, int ulps, const Range& a, const Range& b) {
   if (a.low == a.high && b.low == b.high) return PowerOnBox(type, ulps, a, b);
   const Range magnitude{-a.high, -a.low};
@@ -328,6 +331,7 @@ Range Remainders(const Range& a, const Range& b) {
   return r.low <= r.high ? r : any;
 }
 
+// By magnitudes, with a's sign; an infinite divisor leaves a as it is, a zero gives NaN.
 Enclosure Remainder(DType type, const Enclosure& a, const Enclosure& b) {
   Enclosure image;
   const Enclosure divisors = Magnitudes(b);
