@@ -49,6 +49,7 @@ T Sign(T a) {
   return a > T{0} ? T{1} : a < T{0} ? static_cast<T>(-1) : a;
 }
 
+// The quotient rounded down; 0 for b == 0. The least number over -1 wraps to itself.
 template <class T>
 T FloorDiv(T a, T b) {
   if (b == T{0}) return T{0};
@@ -60,6 +61,7 @@ T FloorDiv(T a, T b) {
     return static_cast<T>(a / b);
   }
 }
+// a - b * FloorDiv(a, b): it has b's sign; 0 for b == 0.
 template <class T>
 T FloorMod(T a, T b) {
   if (b == T{0}) return T{0};
@@ -70,6 +72,7 @@ template <class T>
 bool Eq(T a, T b) {
   return a == b;
 }
+// IEEE 754-2019 maximum: NaN if any operand is, and +0 above -0. Min likewise.
 template <class T>
 T Max(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -113,10 +116,13 @@ template <class T>
 T Xor(T a, T b) {
   return static_cast<T>(a ^ b);
 }
+// Whether nothing is left of the operand's bits but its sign: counts outside of [0, bits).
 template <class T>
 bool ShiftIsWide(T n) {
   return n < T{0} || n >= static_cast<T>(sizeof(T) * 8);
 }
+// Zeros come in; Shr brings in the sign of a signed number. A wide shift
+// leaves the same as one by all bits.
 template <class T>
 T Shl(T a, T n) {
   return ShiftIsWide(n) ? T{0} : static_cast<T>(Wide<T>(a) << n);

@@ -1,5 +1,7 @@
-// The syntax tree of the notation: what the parser reads and the elaborator turns into graphs.
-// Plain data; every piece knows its position in the text.
+// The syntax tree of the notation (docs/semantics.md, section 2): what the parser reads and the
+// elaborator turns into graphs. Plain data; every piece knows its position in the text, for
+// messages. A tree owns its parts; later stages refer to them by address, so a tree stays where it
+// is while it is elaborated.
 #ifndef NESTOR_UOPS_AST_H_
 #define NESTOR_UOPS_AST_H_
 
@@ -42,6 +44,7 @@ enum class ExprKind {
   kChain,      // args joined by `operators`, from the left; one precedence level
 };
 
+// Which members are set follows from the kind; see ExprKind.
 struct Expr {
   ExprKind kind;
   Position position;
@@ -71,6 +74,7 @@ struct Value {  // an argument of a call: NAME = value
   ExprPtr expr;
 };
 
+// y[i] = ..;  y[idx[i]]: f32[N] += ..;  (y, z) = OP(x; $a = ..);  for t < N { .. }
 enum class StatementKind { kDefinition, kScatter, kCall, kFor };
 
 struct Statement {
@@ -93,6 +97,7 @@ struct Statement {
   std::vector<Value> call_values;
 };
 
+// NAME: [shape] TYPE[DIMENSIONS]
 struct Argument {
   Position position;
   std::string name;
@@ -106,6 +111,7 @@ struct Literal {
   std::string text;
 };
 
+// $NAME: TYPE = value in [low, high]; a part that was left out is absent.
 struct Param {
   Position position;
   std::string name;  // with its "$"
@@ -118,6 +124,7 @@ struct Result {
   std::string name;
 };
 
+// op NAME(ARGUMENTS; PARAMS) -> (RESULTS) { STATEMENTS }
 struct Op {
   Position position;
   std::string name;

@@ -1,3 +1,8 @@
+// Ops of the notation are generic in element types and ranks; a signature is bound once per use, by
+// matching it with what the caller gives. An op matmul(a: T[..B, m, k], b: T[..B, k, n]) given a of
+// f16 and rank 4 has T = f16 and two dimensions B0, B1; what no argument tells has a default (f32,
+// one dimension).
+//
 // Each step reads what the steps before it have bound: the length of a pack says how many
 // dimensions there are, and the types and shapes of arguments use all of these.
 #include "uops/bind_signature.h"
@@ -34,6 +39,7 @@ class SignatureBinder {
 
   static bool IsVariable(const ast::TypeName& type) { return !TypeByName(type.text).has_value(); }
 
+  // A type variable is the type of the first argument that is given one; all others must agree.
   absl::Status BindTypes() {
     for (const ast::Argument& arg : syntax_.args) {
       const auto spec = specs_.find(arg.name);
@@ -53,6 +59,8 @@ class SignatureBinder {
   }
 
   // A pack's length follows from a given rank where it is the only unknown one.
+  // A length that is found may leave one unknown pack in another argument, so the arguments are
+  // gone through until no more is found.
   absl::Status BindPacks() {
     absl::flat_hash_map<std::string, int> lengths;
     for (bool changed = true; changed;) {
@@ -129,6 +137,7 @@ class SignatureBinder {
     return absl::OkStatus();
   }
 
+  // A $param without a type is an i64; the infinities as bounds mean that there is none.
   absl::Status DeclareParams() {
     for (const ast::Param& param : syntax_.params) {
       ParamInfo info{param.name, DType::kI64, {}, {}, {}};

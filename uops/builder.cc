@@ -1,8 +1,13 @@
-// The front end for C++: handles and operators make the nodes of expression.h, and Define
-// and Scatter hand them over to statement_builder.h, as the notation does.
+// The front end for C++: handles and operators make the nodes of expression.h, and Define and
+// Scatter hand them over to statement_builder.h, as the notation does. Hence the two front ends
+// cannot differ in what a program means.
 //
-// Handles are numbered in the builder: the pool's Var(i) is the i-th NewIndex until a node
-// is made, which numbers its axes from 0.
+// C++ operators cannot return a Status. A misuse becomes a value: an index handle carries its error
+// until a statement uses it, and the builder keeps the first error that it sees (Keep); later calls
+// return empty handles, which cause no error of their own.
+//
+// Handles are numbered in the builder: the pool's Var(i) is the i-th NewIndex until a node is made,
+// which numbers its axes from 0.
 #include "uops/builder.h"
 
 #include <algorithm>
@@ -115,6 +120,7 @@ Expr Expr::Literal(double value) {
   return Literal(DType::kF64, LiteralText(Scalar::Float(DType::kF64, value)));
 }
 
+// Numbers alone are a literal, whose type is that of the values it meets; anything else is an i64.
 Expr::Expr(const IndexExpr& index) {
   if (index.handle.graph == nullptr && index.handle.error.empty()) {
     *this = Expr(index.handle.constant);
@@ -167,6 +173,8 @@ Access TensorRef::At(std::vector<Place> places) const {
   return Access(Wrap(std::move(node)).node());
 }
 
+// The reverse of Expr(IndexExpr): what was an index is one again; an access becomes a gathered
+// index.
 IndexExpr AsIndex(const Expr& value) {
   const ExprNode& node = *value.node();
   if (node.form == Form::kIndex) return IndexExpr(node.indices[0]);
@@ -192,6 +200,8 @@ void OpBuilder::Keep(const absl::Status& status, absl::string_view where) {
       absl::StrCat("op ", op_.name, ": ", where, ": ", status.message()));
 }
 
+// Names must be such that the text of the op can be read back: words that are not reserved, and
+// unique.
 absl::Status OpBuilder::Claim(absl::string_view name, absl::string_view what) {
   const absl::string_view word = what == "parameter" && !name.empty() ? name.substr(1) : name;
   bool fits = !word.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(word[0])) &&
@@ -253,6 +263,7 @@ void OpBuilder::ShapeInput(absl::string_view name, DType type,
   Keep(AddArgument(name, type, shape, true), absl::StrCat("argument ", name));
 }
 
+// Literals are read as the text of one would be, so that 0.1 of f32 is rounded once.
 absl::Status OpBuilder::AddParam(absl::string_view name, DType type, const ParamLimits& limits) {
   NESTOR_RETURN_IF_ERROR(Claim(name, "parameter"));
   ParamInfo info{std::string(name), type, {}, {}, {}};
@@ -342,6 +353,7 @@ TensorRef OpBuilder::Scatter(ReduceOp op, DType type, const std::vector<IndexExp
   return Build(std::move(statement));
 }
 
+// Arguments by position, $params and dimensions by name, each as an index or as a rank-0 value.
 absl::Status OpBuilder::BindCall(const Op& callee, const std::vector<TensorRef>& args,
                                  const std::vector<std::pair<std::string, Expr>>& values,
                                  std::vector<TensorRef>& results) {
@@ -414,6 +426,7 @@ TensorRef OpBuilder::Carry(DType type, const std::vector<IndexExpr>& shape, int 
                    "carry");
 }
 
+// A Settler takes correct equations only, so everything is checked before.
 absl::StatusOr<std::vector<TensorRef>> OpBuilder::SettleEquations(
     const std::vector<std::pair<TensorRef, TensorRef>>& equations,
     const std::vector<TensorRef>& tensors) {
@@ -448,6 +461,8 @@ std::vector<TensorRef> OpBuilder::Settle(
   return settled.ok() ? *std::move(settled) : results;
 }
 
+// What only the finished op shows: results, carries that were never settled, dimensions that no
+// argument binds, names of a gradient given by hand.
 absl::Status OpBuilder::CheckSignature() const {
   const auto fail = [&](absl::string_view message) {
     return Misuse(absl::StrCat("op ", op_.name, ": ", message));

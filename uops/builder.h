@@ -149,8 +149,13 @@ Condition operator!(const Condition& a);
 Expr operator!(const Expr& a);
 
 // Any row of the scalar ops except a cast.
+// Operands that have a default in the table may be left out. All have one type, except the
+// condition of kSelect, a bool.
 Expr Apply(ScalarOp op, std::vector<Expr> operands);
+// `a` as `type`, by the rules of docs/semantics.md, section 3: floats round to nearest even; from
+// float to integer truncates and saturates, and NaN gives 0; integers wrap.
 Expr Cast(DType type, const Expr& a);
+// c ? a : b at each point. A bool and two values of one type; both are computed.
 inline Expr Where(const Expr& c, const Expr& a, const Expr& b) {
   return Apply(ScalarOp::kSelect, {c, a, b});
 }
@@ -163,6 +168,8 @@ inline Expr Tanh(const Expr& a) { return Apply(ScalarOp::kTanh, {a}); }
 
 // Reductions; `indices` live in `body`. In Max({k}, Expr(k)) the body must be written as an Expr;
 // else it is the greater of two indices.
+// The result has the body's type; argmax and argmin give an i64, the row-major number of the first
+// extremum within the range of `indices`. Any and All take and give bool.
 Expr Reduce(ReduceOp op, std::vector<IndexExpr> indices, const Expr& body);
 using Indices = std::initializer_list<IndexExpr>;
 inline Expr Sum(Indices i, const Expr& body) { return Reduce(ReduceOp::kSum, i, body); }
@@ -181,6 +188,7 @@ struct ParamLimits {
 
 class OpBuilder {
  public:
+  // `name` and all names below: words of the notation that are not reserved, each used once.
   explicit OpBuilder(absl::string_view name);
   ~OpBuilder();
   OpBuilder(const OpBuilder&) = delete;
@@ -188,11 +196,16 @@ class OpBuilder {
 
   // ---- The signature.
   IndexExpr Dimension(absl::string_view name);  // must occur in an argument's shape
+  // A tensor argument, of any rank. Extents are expressions of dimensions, integer $params and
+  // integers; one that is just a dimension takes its value from the tensor given. ShapeInput: an
+  // argument of which only the extents are read; its elements are never touched.
   TensorRef Input(absl::string_view name, DType type, const std::vector<IndexExpr>& shape);
   void ShapeInput(absl::string_view name, DType type, const std::vector<IndexExpr>& shape);
   // `name` with its "$". IndexParam: an i64.
   Expr Param(absl::string_view name, DType type, const ParamLimits& limits = {});
   IndexExpr IndexParam(absl::string_view name, const ParamLimits& limits = {});
+  // A tensor that the op returns. An argument may be one under its own name. An op needs at least
+  // one; their order is that of the calls.
   void Result(absl::string_view name, const TensorRef& tensor);
   // An op as this one's own gradient; see Op::gradient.
   void SetGradient(Op gradient);
@@ -201,11 +214,17 @@ class OpBuilder {
   // An index whose range follows from the accesses, or is 0 .. extent-1.
   IndexExpr NewIndex(absl::string_view name);
   IndexExpr NewIndex(absl::string_view name, const IndexExpr& extent);
+  // The tensor whose axes are `indices`, in order, with the value of `body` at each point. The body
+  // must mention no index that is neither among these nor reduced.
   TensorRef Define(const std::vector<IndexExpr>& indices, const Expr& body);
   // Starts at op's identity; runs over every index that `places` or `body` mention.
+  // By kSum, kProd, kMax or kMin. `places`: a subscript for each axis of `shape`; elements whose
+  // place is outside are dropped.
   TensorRef Scatter(ReduceOp op, DType type, const std::vector<IndexExpr>& shape,
                     const std::vector<Place>& places, const Expr& body);
   // The results of `callee`; `bindings`: its $params (with "$") and dimensions.
+  // Inlines a copy: `callee` need not outlive this. Its arguments must have the types and ranks of
+  // `args`.
   std::vector<TensorRef> Call(const Op& callee, const std::vector<TensorRef>& args,
                               const std::vector<std::pair<std::string, Expr>>& bindings = {});
 
@@ -225,6 +244,7 @@ class OpBuilder {
                                 const std::vector<TensorRef>& tensors);
 
   // The op so far, or the first misuse.
+  // May be called again after more was added. The op does not refer to the builder.
   absl::StatusOr<Op> Build() const;
 
  private:

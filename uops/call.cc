@@ -1,6 +1,13 @@
 // Inlining by import: the callee's dimensions become the extents of the nodes that it is given, its
 // arguments become these nodes, and every node is rebuilt by the caller's constructors, which
-// simplify on the way.
+// simplify on the way. There are no calls in a graph, so every later stage sees one program, and
+// the callee's values fuse with the caller's like any others.
+//
+//   op scale(x: T[n]) -> (y) { y[i] = x[i] * 2.0 }
+//   v = scale(u), u: f32[M]      n is M, x is u: v is u[i] * 2.0 over [0, M)
+//
+// What the callee demands of sizes moves into the caller's checks, with the callee's name before
+// the message. A callee with a gradient of its own leaves a trace: its results are tagged copies.
 #include "uops/call.h"
 
 #include <algorithm>
@@ -35,6 +42,7 @@ class Inliner {
     return absl::InvalidArgumentError(absl::StrCat("op ", callee_.name, ": ", message));
   }
 
+  // The callee was made for these types and ranks, except where a caller in C++ mixes them up.
   absl::Status CheckArguments() const {
     if (args_.size() != callee_.args.size()) {
       return Error(
@@ -67,6 +75,8 @@ class Inliner {
     return absl::OkStatus();
   }
 
+  // A $param may be an expression over the caller's sizes; its range is then checked when the op
+  // runs.
   absl::Status BindIndexParam(const ParamInfo& param) {
     const auto given = bindings_.indices.find(param.name);
     IndexId value;
@@ -89,6 +99,7 @@ class Inliner {
     return absl::OkStatus();
   }
 
+  // Likewise for bool and float $params, whose ranges are checked here where they are constants.
   absl::Status BindValueParam(const ParamInfo& param) {
     const auto given = bindings_.values.find(param.name);
     if (given != bindings_.values.end()) {
@@ -109,6 +120,7 @@ class Inliner {
     return absl::OkStatus();
   }
 
+  // A dimension is the extent of the first axis that has just its name; other axes give equalities.
   absl::Status BindDimensions() {
     for (size_t i = 0; i < args_.size(); ++i) {
       const Shape& shape = callee_.args[i].shape;
@@ -176,6 +188,8 @@ class Inliner {
     if (left != right) caller_.equalities.push_back({left, right, std::move(message)});
   }
 
+  // The callee's own calls of ops with gradients come along: their arguments and results are
+  // imported as further roots, and their tags continue the caller's.
   std::vector<NodeId> Import() {
     const auto leaf = [&](NodeId id) -> NodeId {
       if (const Param* param = callee_.graph.As<Param>(id))
@@ -310,6 +324,8 @@ absl::StatusOr<std::vector<NodeId>> CallOp(const Op& callee, absl::Span<const No
   return Inliner(callee, args, bindings, caller).Run();
 }
 
+// Each op in order is called in the whole; its results and arguments are known by name from then
+// on. An argument that any op reads is more than a shape.
 absl::StatusOr<Op> Combine(absl::string_view name, absl::Span<const Op> ops,
                            absl::Span<const std::string> results) {
   Op whole;

@@ -30,6 +30,7 @@ void NameSizes(Environment& environment) {
 
 }  // namespace
 
+// The op is lent to an environment, since resolving adds to its pool.
 absl::StatusOr<IndexId> ParseCondition(absl::string_view text, Op& op) {
   NESTOR_ASSIGN_OR_RETURN(const ast::ExprPtr expr, ParseExpression(text));
   Environment environment;

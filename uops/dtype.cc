@@ -67,6 +67,7 @@ absl::optional<Scalar> Fitting(T wide, DType type) {
   return narrow;
 }
 
+// Read as the widest type of its sign, so that both -2^63 and 2^64 - 1 can be read.
 absl::optional<Scalar> ParseInteger(absl::string_view text, DType type) {
   const bool minus = !text.empty() && text[0] == '-';
   int64_t number;

@@ -1,5 +1,15 @@
-// The signature binds types, packs and dimensions (bind_signature.h); then each statement's names
-// are resolved, and the statement is built (statement_builder.h) or called (call.h).
+// From the syntax tree to a graph, one statement after the other. The signature binds types, packs
+// and dimensions (bind_signature.h); then each statement's names are resolved (statement_scope.h,
+// resolver.h), and the statement is built (statement_builder.h) or called (call.h).
+//
+// The one thing that cannot be done statement by statement is a `for` block, whose tensors read
+// each other's earlier steps:
+//
+//   for t < N { h[t] = 0.5 * h[t - 1] + x[t] }
+//
+// The type and shape of h are needed to build the read of h[t - 1], before h is built. So a block
+// is gone through twice: first for types and shapes, with reads of unknown tensors left open, then
+// to build, with a carry for each tensor that is read at an earlier step.
 #include "uops/elaborate.h"
 
 #include <algorithm>
@@ -83,6 +93,8 @@ class Elaborator {
     return absl::OkStatus();
   }
 
+  // Names the tensors of the block before any statement is looked at, since each may read all
+  // others.
   absl::Status DeclareStep(const ast::Statement& statement) {
     StepBlock& block = *environment_.block;
     if (statement.kind == ast::StatementKind::kCall) {
@@ -106,6 +118,7 @@ class Elaborator {
     return absl::OkStatus();
   }
 
+  // Statements that know enough make others know enough, until all are done or none gets further.
   absl::Status InferTensors(const std::vector<ast::Statement>& statements) {
     std::vector<const ast::Statement*> left;
     for (const ast::Statement& statement : statements) left.push_back(&statement);
@@ -155,6 +168,8 @@ class Elaborator {
     return static_cast<int>(at - place.begin());
   }
 
+  // Indices keep the extents that the first pass found, and all accesses, also those that were open
+  // then, must agree with them.
   absl::Status BuildStep(const ast::Statement& statement) {
     NESTOR_ASSIGN_OR_RETURN(Prepared prepared, Prepare(statement));
     StepBlock& block = *environment_.block;
@@ -184,6 +199,8 @@ class Elaborator {
     return absl::OkStatus();
   }
 
+  // The equations are complete: what the steps define is settled, and the block's names are views
+  // of it.
   void CloseBlock() {
     std::vector<Equation> equations;
     for (const auto& [name, tensor] : environment_.block->tensors) {
@@ -230,6 +247,7 @@ class Elaborator {
     internal::Statement built;  // its variables are the scope's
   };
 
+  // Resolved without building; done twice for a statement in a block.
   absl::StatusOr<Prepared> Prepare(const ast::Statement& statement) {
     Prepared prepared;
     internal::Statement& built = prepared.built;
@@ -262,6 +280,7 @@ class Elaborator {
     return absl::OkStatus();
   }
 
+  // The callee is made for the types and ranks of the tensors given, then inlined.
   absl::Status Call(const ast::Statement& statement) {
     std::vector<NodeId> args;
     std::vector<ArgumentSpec> specs;
@@ -296,6 +315,7 @@ class Elaborator {
     return internal::CheckSize(op().graph, statement.position);
   }
 
+  // NAME = value: an index for integers and dimensions, else a rank-0 node.
   absl::Status BindValue(const Op& callee, const ast::Value& value, CallBindings& bindings) {
     const std::string name = absl::StrCat("$", value.name);
     const ParamInfo* param = callee.FindParam(name);

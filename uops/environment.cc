@@ -1,4 +1,5 @@
-// Looks up names, and makes the messages for those that are not known.
+// Looks up names, and makes the messages for those that are not known: each suggests the nearest
+// name, of a list in a fixed order, so that the message does not depend on a hash.
 #include "uops/environment.h"
 
 #include <algorithm>

@@ -1,4 +1,8 @@
 // Arithmetic on index handles, and the making of expression nodes.
+//
+// A handle is a number as long as only numbers are combined, and an expression in a pool once an
+// index or dimension is: C++ has no pool at hand for IndexExpr(2) + 3. A misuse is a handle with an
+// error, which every operation passes on.
 #include "uops/expression.h"
 
 #include <algorithm>
@@ -30,6 +34,8 @@ IndexHandle CombineConstants(IndexHandle a, const IndexHandle& b, Function funct
   return a;
 }
 
+// The first error wins. The accesses in both are kept, in the order of the text: ranges are
+// inferred from them.
 IndexHandle CombineBy(IndexHandle a, const IndexHandle& b, Function function) {
   if (!a.error.empty()) return a;
   if (!b.error.empty()) return b;
@@ -91,6 +97,8 @@ std::string AccessMisuse(const ExprNode& access, const Graph& graph) {
                       access.indices.size(), " indices");
 }
 
+// Of a tensor of an open block nothing is known but that it is read: a stand-in that keeps the
+// access.
 IndexHandle LoadOf(const ExprNodePtr& access) {
   if (access->form != Form::kAccess)
     return Misused("an index is an index expression or an integer tensor's element");

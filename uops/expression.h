@@ -52,6 +52,7 @@ struct ExprNode {
   int depth = 1;  // of the tree below; MakeNode counts it
 };
 
+// Nodes are immutable from then on, and any number of expressions may share one.
 ExprNodePtr MakeNode(ExprNode node);
 
 // InvalidArgument, with the place in the text where there is one.

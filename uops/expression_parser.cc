@@ -1,5 +1,9 @@
-// Recursive descent, with precedence climbing for infix operators. These are read into chains: a
-// sum of a thousand terms is one node, so that no later walk recurses per term.
+// Recursive descent, with precedence climbing for infix operators (Richards and Whitby-Strevens,
+// "BCPL: the language and its compiler", 1979): an operand, then as long as an operator that binds
+// at least as tightly follows, its right side, read at the next tighter level.
+//
+// Operators are read into chains: a sum of a thousand terms is one node, so that no later walk
+// recurses per term.
 #include "uops/expression_parser.h"
 
 #include "absl/strings/str_cat.h"
@@ -177,6 +181,7 @@ absl::StatusOr<ExprPtr> ExpressionParser::Prefix() {
   return expr;
 }
 
+// The first one or two tokens decide; most branches are there for the sake of a good message.
 absl::StatusOr<ExprPtr> ExpressionParser::Primary() {
   const Token& token = Peek();
   if (AtLiteral()) {
@@ -236,6 +241,8 @@ absl::StatusOr<ExprPtr> ExpressionParser::Reduction() {
   return expr;
 }
 
+// A cast or a scalar op; operands that may be omitted are written out here, so that no later stage
+// knows of them. Whether the name is known is left to the resolver.
 absl::StatusOr<ExprPtr> ExpressionParser::Function() {
   ExprPtr expr = NewExpr(ExprKind::kCall, Peek().position, Peek().text);
   next_ += 2;
@@ -259,6 +266,7 @@ absl::StatusOr<ExprPtr> ExpressionParser::Function() {
   return expr;
 }
 
+// x[i, j + 1 | 0.0 if i < j]: places, fill, conditions.
 absl::StatusOr<ExprPtr> ExpressionParser::Access() {
   ExprPtr expr = NewExpr(ExprKind::kAccess, Peek().position, Peek().text);
   next_ += 2;

@@ -1,10 +1,14 @@
-// Hash-consing and the canonical form of graph.h.
+// Hash-consing (Ershov, "On programming of arithmetic operations", 1958) and the canonical form of
+// graph.h: a node that is added again is the node that is there, so common subexpressions are found
+// by construction, and equality of programs is equality of ids.
 //
-// The rules all ask three questions about an operand: which axes does its value depend on
-// (UsedAxes), which node is it on those axes alone (Restrict), and can a reindex of it ever
-// leave its bounds (NeverOutOfBounds). Only reindex nodes need an answer, since every
-// constructor has already pushed repetition outwards: an elementwise node or a reduction depends
-// on all of its axes.
+// The rules of the canonical form all ask three questions about an operand: which axes does its
+// value depend on (UsedAxes), which node is it on those axes alone (Restrict), and can a reindex of
+// it ever leave its bounds (NeverOutOfBounds). Only reindex nodes need an answer, since every
+// constructor has already pushed repetition outwards: an elementwise node or a reduction depends on
+// all of its axes.
+//
+//   y[i,j] = exp(x[i])   is   e[i] = exp(x[i]), y[i,j] = e[i]
 #include "uops/graph.h"
 
 #include <algorithm>
@@ -27,6 +31,7 @@ constexpr ReduceRow kReduceRows[] = {
     {"any", ScalarOp::kOr},  {"all", ScalarOp::kAnd},
 };
 
+// Equality of nodes by kind and parts; two kinds, by the last overload, are never equal.
 struct OpEquals {
   bool operator()(const Input& a, const Input& b) const { return a.name == b.name; }
   bool operator()(const Param& a, const Param& b) const { return a.name == b.name; }
@@ -138,6 +143,7 @@ NodeId Graph::AddConstant(Scalar value) {
   return Intern(Constant{value.Canonical()}, value.type, {});
 }
 
+// An expression over some of the axes only is a node over those, repeated.
 NodeId Graph::AddIndex(IndexId expr, Shape shape) {
   if (const auto value = pool_.ConstValue(expr)) {
     return AddSplat(AddConstant(Scalar::I64(*value)), std::move(shape));
@@ -165,6 +171,7 @@ bool Graph::NeverOutOfBounds(NodeId x, const Shape& shape, const IndexList& plac
   return true;
 }
 
+// (x[inner])[place] is x[inner o place]: a read of a read that never leaves its bounds is one read.
 NodeId Graph::Compose(const Reindex& inner, Shape shape, const IndexList& place) {
   IndexList composed, conditions;
   for (IndexId e : inner.place) composed.push_back(SubstituteVars(pool_, e, place));
@@ -173,6 +180,7 @@ NodeId Graph::Compose(const Reindex& inner, Shape shape, const IndexList& place)
                     std::move(conditions));
 }
 
+// `total`: never out of bounds, so that neither fill nor order of checks matters.
 NodeId Graph::AddReindex(NodeId x, Shape shape, IndexList place, NodeId fill,
                          IndexList conditions) {
   NESTOR_CHECK(place.size() == this->shape(x).size(), "a place has one index per axis");
@@ -236,6 +244,7 @@ NodeId Graph::FoldConstant(ScalarOp op, absl::Span<const NodeId> args, DType res
   return AddConstant(Scalar{result, bits});
 }
 
+// On the axes that any operand uses, then repeated over the others.
 NodeId Graph::AddMap(ScalarOp op, absl::Span<const NodeId> args, DType target) {
   const ScalarOpRow& row = Row(op);
   NESTOR_CHECK(static_cast<int>(args.size()) == row.arity, row.name);
@@ -300,6 +309,8 @@ NodeId Graph::ReduceNothing(ReduceOp op, NodeId x) {
   return AddMap(ScalarOp::kAdd, {AddSplat(AddConstant(Scalar::Zero(type(x))), shape), x});
 }
 
+// The operand is put into the form [kept axes that it uses, reduced axes as listed]. A reduced axis
+// stays even if the operand does not use it: the sum of n equal terms is a sum of n terms.
 NodeId Graph::AddReduce(ReduceOp op, NodeId x, absl::Span<const int> axes) {
   const auto result = ReduceResultType(op, type(x));
   NESTOR_CHECK(result.has_value(), absl::StrCat(Name(op), " of ", Name(type(x))));
@@ -339,6 +350,8 @@ NodeId Graph::AddReduce(ReduceOp op, NodeId x, absl::Span<const int> axes) {
   return AddBroadcast(reduce, full, kept_used);
 }
 
+// The order of the operand's axes has no meaning for a scatter, so it is fixed: that in which the
+// place mentions them, then the others.
 NodeId Graph::AddScatter(ReduceOp op, NodeId x, Shape shape, IndexList place) {
   NESTOR_CHECK(op <= ReduceOp::kMin, "a scatter is by sum, prod, max or min");
   NESTOR_CHECK(place.size() == shape.size(), "a place has one index per axis");
@@ -430,6 +443,7 @@ void VisitOperands(const Graph& graph, NodeId id, absl::FunctionRef<void(NodeId)
   absl::visit(Visitor{graph.pool(), visit}, graph[id].op);
 }
 
+// Operands have smaller ids than their users, so one pass downwards finds all.
 std::vector<bool> Reachable(const Graph& graph, absl::Span<const NodeId> from,
                             absl::Span<const NodeId> cut) {
   std::vector<bool> reached(graph.size(), false), ends(graph.size(), false);

@@ -169,20 +169,30 @@ struct Node {
 };
 bool operator==(const Node& a, const Node& b);
 
+// Ids are handed out in the order 0, 1, 2, ..; none is ever removed, so a node that nothing uses
+// stays. An Add.. that gives an equal node returns its id. Pointers and references to nodes are
+// valid until the next Add... REQUIRES of all: ids of operands are this graph's.
 class Graph {
  public:
   NodeId AddInput(absl::string_view name, DType type, Shape shape);
   NodeId AddParam(absl::string_view name, DType type);
   NodeId AddConstant(Scalar value);
   // `expr` over the axes of `shape`.
+  // Its type is i64.
   NodeId AddIndex(IndexId expr, Shape shape);
   // `fill` may be left invalid: zero or false.
+  // The result has x's type and `shape`; `place` has an expression for each axis of x, over Var(i)
+  // of the result's axes, as have `conditions`.
   NodeId AddReindex(NodeId x, Shape shape, IndexList place, NodeId fill = NodeId(),
                     IndexList conditions = {});
   // `target`: the type of a cast, else ignored.
+  // All `args` have the result's shape.
   NodeId AddMap(ScalarOp op, absl::Span<const NodeId> args, DType target = DType::kF32);
   // `axes` are distinct; the reduction runs over them in the order listed.
+  // The result has the other axes, in order; its type is ReduceResultType of x's.
   NodeId AddReduce(ReduceOp op, NodeId x, absl::Span<const int> axes);
+  // The result has x's type and `shape`; `place` has an expression for each axis of it, over Var(i)
+  // of x's axes.
   NodeId AddScatter(ReduceOp op, NodeId x, Shape shape, IndexList place);
   // A tensor of a recurrence that is yet to be made, different from any other node:
   // see recurrence.h.

@@ -1,5 +1,6 @@
 // Nodes made anew in another graph, or in the same one, by the constructors, which simplify on the
-// way. Equal programs that are made in one graph have equal ids.
+// way. Inlining, gradients and the comparison of programs all are imports that differ in their
+// leaves. Equal programs that are made in one graph have equal ids.
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -11,6 +12,7 @@
 
 namespace nestor {
 
+// One case per kind of node: the same constructor on images.
 NodeId Rebuild(const Graph& from, NodeId id, Graph& to, const Rebuilding& rebuilding) {
   struct Visitor {
     NodeId operator()(const Input&) const { return Leaf(); }

@@ -1,9 +1,15 @@
 // Construction and canonical form of index expressions. Walks over them are in index_walks.cc.
 //
-// The canonical form of an affine expression is its expanded polynomial, with terms and atoms
-// ordered by structure. Ordering by structure, not by id, makes the form independent of the order
-// in which a program was built, so that printing and parsing give the same node. Expressions are
-// small; the constructors go through Polynomial each time rather than patch a sum in place.
+// Later stages must see that (i + 1) - i is 1, and that a*b and b*a are equal extents; so equal
+// affine expressions must be one node. The canonical form of an affine expression is its expanded
+// polynomial, with terms and atoms ordered by structure. Ordering by structure, not by id, makes
+// the form independent of the order in which a program was built, so that printing and parsing give
+// the same node.
+//
+//   2*(i + N) - i   ->   i + 2*N        (4*i + 6) / 4   ->   i + 1
+//
+// Expressions are small; the constructors go through Polynomial each time rather than patch a sum
+// in place. A memo of sums and products by the ids of their operands makes repeated ones cheap.
 #include "uops/cpp20.h"
 
 #include "uops/index_expr.h"
@@ -35,6 +41,8 @@ int CompareProducts(const IndexPool& pool, const Polynomial::Atoms& a, const Pol
 
 }  // namespace
 
+// The meaning of every binary node on numbers, for evaluation and for the folding of constants
+// alike.
 absl::optional<int64_t> CheckedApply(IndexKind kind, int64_t a, int64_t b) {
   int64_t result;
   switch (kind) {
@@ -143,6 +151,7 @@ bool Polynomial::IsBefore(const IndexPool& pool, const Polynomial& other) const 
          CompareProducts(pool, terms_.back().atoms, other.terms_.front().atoms) < 0;
 }
 
+// A merge of two sorted lists; equal products add their coefficients and vanish at 0.
 absl::optional<Polynomial> Polynomial::Sum(const IndexPool& pool, const Polynomial& a,
                                            const Polynomial& b) {
   Polynomial result;
@@ -168,6 +177,7 @@ absl::optional<Polynomial> Polynomial::Sum(const IndexPool& pool, const Polynomi
   return result;
 }
 
+// Row by row, each sorted and merged: the product of a term with a sorted sum need not be sorted.
 absl::optional<Polynomial> Polynomial::Product(const IndexPool& pool, const Polynomial& a,
                                                const Polynomial& b) {
   const auto is_number = [](const Polynomial& p) {
@@ -213,6 +223,8 @@ bool Polynomial::MultipliesVars(const IndexPool& pool) const {
   return false;
 }
 
+// Left-associated sums of left-associated products, the coefficient first: the only shape in which
+// a canonical expression occurs.
 IndexId Polynomial::Build(IndexPool& pool) const {
   IndexId sum;
   for (const Term& term : terms_) {
@@ -241,6 +253,7 @@ size_t HashOf(const IndexNode& node) {
 
 }  // namespace
 
+// See the head of index_expr.h: at most one factor holds loop indices, and no divisor does.
 bool IndexPool::ComputeAffine(const IndexNode& node) const {
   if (node.kind == IndexKind::kLoad) return false;
   int with_vars = 0;
@@ -271,6 +284,7 @@ void IndexPool::GrowSlots() {
   for (size_t i = 0; i < nodes_.size(); ++i) slots_[SlotOf(nodes_[i])] = static_cast<int32_t>(i);
 }
 
+// Facts are computed once, from those of the arguments.
 IndexId IndexPool::Intern(IndexNode node) {
   if (2 * nodes_.size() >= slots_.size()) GrowSlots();
   const size_t slot = SlotOf(node);
@@ -391,6 +405,7 @@ IndexId IndexPool::Not(IndexId a) {
   return Intern({IndexKind::kNot, 0, {a}});
 }
 
+// min and max of affine expressions have their arguments in the order of structure, too.
 IndexId IndexPool::Make(IndexKind kind, int64_t value, absl::Span<const IndexId> args) {
   switch (kind) {
     case IndexKind::kVar: return Var(value);

@@ -75,14 +75,18 @@ inline bool IsCondition(IndexKind kind) { return kind >= IndexKind::kLt; }
 // are floor division and its remainder.
 absl::optional<int64_t> CheckedApply(IndexKind kind, int64_t a, int64_t b);
 
+// Ids are those of this pool; none is ever removed. A reference to a node is valid until the next
+// one is made.
 class IndexPool {
  public:
   IndexId Const(int64_t value);
   IndexId Var(int64_t index);
   // A dimension ("N") or an integer parameter ("$k").
   IndexId Symbol(absl::string_view name);
+  // The element of an integer tensor, numbered by the owner, at `place`, one expression per axis.
   IndexId Load(int64_t tensor, absl::Span<const IndexId> place);
 
+  // Arithmetic on int64. Div rounds down, and Mod is its remainder.
   IndexId Add(IndexId a, IndexId b);
   IndexId Sub(IndexId a, IndexId b);
   IndexId Neg(IndexId a);

@@ -11,6 +11,8 @@ class TextWriter {
  public:
   TextWriter(const IndexPool& pool, const IndexNames& names) : pool_(pool), names_(names) {}
 
+  // Each kind in the notation's own form. A comparison's operands bind tighter than itself on both
+  // sides, since comparisons do not chain.
   std::string Write(IndexId id, int tightness) const {
     const IndexNode& node = pool_[id];
     switch (node.kind) {

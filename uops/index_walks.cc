@@ -1,5 +1,6 @@
-// Walks over index expressions. An expression is a graph, so that each shared node is visited once:
-// the nodes that were seen are remembered, in a list while they are few.
+// Walks over index expressions. An expression is a graph, so that each shared node is visited once
+// (a walk over paths would take exponential time on x = y + y, y = z + z, ..): the nodes that were
+// seen are remembered, in a list while they are few.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 
 namespace nestor {
 
+// By kind (numbers last), then arguments, then value. Symbols go by name: their numbers differ from
+// pool to pool.
 int CompareStructure(const IndexPool& pool, IndexId a, IndexId b) {
   if (a == b) return 0;
   const IndexNode& x = pool[a];
@@ -29,6 +32,7 @@ int CompareStructure(const IndexPool& pool, IndexId a, IndexId b) {
 
 namespace {
 
+// `memo`: the images of the nodes copied so far.
 IndexId CopyMemo(const IndexPool& from, IndexId id, IndexPool& to, IndexLeaf leaf,
                  absl::flat_hash_map<IndexId, IndexId>& memo) {
   const auto it = memo.find(id);
@@ -162,6 +166,8 @@ IndexId SubstituteVars(IndexPool& pool, IndexId id, absl::Span<const IndexId> re
                        [&](int64_t var) { return absl::make_optional(replacement[var]); });
 }
 
+// Every part is evaluated, even the right side of an && whose left side is false: an overflow
+// anywhere gives no value.
 absl::optional<int64_t> EvaluateIndex(const IndexPool& pool, IndexId id, IndexLeafValue leaf) {
   const IndexNode& node = pool[id];
   if (node.kind == IndexKind::kConst) return node.value;

@@ -1,3 +1,8 @@
+// In y[i] = sum[k](a[i, k] * b[k]), nothing says how far i and k run but the tensors. The first
+// axis that an index alone subscripts gives its extent; every further one must be as long, which is
+// checked when the op runs if the sizes are not known to be equal (here: axis 1 of a and axis 0 of
+// b). An index in a compound subscript, such as x[i + r], gets no range from it.
+//
 // One walk over the statement in the order of its text. The indices in scope form a stack: the
 // statement's own, then the reductions' from outside in. Each time that an index comes into scope
 // it is bound anew, since an index made in C++ may be reduced over many times. Subtrees may be
@@ -145,6 +150,7 @@ class RangeWalk {
                        : absl::StrCat("op ", op_.name, ": ", statement_.name, ": ", beyond));
   }
 
+  // Every index must have a range in the end; in a first pass over a block, only those on the left.
   absl::Status CheckRanges() const {
     for (const Binding& binding : bindings_) {
       if (binding.extent != IndexId() || (partial_ && !IsOwn(binding))) continue;
@@ -189,6 +195,8 @@ class RangeWalk {
     return absl::OkStatus();
   }
 
+  // All subscripts must be in scope before any is compared with an axis: a scatter binds new ones
+  // on the way.
   absl::Status WalkAccess(const ExprNode& node) {
     if (IsOpen(node)) {
       for (const IndexHandle& index : node.indices) NESTOR_RETURN_IF_ERROR(InScope(index).status());

@@ -1,6 +1,12 @@
+// Unification (as in Milner, "A theory of type polymorphism in programming", 1978) without
+// variables: a value's type is known, or it is a literal or an index that takes any type that it
+// meets. There is one exception to equality, the widening of integers that meet an index to i64.
+//
 // Types unify along the edges of the tree: the operands of arithmetic and comparisons, the branches
 // of a select, a reduction and its body. So the type that a node and those below it share is found
 // from below; the code that builds the nodes passes the type of the whole down.
+//
+//   1.0 - p[i] * 2     p is f16: so are 1.0 and 2        N - 1     i64        0.5 + 1     f32
 #include "uops/infer_types.h"
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +20,7 @@ absl::Status Mixed(DType type, const TextPosition& position) {
                  absl::StrCat("types ", Name(type), " and i64 (an index) do not mix: cast one"));
 }
 
+// The common type, or the error that names both.
 absl::StatusOr<MetType> Unify(MetType a, MetType b, const TextPosition& position) {
   for (const DType type : {a.type.value_or(DType::kI64), b.type.value_or(DType::kI64)}) {
     if ((a.index_value || b.index_value) && IsInteger(type) && !WidensToI64(type))
@@ -46,6 +53,8 @@ class TypeWalk {
   Types Take() { return std::move(types_); }
 
  private:
+  // A node's own type and that of its operands; the two differ for casts, comparisons and arg
+  // reductions.
   absl::StatusOr<NodeTypes> VisitNew(const ExprNode& node) {
     switch (node.form) {
       case Form::kLiteral:

@@ -1,3 +1,7 @@
+// Whether two cyclic systems are equal is a question of bisimulation: they are, unless a difference
+// is found from some pair of nodes that must be equal. So a pair that is being compared counts as
+// equal (Hopcroft and Karp's test of automata, 1971, without its merging of classes).
+//
 // Two nodes match where their ops, types, shapes and operands match, so one walk visits both
 // systems at once. Equations refer to each other through carries, and the walk follows a carry to
 // its body; it ends nevertheless, because it compares each pair of nodes once.

@@ -96,6 +96,8 @@ std::string ClipWords(absl::string_view text, size_t longest) {
   return clipped;
 }
 
+// A name is near at an edit distance below half its length (below 2 for a short one), or in another
+// case. For one letter there are many such, so there it must be the only one.
 std::string DidYouMean(absl::string_view name, absl::Span<const std::string> known) {
   if (name.size() > kLongestWord) return "";  // mistyped nowhere, and slow to compare
   const std::string* nearest = nullptr;

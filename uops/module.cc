@@ -1,4 +1,9 @@
-// Look-up of ops: a file's own, each after its definition, hide the library's.
+// Look-up of ops: a file's own, each after its definition, hide the library's. Since an op calls
+// earlier ones only, there is no recursion, and inlining ends.
+//
+// A call makes its callee for the types and ranks of the arguments, as templates are made; within
+// one instantiation each combination is made once. Without this, ops that call the one before twice
+// would take time exponential in their number.
 #include "uops/module.h"
 
 #include "absl/container/flat_hash_set.h"
@@ -58,6 +63,8 @@ bool Module::Has(absl::string_view name) const { return Find(*ops_, name) != nul
 
 const ast::Op& Module::Syntax(absl::string_view name) const { return *Find(*ops_, name); }
 
+// Ops of a file lie in one vector in the order of the text, so their addresses tell which is
+// earlier.
 absl::StatusOr<const ast::Op*> Module::FindCallee(absl::string_view name, const ast::Op& caller,
                                                   const ast::Position& position,
                                                   const Module** home) const {
@@ -105,6 +112,8 @@ absl::StatusOr<Op> Module::Instantiate(absl::string_view name, const ArgumentSpe
                    });
 }
 
+// The key says what the callee depends on: where it is from, its name, and each argument's type and
+// rank.
 absl::StatusOr<Op> Module::MakeCallee(absl::string_view name, const ast::Op& caller,
                                       const ast::Position& position,
                                       absl::Span<const ArgumentSpec> args, Calls& calls) const {

@@ -31,6 +31,7 @@ struct ArgumentSpec {
 };
 using ArgumentSpecs = absl::flat_hash_map<std::string, ArgumentSpec>;
 
+// Copies share their ops: what is appended to one is in all.
 class Module {
  public:
   // Reads `text`. Ops that the text calls and does not define are looked up in
@@ -38,6 +39,7 @@ class Module {
   static absl::StatusOr<Module> Parse(absl::string_view text, const Module* library = nullptr);
 
   // Adds the ops of another text after those that are here.
+  // Not thread-safe. Pointers that Syntax gave are invalid afterwards.
   absl::Status Append(absl::string_view text);
 
   // The names of the ops, in the order of the text.
@@ -48,6 +50,8 @@ class Module {
 
   // The op `name` (empty: the last one) for arguments as given. Errors in the text
   // read "LINE:COLUMN: ...".
+  // NotFound where there is no op of that name. `specs` may leave out arguments; names that are no
+  // arguments are ignored. Thread-safe.
   absl::StatusOr<Op> Instantiate(absl::string_view name, const ArgumentSpecs& specs) const;
 
   // Instantiates every op for arguments of which nothing is known: finds the errors of a

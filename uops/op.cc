@@ -75,6 +75,8 @@ std::string AlwaysOutOfBounds(IndexPool& pool, IndexId place, IndexId extent,
                       SymbolicText(pool, extent), ")");
 }
 
+// Checks and warnings are not compared: they follow from the statements, which may be written in
+// different ways.
 bool SameOp(const Op& a, const Op& b) {
   if (a.name != b.name || a.args.size() != b.args.size() || a.params.size() != b.params.size() ||
       a.results.size() != b.results.size()) {

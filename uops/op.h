@@ -16,6 +16,7 @@
 
 namespace nestor {
 
+// A tensor that the op is given.
 struct Argument {
   std::string name;
   DType type;
@@ -24,6 +25,7 @@ struct Argument {
   NodeId node;              // its Input
 };
 
+// A number that the op is given.
 struct ParamInfo {
   std::string name;  // with its "$"
   DType type;
@@ -31,6 +33,7 @@ struct ParamInfo {
   absl::optional<Scalar> value, low, high;
 };
 
+// A tensor that the op returns; several names may share a node.
 struct Result {
   std::string name;
   NodeId node;
@@ -70,6 +73,7 @@ struct Op {
   };
   std::vector<CustomCall> custom_calls;
 
+  // By name; null if there is none. Valid until the op changes.
   const Argument* FindArgument(absl::string_view name) const;
   const ParamInfo* FindParam(absl::string_view name) const;
   const Result* FindResult(absl::string_view name) const;

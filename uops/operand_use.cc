@@ -1,5 +1,6 @@
-// A body is walked backwards: a register reaches a step or the result if one that is computed from
-// it does. Rows without a body are decided by their types and one trait.
+// Derived, so that a new row of the table needs no entry here. A body is walked backwards: a
+// register reaches a step or the result if one that is computed from it does. Rows without a body
+// are decided by their types and one trait.
 #include "uops/operand_use.h"
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Look-ups in the table of operators.
+// Look-ups in the table of operators, by linear search: it has a dozen rows.
 #include "uops/operators.h"
 
 #include <utility>

@@ -45,6 +45,8 @@ class Parser : ExpressionParser {
  private:
   // ---- Ops
 
+  // Capital names among the arguments' types are casts in the body, so they are noted before it is
+  // read.
   absl::StatusOr<ast::Op> Op() {
     ast::Op op;
     op.position = Peek().position;
@@ -102,6 +104,7 @@ class Parser : ExpressionParser {
     return absl::OkStatus();
   }
 
+  // NAME: [shape] TYPE[DIMENSIONS]. `shape` is no reserved word: only a name after it makes it one.
   absl::StatusOr<ast::Argument> Argument() {
     ast::Argument arg;
     if (Peek().kind == TokenKind::kParam) return Expected("an argument ($params stand behind ';')");
@@ -133,6 +136,7 @@ class Parser : ExpressionParser {
     return ast::TypeName{token.position, token.text};
   }
 
+  // $NAME [: TYPE] [= LITERAL] [in [LOW, HIGH]]
   absl::StatusOr<ast::Param> Param() {
     ast::Param param;
     const Token token = Peek();
@@ -159,6 +163,8 @@ class Parser : ExpressionParser {
 
   // ---- Statements
 
+  // `for` begins a block, and "(" a call with several results. Else what follows the name tells the
+  // kinds apart: "= OP(" is a call, ":" a scatter, anything else a definition.
   absl::StatusOr<ast::Statement> Statement() {
     ast::Statement statement;
     statement.position = Peek().position;

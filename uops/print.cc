@@ -1,9 +1,12 @@
+// Writes a graph so that reading the text gives the same graph.
+//
 // A node that has a name (print_names.h) gets a statement of its own. Other nodes are written
 // inside their users: elaboration computes an expression over just the indices that it mentions, as
 // the graph's canonical form does, so the same graph comes back.
 //
 // The statement's ranges come back as well: where the first axis that an index alone subscripts
-// does not have its extent, or a later one might not, the statement says `where`.
+// does not have its extent, or a later one might not, the statement says `where`. To know that, the
+// printer notes accesses in the order in which infer_ranges.cc will see them.
 #include "uops/print.h"
 
 #include <algorithm>
@@ -30,6 +33,7 @@ class Printer {
       equal_.emplace(std::min(e.left, e.right), std::max(e.left, e.right));
   }
 
+  // In the order of ids, which is topological; a block stands where the first view of it does.
   std::string Run() {
     std::string text = Header();
     if (options_.equalities) text += EqualitiesText();
@@ -340,6 +344,7 @@ class Printer {
     return absl::StrCat(nestor::Name(value.type), "(", LiteralText(value), ")");
   }
 
+  // A repetition is not written: the operand mentions fewer indices.
   std::string ReindexText(NodeId id, const Reindex& n, const Names& names, int tightness,
                           bool bare_literal) {
     if (names_.IsRepeat(id)) {
@@ -365,6 +370,8 @@ class Printer {
     return value.bits == 0 ? "" : absl::StrCat(" | ", LiteralText(value));
   }
 
+  // As an operator where there is one for the type, else as a function. A literal stands bare if
+  // another operand gives it its type, else in a cast.
   std::string MapText(NodeId id, const Map& map, const Names& names, int tightness) {
     const DType operand = graph_.type(map.args.back());
     const bool choice = Row(map.op).result == ResultType::kChoice;

@@ -17,6 +17,7 @@ struct PrintOptions {
   bool equalities = false;
 };
 
+// The text ends with a newline. Names of tensors between arguments and results are t0, t1, ..
 std::string PrintOp(const Op& op, const PrintOptions& options = {});
 
 }  // namespace nestor

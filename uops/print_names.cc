@@ -1,3 +1,6 @@
+// Which nodes get names is a choice between two bad texts: one statement per node is unreadable,
+// and one expression for all repeats what is shared, and is read back by a recursion of its depth.
+//
 // Names are given in passes over the graph, each of which sees which nodes the ones before it
 // named: nodes that need a name, then shared nodes, then index values that would join their
 // neighbours into one index expression, then deep nodes. The tensors are numbered at the end.
@@ -145,6 +148,8 @@ void NodeNames::NameLoaded(IndexId e) {
   });
 }
 
+// The notation gathers from, and reads at other places than its own indices, tensors with names
+// only.
 void NodeNames::NameWhatNeedsIt() {
   for (int i = 0; i < graph_.size(); ++i) {
     const NodeId id{i};
@@ -162,6 +167,7 @@ void NodeNames::NameWhatNeedsIt() {
   }
 }
 
+// A repetition that is used twice counts as two uses of its operand, since it is written as that.
 void NodeNames::NameWhatIsShared() {
   std::vector<int> uses(graph_.size(), 0);
   for (int i = graph_.size() - 1; i >= 0; --i) {

@@ -1,3 +1,11 @@
+// Settling a system of equations: only what really recurs stays in it. The equations that depend on
+// each other are the strongly connected components of the relation "needs". Systems have few
+// equations, so they are found by its transitive closure (Warshall, "A theorem on Boolean
+// matrices", 1962).
+//
+//   carry c: c[t] = c[t-1] + x[t]        one system of one equation
+//   carry d: d[t] = c[t-1] * 2           needs c, not itself: computed from the whole of c, outside
+//
 // Settling works on sets of carries: `Needs(x)` are those that x depends on. Equations that need
 // each other, directly or not, are one component; components are settled in the order in which they
 // need each other, and in each the nodes in the order of their ids, so that nothing recurses.
@@ -176,6 +184,8 @@ bool ReadsEarlierSteps(Graph& graph, NodeId id, int axis, absl::FunctionRef<bool
 
 }  // namespace
 
+// Each equation by itself, then whether every carry has one, then the rule for steps, node by node
+// in topological order.
 std::string EquationsMisuse(Graph& graph, absl::Span<const Equation> equations,
                             absl::Span<const NodeId> tensors,
                             absl::FunctionRef<bool(IndexId)> is_lag) {
@@ -370,6 +380,9 @@ class Settler::Impl {
 
   // ---- One component
 
+  // What the steps read from outside is settled first. The steps are then rebuilt until no two
+  // carries turn out to be the same tensor; a rebuilt step may be simpler, and make further carries
+  // equal.
   void SettleComponent(Component& component) {
     std::vector<NodeId> carries, bodies;
     for (int k : component.equations) {

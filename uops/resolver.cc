@@ -1,5 +1,9 @@
-// A maximal expression of indices, dimensions, integer $params and integers is one index value; if
-// it holds only integers, it is one literal. Every other expression is a node of its own.
+// One syntax serves numbers that are computed with tensors and integers that find their way to
+// them; here it is decided which is which. A maximal expression of indices, dimensions, integer
+// $params and integers is one index value; if it holds only integers, it is one literal. Every
+// other expression is a node of its own.
+//
+//   x[2*i + 1] * (i + N) * 2.0     2*i + 1 is a place; i + N an index value, i64, cast to x's type
 #include "uops/resolver.h"
 
 #include "absl/strings/str_cat.h"
@@ -120,6 +124,8 @@ absl::StatusOr<IndexId> Resolver::Condition(const Expr& expr) const {
   return handle.id;
 }
 
+// One case per kind of expression. `in_value`: a "/" would be a floor division, and look like one
+// of reals.
 Resolver::Handle Resolver::IndexHandle(const Expr& expr, bool in_value) const {
   switch (expr.kind) {
     case ExprKind::kLiteral: {
@@ -182,6 +188,7 @@ Resolver::Handle Resolver::LoadHandle(const Expr& access) const {
   return load;
 }
 
+// min, max, floordiv, mod.
 Resolver::Handle Resolver::FunctionHandle(const Expr& expr, bool in_value) const {
   const IndexFunction* function = FindIndexFunction(expr.text);
   if (function == nullptr) {
@@ -223,6 +230,7 @@ Resolver::Handle Resolver::ChainHandle(const Expr& chain, size_t count, bool in_
   return result;
 }
 
+// Comparisons of indices, joined by && || !; or a constant.
 Resolver::Handle Resolver::ConditionHandle(const Expr& expr) const {
   if (expr.kind == ExprKind::kLiteral && IsBoolText(expr.text)) {
     return Wrap(environment_.op.graph.pool().Const(expr.text == "true"));
@@ -248,6 +256,7 @@ Resolver::Handle Resolver::ConditionHandle(const Expr& expr) const {
   return result;
 }
 
+// A pack is spread to its indices; all of them have the position of the pack in the text.
 absl::StatusOr<std::vector<internal::IndexHandle>> Resolver::Place(
     const std::vector<Item>& items) const {
   std::vector<internal::IndexHandle> place;
@@ -347,6 +356,7 @@ Resolver::Node Resolver::Fill(const Expr& fill) const {
   return MakeNode(std::move(node));
 }
 
+// An access of one of the block's own tensors reads a node of this step, or a carry.
 Resolver::Node Resolver::Access(const Expr& expr) const {
   NESTOR_ASSIGN_OR_RETURN(const NodeId tensor, environment_.Tensor(expr.text, expr.position));
   ExprNode node = NodeOf(Form::kAccess, expr);
@@ -370,6 +380,8 @@ Resolver::Node Resolver::Access(const Expr& expr) const {
 
 // The node that an access of one of the block's tensors reads: the one that this step has defined,
 // or a carry.
+// h[t - c] makes the block run forward, h[t + c] backward. With a $param the distance is $a one way
+// and -$a the other; the one without a sign counts.
 absl::StatusOr<NodeId> Resolver::StepOf(const Expr& access, const ExprNode& node) const {
   StepBlock& block = *environment_.block;
   StepBlock::Tensor& tensor = block.tensors.at(access.text);

@@ -21,6 +21,8 @@ class Resolver {
   // For use outside of statements, where no index is in scope.
   explicit Resolver(Environment& environment);
 
+  // The expression as a value, as an index, or as a condition. InvalidArgument "LINE:COLUMN: ..."
+  // where it is none, or mentions a name that nothing has.
   absl::StatusOr<internal::ExprNodePtr> Value(const ast::Expr& expr) const;
   absl::StatusOr<IndexId> Index(const ast::Expr& expr) const;
   absl::StatusOr<IndexId> Condition(const ast::Expr& expr) const;

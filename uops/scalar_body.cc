@@ -1,6 +1,7 @@
-// A body is an op of the notation with rank-0 arguments, so its graph is already
-// a straight line in topological order: inputs and constants become registers,
-// every map node a step. A transcendental on a 16-bit float is f32's body between
+// The oracle must compute a composed row by exactly the operations that the row's text says, one
+// value at a time and fast enough for millions. A body is an op of the notation with rank-0
+// arguments, so its graph is already a straight line in topological order: inputs and constants
+// become registers, every map node a step. A transcendental on a 16-bit float is f32's body between
 // two casts.
 #include "uops/scalar_body.h"
 
@@ -20,6 +21,7 @@ ScalarBody::Step StepOf(ScalarOp op, DType operand, DType target) {
   return {FunctionOf(op, operand, target), {0, 0, 0}, op, operand, target};
 }
 
+// Registers: arguments, then constants, then one per step.
 ScalarBody Compile(const Op& op) {
   ScalarBody body;
   body.arity = static_cast<int>(op.args.size());
@@ -91,6 +93,7 @@ Bits ScalarFunction::operator()(const Bits* operands) const {
   return registers[body->result];
 }
 
+// Compiled once per row, type and form, and never freed.
 ScalarFunction FunctionOf(ScalarOp op, DType operand, DType target, BodyForm form) {
   if (!HasBody(op, operand)) {
     const PrimitiveFunction primitive = Primitive(op, operand, target);

@@ -1,6 +1,7 @@
-// Expands the rows of scalar_ops.inc: into the table of properties, and for the
-// primitives into one function per operand type. A reference that does not
-// compile for a type that its row excludes is never instantiated.
+// Expands the rows of scalar_ops.inc: into the table of properties, and for the primitives into one
+// function per operand type. So a scalar op is added by one row, and a row without a reference does
+// not compile. A reference that does not compile for a type that its row excludes is never
+// instantiated.
 #include "uops/scalar_op.h"
 
 #include <iterator>
@@ -70,6 +71,9 @@ constexpr bool Takes(OperandTypes operands, DType type) {
 }
 
 // The type that T computes in, and the ways in and out of it.
+// A 16-bit float computes in f32. Rounding the f32 result is the same as rounding the exact one for
+// +, -, *, / and sqrt, since f32 has more than twice as many bits and two (Figueroa, "When is
+// double rounding innocuous?", 1995).
 template <class T>
 auto Widened(T v) {
   if constexpr (Half<T>) return v.Widen();
@@ -106,6 +110,7 @@ struct Reference {};
 #undef COMPOSED
 #undef TRANSCENDENTAL
 
+// Unused operands read as 0, so that one function serves every arity.
 template <ScalarOp op, class T>
 Bits RunPrimitive(const Bits* v) {
   constexpr const ScalarOpRow& row = kRows[static_cast<int>(op)];
@@ -260,6 +265,7 @@ absl::string_view Describe(OperandTypes operands) {
   return "";
 }
 
+// From the row's rule; the bits of floats are defined for 32 and 64 bits only.
 absl::optional<DType> ResultTypeOf(ScalarOp op, DType operand, DType target) {
   const ScalarOpRow& row = Row(op);
   if (!Accepts(row.operands, operand)) return absl::nullopt;

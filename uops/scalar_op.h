@@ -62,6 +62,7 @@ struct ScalarOpRow {
 
 const ScalarOpRow& Row(ScalarOp op);
 absl::Span<const ScalarOpRow> AllScalarOps();
+// By the name in the notation, as in "exp" or "where".
 absl::optional<ScalarOp> ScalarOpByName(absl::string_view name);
 
 // Appends make(literal) to `operands`, those of a call, for each omitted operand that has a default

@@ -1,5 +1,8 @@
-// Equal nodes of a graph are one node. So the bodies are written out into a copy of the graph,
-// and one shares a part if writing it out meets a node that was there.
+// Common subexpressions inside scalar ops. A composed op is one node, so hash-consing does not see
+// into it; writing all of them out would lose the names by which the rest of the compiler knows
+// them. So it is done where it pays: equal nodes of a graph are one node, the bodies are written
+// out into a copy of the graph, and one shares a part if writing it out meets a node that was
+// there.
 #include "uops/shared_parts.h"
 
 #include <algorithm>
@@ -84,6 +87,7 @@ class Writer {
 
   NodeId Image(NodeId id) const { return id.valid() ? image_[id.value] : id; }
 
+  // A node without changed operands is kept; the new nodes come after all old ones.
   NodeId ImageOf(NodeId id, bool shares) {
     Graph& graph = out_.graph;
     if (shares) {

@@ -1,4 +1,5 @@
 // A hash that is the same in every process and on every machine, for data that is kept in files.
+// Not for use against an adversary.
 #ifndef NESTOR_UOPS_STABLE_HASH_H_
 #define NESTOR_UOPS_STABLE_HASH_H_
 

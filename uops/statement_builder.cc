@@ -1,7 +1,10 @@
-// Each expression becomes a node over just the indices that it mentions; where two are combined,
-// both are repeated over the indices of either. So a reduction inside an elementwise expression is
+// From the text of a statement to micro-ops that do no more work than the text says. Each
+// expression becomes a node over just the indices that it mentions; where two are combined, both
+// are repeated over the indices of either. So a reduction inside an elementwise expression is
 // computed once for each point that it depends on, and the cost of an expression does not depend on
 // how it is spread over statements.
+//
+//   y[i, j] = x[i, j] / sum[k](x[i, k])     s over i, one sum per row; y = x / (s repeated)
 //
 // A value's axes are in the order of the stack of indices in scope: the statement's own, then the
 // reductions' from outside in. The result for a node that others share is remembered, separately
@@ -140,6 +143,7 @@ class NodeBuilder {
     return built_[key] = value;
   }
 
+  // `type`: that of the result, which a literal or an index value takes.
   absl::StatusOr<Value> BuildNew(const ExprNode& node, DType type) {
     switch (node.form) {
       case Form::kLiteral: {
@@ -173,6 +177,7 @@ class NodeBuilder {
     return Value{graph_.AddCast(graph_.AddIndex(over_axes, ShapeOf(axes)), type), std::move(axes)};
   }
 
+  // Over the indices that its subscripts and conditions mention.
   absl::StatusOr<Value> BuildAccess(const ExprNode& node) {
     NESTOR_ASSIGN_OR_RETURN(IndexList list, Resolve(node.indices));
     NESTOR_ASSIGN_OR_RETURN(const IndexList conditions, Resolve(node.conditions));
@@ -210,6 +215,8 @@ class NodeBuilder {
     return value;
   }
 
+  // The body is repeated over the reduced indices even where it does not mention them: each term
+  // counts.
   absl::StatusOr<Value> BuildReduction(const ExprNode& node, DType type) {
     const std::vector<RangedIndex>& own = ranges_.reduced.at(&node);
     auto outside = std::exchange(built_, {});
@@ -257,6 +264,7 @@ class NodeBuilder {
     return Apply(node.op, operands, node.position);
   }
 
+  // From the left, so that a - b + c is (a - b) + c.
   absl::StatusOr<Value> BuildChain(const ExprNode& node, DType type) {
     const bool compares = Row(node.steps[0].op).result == ResultType::kBoolean;
     const DType operand_type = compares ? types_.at(&node).operands.Resolved() : type;

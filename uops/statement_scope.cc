@@ -1,6 +1,10 @@
-// A statement is walked once to bind every name to an index and to note every
-// access; then pack lengths are solved (an access with one unknown pack gives its
-// length) and instances numbered.
+// Names become numbers before anything is built: the same letter may be one index on the left and
+// another in each of two reductions, and a pack is as many indices as its tensor needs.
+//
+// A statement is walked once to bind every name to an index and to note every access; then pack
+// lengths are solved (an access with one unknown pack gives its length) and instances numbered.
+//
+//   y[..b, i] = max[k](x[..b, i, k])     x has rank 4: the instances are b b i k
 #include "uops/statement_scope.h"
 
 #include <algorithm>
@@ -18,6 +22,7 @@ using ast::Item;
 
 // ---- Binding
 
+// A scatter has no left side that binds: it runs over the indices that it mentions.
 absl::StatusOr<StatementScope> StatementScope::Analyze(const ast::Statement& statement,
                                                        Environment& environment,
                                                        const Shape& scatter_shape) {
@@ -79,6 +84,7 @@ int StatementScope::Lookup(absl::string_view name, bool is_pack) const {
   return -1;
 }
 
+// In the order of the text, so that the instances are numbered in it.
 absl::Status StatementScope::Walk(const Expr& expr) {
   switch (expr.kind) {
     case ExprKind::kLiteral:
@@ -103,6 +109,7 @@ absl::Status StatementScope::Walk(const Expr& expr) {
   return absl::OkStatus();
 }
 
+// An index in scope, a dimension or a tensor without axes; else, in a scatter, a new index.
 absl::Status StatementScope::WalkName(const Expr& expr) {
   const int binding = Lookup(expr.text, false);
   if (binding >= 0) {
@@ -163,6 +170,7 @@ absl::Status StatementScope::WalkAccess(const Expr& expr) {
   return absl::OkStatus();
 }
 
+// Packs have names of their own; a scatter binds those that are new.
 absl::Status StatementScope::WalkItems(const std::vector<Item>& items) {
   for (const Item& item : items) {
     if (!item.is_pack) {
@@ -195,6 +203,7 @@ int StatementScope::KnownLength(const Access& access, std::vector<int>& unknown)
   return known;
 }
 
+// Each length may leave a single unknown one in another access.
 absl::Status StatementScope::SolvePackLengths() {
   for (bool changed = !pack_bindings_.empty(); changed;) {
     changed = false;
@@ -251,6 +260,7 @@ const std::vector<int>* StatementScope::InstancesOf(const Item& pack) const {
 
 // ---- Bounds
 
+// A bound holds for every index of that name in the statement.
 absl::Status StatementScope::ApplyBounds(const ast::Statement& statement) {
   for (const ast::Bound& bound : statement.bounds) NESTOR_RETURN_IF_ERROR(CheckBound(*bound.limit));
   for (const ast::Bound& bound : statement.bounds) {
