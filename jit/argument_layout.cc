@@ -1,4 +1,9 @@
-// The stride of an axis of one element does not matter: a tensor is compact whatever it is.
+// Code is made for a layout, not for strides: fewer kinds of code, and as much as it can use. The
+// stride of an axis of one element does not matter: a tensor is compact whatever it is.
+//
+//   f32[4, 8], strides 8 1      compact: no stride is read at run time
+//   f32[4, 8], strides 16 1     any, unit: rows apart by a number from the table
+//   f32[4, 8], strides 1 4      unit, any: a transposed view
 #include "jit/argument_layout.h"
 
 #include <algorithm>

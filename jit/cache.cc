@@ -20,6 +20,8 @@ std::string Text(const absl::optional<int64_t>& number) {
   return number ? absl::StrCat(*number) : "-";
 }
 
+// All that code depends on. An executor counts by its address: it outlives the executables that use
+// it.
 std::string KeyOf(const loop::Program& program, const CompileOptions& options) {
   // A new option does not compile until it is part of the key.
   const auto& [mode, isa, executor, schedule, schedules, least_parallel_bytes, prefetching_bytes,

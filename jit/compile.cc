@@ -1,4 +1,12 @@
 // The list of schedule passes, and the way from a program to code.
+//
+// The order of passes is a chain of dependencies that the comments beside them name. Roughly: sums
+// get nests of their own (up to split_contractions); the shape of these and the layouts of
+// temporaries are chosen (up to padded_views); contractions are tiled; loops that are left are
+// ordered, jammed and unrolled; at last loops are marked to run in parallel and in lanes, and what
+// code takes as proven is recorded. A pass that changes the order in which floats are rounded is
+// left out of a strict schedule; it then mostly has an exact twin before it, for integers and
+// maxima.
 #include "jit/compile.h"
 
 #include <algorithm>
@@ -61,6 +69,7 @@ int64_t LeastParallelBytes(const loop::Program& program) {
 
 }  // namespace
 
+// Numbers in names (flatten_2) tell runs of one pass apart, since a list can be cut at a name.
 fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
   loop::LanePartialsOptions lanes;
   lanes.isa = isa;
@@ -195,6 +204,8 @@ absl::StatusOr<std::unique_ptr<const Executable>> MakeExecutable(
 
 }  // namespace
 
+// The executable keeps the unfused program and the way to schedule it: variants are made by the
+// same passes, later.
 absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program,
                                                           const CompileOptions& options) {
   const auto schedule = [options](loop::Program unfused,

@@ -19,6 +19,7 @@
 
 namespace nestor::jit {
 
+// Which rounding a kernel may choose (docs/semantics.md, section 5).
 enum class Mode : uint8_t {
   kFast,    // sums in lanes, fused multiply-adds: within the proven bound
   kStrict,  // the bits that SEMANTICS defines
@@ -51,9 +52,13 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa);
 
 // Fuses and schedules `program`, which is lowered, for `options`, whose instruction set the CPU may
 // lack. The Statuses of BestIsa; ResourceExhausted beyond kMostBlocks.
+// Schedule is for looking at programs, and needs no machine that could run them; Compile is for
+// running.
 absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptions& options);
 
 // `program` is lowered. The Statuses of Schedule and Executable::Create.
+// Thread-safe: calls share nothing. Takes from milliseconds to seconds, by the length of the
+// program; ExecutableCache keeps what was compiled.
 absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program,
                                                           const CompileOptions& options = {});
 // Runs the last two of these passes, which record the facts that code takes as proven: for a

@@ -51,6 +51,8 @@ class Disassembler {
   ZydisFormatter formatter_;
 };
 
+// A statement's line stands before the first instruction that comes from it, again for each
+// stretch.
 void AppendFunction(const Kernel::FunctionView& function,
                     const std::vector<std::string>& statements, const Disassembler& disassembler,
                     std::string& text) {

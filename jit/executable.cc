@@ -1,4 +1,6 @@
-// Making executables: from a program, and from one another.
+// Making executables: from a program, and from one another. Code is shared, and what differs is
+// cheap: an executable is a pointer to code and, for each input, either its place in a call or the
+// tensor that it is bound to. So binding copies the tensor and nothing else.
 #include "jit/executable.h"
 
 #include <algorithm>
@@ -72,6 +74,7 @@ absl::StatusOr<std::unique_ptr<const Executable>> Executable::Create(
   return absl::WrapUnique(new Executable(std::move(code), std::move(inputs)));
 }
 
+// Inputs after the bound one move up by one in later calls.
 absl::StatusOr<std::unique_ptr<const Executable>> Executable::Bind(absl::string_view name,
                                                                    const TensorView& tensor) const {
   std::vector<Input> inputs = inputs_;
@@ -95,6 +98,8 @@ absl::StatusOr<std::unique_ptr<const Executable>> Executable::Bind(absl::string_
       absl::StrCat("program ", program().name, ": no input to bind is called ", name));
 }
 
+// The program is scheduled again with numbers in it; calls are checked by a signature that still
+// has the symbols, so that messages name them.
 absl::StatusOr<std::unique_ptr<const Executable>> Executable::Specialize(
     const absl::flat_hash_map<std::string, int64_t>& sizes) const {
   const std::shared_ptr<const Origin>& origin = code_->variants->origin();

@@ -59,6 +59,7 @@ struct Arguments {
 
 // Memory of one thread's calls: sized at the first run of a shape; later runs of it allocate
 // nothing. May serve several executables in turn, and outlive them. Not thread-safe; movable.
+// Memory grows to the largest call that it has served, and is freed with the workspace.
 class Workspace {
  public:
   Workspace();

@@ -1,7 +1,7 @@
-// A call whose shapes, strides and $params are those of the workspace's last call finds
-// everything prepared: it checks addresses, puts them into the table, and runs. Any
-// other call binds and checks first, picks the code for its sizes and layout, evaluates the
-// table and places temporaries.
+// A call, in two parts by cost. A call whose shapes, strides and $params are those of the
+// workspace's last call finds everything prepared: it checks addresses, puts them into the table,
+// and runs. Any other call binds and checks first, picks the code for its sizes and layout,
+// evaluates the table and places temporaries.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -73,6 +73,8 @@ absl::Status Executable::RunWatched(const Arguments& arguments, Workspace* works
   return RunWith(arguments, workspace, hooks);
 }
 
+// The workspace belongs to no call while it is prepared: if that fails, the next call prepares
+// again.
 absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspace,
                                  const Hooks& hooks) const {
   Workspace::State& state = *workspace->state_;
@@ -181,6 +183,8 @@ bool Executable::OutputsAreApart(const Arguments& arguments, Workspace::State& s
   return true;
 }
 
+// Footprints are ranges of bytes from the first element, so two arguments whose elements interleave
+// without touching count as overlapping.
 absl::Status Executable::CheckOverlap(const Arguments& arguments, const Workspace::State& state,
                                       size_t output, size_t other) const {
   const TensorView& a = ArgumentAt(arguments, output);
@@ -205,6 +209,7 @@ absl::Status Executable::CheckOverlap(const Arguments& arguments, const Workspac
 
 // ---- Preparation
 
+// Sizes from shapes, $params from the call or their defaults; then the checks of the op as written.
 absl::StatusOr<Binding> Executable::BindArguments(
     absl::Span<const TensorView> inputs, absl::Span<const Scalar> params,
     const absl::flat_hash_map<std::string, int64_t>* dims) const {
@@ -241,6 +246,8 @@ absl::StatusOr<std::vector<Dims>> Executable::OutputShapes(
   return shapes;
 }
 
+// Shapes must be exactly those that OutputShapes gives. Two elements in one place would be written
+// in an order that threads decide.
 absl::Status Executable::CheckOutputs(const Arguments& arguments, const Binding& binding) const {
   if (arguments.outputs.size() != program().outputs.size()) {
     return CountError(program(), "outputs", arguments.outputs.size(), program().outputs.size());
@@ -303,6 +310,8 @@ bool Executable::ComputesMuch(const Binding& binding) const {
   return work >= static_cast<double>(options().least_parallel_work);
 }
 
+// By what code depends on: layouts, how much memory is used in all, which inputs are bound, and
+// sizes.
 absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelFor(const Arguments& arguments,
                                                                     const Binding& binding,
                                                                     int64_t bytes) const {
@@ -333,6 +342,7 @@ void Executable::NoteOverwritten(Workspace::State& state) const {
   }
 }
 
+// All slots but addresses, which each call puts in: `state.addresses` says where.
 absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding,
                                    const Arguments& arguments, Workspace::State& state) const {
   const Program& program = kernel.program();
@@ -418,6 +428,8 @@ absl::Status Executable::PlaceMemory(const Kernel& kernel, const Binding& bindin
   return absl::OkStatus();
 }
 
+// One arena for the call, and one for each worker. Each is as large as the plan says, and only
+// grows.
 absl::Status Executable::ReserveArenas(Workspace::State& state) const {
   const int64_t workers = options().executor == nullptr ? 1 : options().executor->NumThreads();
   int64_t stride = 0, all = 0;  // no two workers share a cache line

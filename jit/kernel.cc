@@ -1,6 +1,9 @@
-// Translation, allocation and emission, function by function; then one piece of memory
-// for all of them. A parallel loop is cut into a few pieces for each thread, so that a late thread
-// costs little.
+// Translation, allocation and emission, function by function; then one piece of memory for all of
+// them. Each function's operations are freed before the next is translated, so that the memory of
+// compilation does not grow with the program.
+//
+// A parallel loop is cut into a few pieces for each thread, so that a late thread costs little: of
+// eight pieces each, the last one is an eighth of a thread's work.
 #include "jit/kernel.h"
 
 #include <algorithm>
@@ -56,6 +59,8 @@ class DefaultFloatSettings {
 
 }  // namespace
 
+// Passes on operations in the order in which they find work for each other: values that are known
+// again leave dead moves, and both leave registers for hoisting.
 absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program program,
                                                               const TranslateOptions& options) {
   std::unique_ptr<Kernel> kernel(new Kernel);
@@ -95,6 +100,7 @@ absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program prog
   return kernel;
 }
 
+// Texts are made now, since a signal handler can make none.
 void Kernel::RegisterForCrashReport() {
   std::vector<CodeRegistration::Part> parts;
   const std::vector<std::string> texts = StatementTexts();
@@ -135,6 +141,8 @@ int64_t Kernel::Call(const Step& step, const int64_t* table, int64_t begin, int6
   return step.function(table, begin, end, private_memory);
 }
 
+// Pieces begin at multiples of the unrolled vector, so that only the last one has a tail. If
+// several leave their bounds, any of them is reported.
 int64_t Kernel::RunParallel(const Step& step, const int64_t* table,
                             absl::Span<char* const> private_memory,
                             const RunOptions& options) const {

@@ -59,6 +59,7 @@ class Kernel {
   // Runs the code under the default floating-point settings, whatever the caller's are. Returns 0,
   // or 1 + the number of the statement that left its bounds.
   // REQUIRES: `table` is filled; `private_memory` has one address for each worker.
+  // Outputs are unspecified then. Thread-safe, with other tables and memory in each thread.
   int64_t Run(const int64_t* table, absl::Span<char* const> private_memory,
               const RunOptions& options) const;
 
@@ -78,6 +79,7 @@ class Kernel {
   std::vector<FunctionView> Functions() const;
 
  private:
+  // See Step in codegen/translate.h; `function` is sealed code.
   struct Step {
     std::string name;
     int first_item;

@@ -1,5 +1,5 @@
 // Kernels are found by a key of one letter for each axis of each argument, and one for each input
-// if some are constant.
+// if some are constant: the key holds all that the code depends on besides the program.
 #include "jit/layout_kernels.h"
 
 #include <utility>

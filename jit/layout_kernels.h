@@ -20,6 +20,7 @@ namespace nestor::jit {
 // (schedule/streaming.h).
 enum class Residence { kCore, kLastCache, kMemory };
 
+// What tells the kernels of a program apart.
 struct KernelOptions {
   TranslateOptions translate;
   Residence residence = Residence::kCore;

@@ -1,5 +1,6 @@
 // The table has a row for each number. Sizes of tiles come first: they decide which sizes of blocks
-// are good.
+// are good. A search goes through the rows in order and keeps the best value of each (coordinate
+// descent), so the order is part of what it finds.
 #include "jit/schedule_options.h"
 
 #include "absl/algorithm/container.h"

@@ -18,6 +18,7 @@
 namespace nestor::jit {
 
 // The defaults are good on all machines.
+// Each is described beside the pass that reads it (jit/schedule/*.h).
 struct ScheduleOptions {
   // How many vectors of partial results a sum has, rounded down to a power of two.
   int64_t accumulators = 4;

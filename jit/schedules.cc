@@ -1,4 +1,6 @@
-// A line consists of words, each a field with its name; the last word has the choices.
+// A line consists of words, each a field with its name; the last word has the choices. Every line
+// is checked when it is read, so that a file that was made for other choices is refused as a whole
+// and never half used.
 #include "jit/schedules.h"
 
 #include <iterator>

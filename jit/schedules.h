@@ -39,6 +39,7 @@ struct ScheduleKey {
   friend auto operator<=>(const ScheduleKey& a, const ScheduleKey& b) = default;
 };
 
+// A value; const use from many threads is fine.
 class Schedules {
  public:
   // InvalidArgument, with the number of the line, if a line is malformed, names an unknown choice

@@ -1,4 +1,5 @@
-// Symbols are collected once for each program; a call looks its sizes up, and adds up work
+// Which numbers are worth code of their own is asked in every call of new sizes, so it must be
+// cheap: symbols are collected once for each program; a call looks its sizes up, and adds up work
 // only where some are small.
 #include "jit/size_classes.h"
 
@@ -34,10 +35,12 @@ constexpr int64_t kLeastLongSum = 32;
 // The least speed-up of code in which index arithmetic folds away.
 constexpr double kGainOfArithmetic = 8;
 
+// Collects the symbols of the unfused program by their use in it; see ProgramSymbols.
 class ComputedWith {
  public:
   explicit ComputedWith(const Program& program) : program_(program) {}
 
+  // One nest: its windows, its sums, and its index arithmetic.
   void AddBlock(const loop::Block& block) {
     bool slides = false, sums = false;
     std::vector<IndexId> ends;
@@ -183,6 +186,8 @@ SizeClasses::SizeClasses(const Program& program, const SizeClassOptions& options
       least_work_(static_cast<double>(options.least_work) *
                   static_cast<double>(NumStatements(program))) {}
 
+// The symbols whose values are small, each by its own rule; none if the call computes too little to
+// pay for compiling.
 SizeClass SizeClasses::Of(loop::SymbolValue symbol) const {
   SizeClass constants;
   const auto add = [&](const std::vector<std::string>& names, int64_t least, int64_t most) {
@@ -204,6 +209,7 @@ SizeClass SizeClasses::Of(loop::SymbolValue symbol) const {
   return constants;
 }
 
+// Two rules: few rows or columns beside a long sum; and all loops short inside of a long one.
 std::vector<std::string> SizeClasses::SymbolsOfShortSums(loop::SymbolValue symbol) const {
   std::vector<std::string> names;
   const auto add = [&](IndexId end) {

@@ -1,5 +1,6 @@
 // Slots of symbols are evaluated as index expressions, with the sizes of the call; those of
-// addresses are sums of factors, symbols and strides, modulo 2^64.
+// addresses are sums of factors, symbols and strides, modulo 2^64: a sum of addresses may leave
+// int64 on the way and come back, as the code's own additions do.
 #include "jit/slot_values.h"
 
 #include "absl/types/optional.h"

@@ -1,5 +1,8 @@
-// The scheduled program has numbers in its arguments' shapes. With the symbols restored it binds
-// calls as before, and an equality for each number refuses sizes that it was not made for.
+// Code for one size must refuse others, with the message that names the size. The scheduled program
+// has numbers in its arguments' shapes. With the symbols restored it binds calls as before, and an
+// equality for each number refuses sizes that it was not made for.
+//
+//   scheduled for N = 8:  x: f32[8]      signature: x: f32[N], and N == 8
 #include "jit/specialization.h"
 
 #include <algorithm>

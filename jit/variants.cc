@@ -1,5 +1,6 @@
-// Code is compiled outside the lock, so that nobody waits for another class; if two threads compile
-// one class at once, the code of the first is kept.
+// Variants by class, as many as fit, the least recently used first to go. Code is compiled outside
+// the lock, so that nobody waits for another class; if two threads compile one class at once, the
+// code of the first is kept.
 #include "jit/variants.h"
 
 #include <algorithm>
@@ -69,6 +70,8 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::For(loop::SymbolValue sy
   return PlainFor(symbol, options);
 }
 
+// The code of the unfused program, compiled when sizes first ask for it. Its index arithmetic is
+// that of the op as written, which overflows at fewer sizes.
 absl::StatusOr<std::shared_ptr<const Kernel>> Variants::PlainFor(
     loop::SymbolValue symbol, const KernelOptions& options) const {
   NESTOR_RETURN_IF_ERROR(loop::ProveNoOverflow(origin_->unfused, symbol));
@@ -88,6 +91,7 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::PlainFor(
   return plain->For(options);
 }
 
+// From the most special class to the least, until one has code.
 absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(
     loop::SymbolValue symbol, const KernelOptions& options) const {
   if (!classes_) return std::shared_ptr<const Kernel>();

@@ -62,6 +62,7 @@ struct Origin {
 Origin Specialized(const Origin& origin, const SizeClass& constants);
 
 // Thread-safe.
+// Compiling one class holds up no call of another.
 class Variants {
  public:
   // Compiles the general code, for compact arguments. Without `origin` there is no other.

@@ -146,6 +146,8 @@ class Trampoline : public Xbyak::CodeGenerator {
     for (int i = 0; i < 4; ++i) mov(arguments[i], Word(offsetof(CallState, arguments), i));
   }
 
+  // The function's rsp is recorded and replaced before anything is pushed, the flags before cld
+  // changes them.
   void RecordRegisters() {
     mov(Field(offsetof(CallState, result)), rax);
     mov(Field(offsetof(CallState, rsp)), rsp);
@@ -271,6 +273,7 @@ constexpr Surroundings kSurroundings[] = {
 
 }  // namespace
 
+// One call per alignment of the stack.
 absl::StatusOr<int64_t> CallCheckingAbi(KernelFunction function, const int64_t* table, int64_t p0,
                                         int64_t p1, int64_t p2) {
   NESTOR_RETURN_IF_ERROR(CheckIsa(Isa::kAvx2));

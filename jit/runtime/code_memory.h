@@ -22,6 +22,7 @@ class CodeMemory {
 
   // Copies `code` to fresh pages and seals them. ResourceExhausted if the system gives no memory;
   // PermissionDenied if it allows no executable memory.
+  // The code must not depend on where it lies.
   static absl::StatusOr<CodeMemory> Seal(absl::Span<const uint8_t> code);
 
   // Points to the first byte of the code; 64-byte aligned. Null if the code is empty.

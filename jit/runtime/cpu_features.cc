@@ -153,6 +153,7 @@ uint32_t CacheLeaf() {
   return (CpuId(0x80000001, 0).ecx >> 22 & 1) != 0 ? kAmdLeaf : kIntelLeaf;
 }
 
+// By the deterministic cache parameters of CPUID, whose leaf is another one on AMD.
 CacheSizes FindCaches() {
   constexpr uint32_t kMostCaches = 16;  // guards against an endless list
   CacheSizes sizes;

@@ -1,6 +1,12 @@
+// How wide a lane must be is asked by the schedule, which decides how many iterations run side by
+// side, and by code generation, which must agree.
+//
 // Narrow types are computed in lanes of 32 bits, so that a loop has as many lanes as its widest
 // value leaves room for. If all values are integers of one narrow width, lanes of that width
 // suffice: integers wrap, so that their low bits depend on no others.
+//
+//   y[i] = x[i] + 1      x, y: u8       64 lanes of 8 bits on AVX-512
+//   y[i] = f32(x[i])     x: u8          16 lanes of 32 bits: f32 is the widest
 #include "jit/target/lanes.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// A step of a sum of gated products is four values deep. A schedule pass writes it (fused, so that
+// it rounds once), and code generation looks for exactly that form, to run the sum without gates
+// where it may (codegen/translate_gated_sums.cc). Both are here so that they cannot differ.
+//
+//   t + mulz(a, b)   ->   g = a == 0 || b == 0
+//                         fma(where(g, 0, a), where(g, 0, b), t)
 #include "jit/target/products.h"
 
 namespace nestor::jit {
@@ -44,6 +50,8 @@ bool IsZeroTest(const Program& program, ValueId id, ValueId a) {
 
 }  // namespace
 
+// Matches what AddGatedStep makes, node by node; equal values are one node, so a and b are found in
+// both their test and their choice.
 absl::optional<GatedStep> GatedStepOf(const Program& program, ValueId id) {
   const ApplyValue* step = AsApply(program, id, ScalarOp::kFma);
   if (step == nullptr) return absl::nullopt;
