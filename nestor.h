@@ -52,14 +52,17 @@ namespace nestor {
 // The last op of a text in the notation, which may call ops of the macro library.
 // `specs`: types and ranks of the arguments, for templates; without them a type
 // variable is f32 and a pack one dimension. Errors read "LINE:COLUMN: ...".
+// All errors are InvalidArgument.
 absl::StatusOr<Op> Parse(absl::string_view text, const ArgumentSpecs& specs = {});
 
 // An op of the macro library by name.
+// NotFound, with the nearest name, where there is none of that name.
 absl::StatusOr<Op> LibraryOp(absl::string_view name, const ArgumentSpecs& specs = {});
 
 // The reference result of `op`, in the order of its results: lowered, stripped of
 // dead code and interpreted. To interpret an op many times, keep its Program and
 // call Interpret.
+// Statuses are those of Interpret (interp/interpreter.h).
 absl::StatusOr<std::vector<Tensor>> Run(const Op& op, const RunInputs& inputs,
                                         const InterpreterOptions& options = {});
 

@@ -102,6 +102,7 @@ std::string Bound(const Signature& signature) {
   return bound.empty() ? "" : absl::StrCat("; ", List(bound));
 }
 
+// Arguments and results of the form [..N, C] are moved; all others pass through as they are.
 absl::StatusOr<std::string> Along::Text() const {
   const Signature signature = SignatureOf(macro);
   NESTOR_ASSIGN_OR_RETURN(const std::vector<int> ranks, ResultRanks(signature));

@@ -1,5 +1,8 @@
-// einsum: a letter is an index, and names a dimension. Letters that are not in the result are
-// summed over; `...` is a pack.
+// einsum, as numpy.einsum has it: a letter is an index, and names a dimension. Letters that are not
+// in the result are summed over; `...` is a pack. Without "->" the result has the letters that
+// occur once, in the order of the alphabet.
+//
+//   bij,bjk->bik      out[b, i, k] = sum[j](x0[b, i, j] * x1[b, j, k])
 #include <algorithm>
 #include <map>
 
@@ -62,6 +65,7 @@ absl::Status CheckResult(const Equation& equation) {
   return absl::OkStatus();
 }
 
+// Checked here, so that every error names a letter or a term, not a place in generated text.
 absl::StatusOr<Equation> ReadEquation(absl::string_view text) {
   const std::string short_text = absl::StrReplaceAll(text, {{" ", ""}, {"...", "."}});
   const std::vector<std::string> sides = absl::StrSplit(short_text, "->");
@@ -102,6 +106,7 @@ std::string SummedLetters(const Equation& equation) {
 
 }  // namespace
 
+// All products in one sum: fusion splits the sum of many factors where that saves work.
 absl::StatusOr<std::string> GenerateEinsum(Words words) {
   NESTOR_ASSIGN_OR_RETURN(const Equation equation, ReadEquation(words[0]));
   std::vector<std::string> arguments, factors;

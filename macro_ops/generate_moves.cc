@@ -1,4 +1,10 @@
-// permute, reshape, concat, stack, split: every element of the result is one of an argument.
+// permute, reshape, concat, stack, split: every element of the result is one of an argument, so
+// each is one access whose subscripts are computed from the result's indices. No data is moved that
+// a later op does not read: fusion puts the access into its reader.
+//
+//   permute(1, 0)        y[i1, i0] = x[i0, i1]
+//   concat(2, 1, 0)      y[i0] = where(i0 < C0, x0[i0], x1[i0 - (C0)]) where i0 < C0 + C1
+//   split(2, 1, 0)       y1[i0] = x[1 * (N0 / 2) + i0] where i0 < N0 / 2
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "macro_ops/generator_words.h"
@@ -80,6 +86,7 @@ absl::StatusOr<std::string> GeneratePermute(Words words) {
                       List(permuted), "] = x[", List(indices), "]\n}\n");
 }
 
+// The row-major number of the result's element by Horner's rule, then its places in x by division.
 absl::StatusOr<std::string> GenerateReshape(Words words) {
   NESTOR_RETURN_IF_ERROR(ExpectWords(words, 2, "two ranks"));
   NESTOR_ASSIGN_OR_RETURN(const int from, IntegerWord(words, 0, 1, kMostGenerated));
@@ -100,6 +107,8 @@ absl::StatusOr<std::string> GenerateReshape(Words words) {
                       List(indices), "] = x[", List(place), "]\n    where ", List(ranges), "\n}\n");
 }
 
+// A piece is read at its own place, which is outside of it, and so 0, wherever another one is
+// chosen.
 absl::StatusOr<std::string> GenerateConcat(Words words) {
   NESTOR_ASSIGN_OR_RETURN(const Pieces pieces, ReadPieces(words, false));
   const std::vector<std::string> dims = Names("N", pieces.rank), indices = Names("i", pieces.rank);
@@ -129,6 +138,7 @@ absl::StatusOr<std::string> GenerateStack(Words words) {
                       "\n    where ", along, " < ", pieces.count, "\n}\n");
 }
 
+// In equal parts; elements after the last whole part are left out.
 absl::StatusOr<std::string> GenerateSplit(Words words) {
   NESTOR_ASSIGN_OR_RETURN(const Pieces pieces, ReadPieces(words, false));
   const std::vector<std::string> dims = Names("N", pieces.rank), indices = Names("i", pieces.rank);

@@ -1,4 +1,5 @@
-// The table of generators, and the parsing of their calls.
+// The table of generators, and the parsing of their calls: NAME(WORD, ..). A call is text, so that
+// a generated op can be named wherever a macro op can.
 #include "macro_ops/generators.h"
 
 #include "absl/strings/ascii.h"

@@ -1,5 +1,6 @@
-// Reads the compiled-in files once: the notation into a Module, the comments
-// before each op into summaries and samples.
+// Reads the compiled-in files once: the notation into a Module, the comments before each op into
+// summaries and samples. Two readers see the same text: the parser skips the comments, and this one
+// takes the lines between "op" and "}" as they are.
 #include "macro_ops/library.h"
 
 #include "absl/algorithm/container.h"
@@ -44,6 +45,7 @@ Sample ParseSample(absl::string_view line) {
   return sample;
 }
 
+// An op's lines end with a lone "}", which the files keep to.
 std::vector<MacroOp> ReadFile(absl::string_view text) {
   std::vector<MacroOp> ops;
   MacroOp next;

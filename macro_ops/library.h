@@ -52,6 +52,7 @@ const Module& MacroLibrary();
 // The ops in the order of the files, and then of their text.
 const std::vector<MacroOp>& MacroOps();
 // Null: none has the name.
+// The op lives as long as the process, as MacroOps() does.
 const MacroOp* FindMacroOp(absl::string_view name);
 
 }  // namespace nestor

@@ -1,5 +1,10 @@
-// Dimensions are bound first, from every axis that is one dimension alone, in the order of the
-// signature; all other forms are checked against the bound values.
+// A system of equations over the sizes of one call, solved without search. Dimensions are bound
+// first, from every axis that is one dimension alone, in the order of the signature; all other
+// forms are checked against the bound values.
+//
+//   x: f32[N, 2*N], given [4, 8]      N = 4 from axis 0;  axis 1: 2*N = 8, as given
+//
+// For each symbol the place that bound it is kept, so that a contradiction names both places.
 #include "tensor/binding.h"
 
 #include <algorithm>
@@ -41,6 +46,7 @@ class Binder {
   Binder(const Signature& signature, const RunInputs& inputs)
       : signature_(signature), inputs_(inputs), pool_(*signature.pool) {}
 
+  // Numbers first, then tensors; then what needs all symbols.
   absl::StatusOr<Binding> Run() {
     NESTOR_RETURN_IF_ERROR(CheckNames());
     NESTOR_RETURN_IF_ERROR(BindParams());
@@ -108,6 +114,8 @@ class Binder {
                              : Scalar::Of(type, uint64_t{given.bits});
   }
 
+  // A number that a caller gives fits if its value does, whatever its type; floats are rounded,
+  // integers must be exact.
   absl::StatusOr<absl::optional<Scalar>> Convert(const ParamInfo& param,
                                                  const Scalar& given) const {
     // An integer $param is an index value, which is an i64.
@@ -159,6 +167,7 @@ class Binder {
     return absl::OkStatus();
   }
 
+  // The axes that bind: those whose extent is just a dimension's name.
   absl::Status BindAxes(const SignatureArgument& arg, const TensorView& view) {
     for (size_t axis = 0; axis < view.shape.size(); ++axis) {
       const IndexId extent = (*arg.shape)[axis];

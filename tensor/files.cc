@@ -1,4 +1,5 @@
-// errno has the error of a descriptor, so nothing may change it before the Status is made.
+// Files as a whole, on plain system calls: streams would hide which write failed and why. errno has
+// the error of a descriptor, so nothing may change it before the Status is made.
 #include "tensor/files.h"
 
 #include <fcntl.h>
@@ -80,6 +81,7 @@ bool File::Close() {
   return ::close(std::exchange(fd_, -1)) == 0;
 }
 
+// Stops at the limit, so that a device that never ends is an error, too.
 absl::StatusOr<std::string> ReadTextToEnd(int fd, absl::string_view name, absl::string_view kind) {
   std::string text;
   char buffer[1 << 16];

@@ -120,6 +120,7 @@ int64_t Unsigned(absl::string_view bytes) {
   return value;
 }
 
+// Each length is checked before as much is read.
 absl::StatusOr<NpyHeader> ReadHeader(Source& source) {
   std::string start(kNpyMagic.size() + 2, '\0');
   NESTOR_ASSIGN_OR_RETURN(const int64_t got, source.Read(start.data(), start.size()));
@@ -200,6 +201,7 @@ absl::StatusOr<Tensor> Read(Source& source, absl::optional<DType> expected) {
   return tensor;
 }
 
+// Of a regular file the number of bytes that are left is known; of a pipe it is not.
 absl::StatusOr<Tensor> ReadFile(const std::string& path, absl::optional<DType> expected) {
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat info;

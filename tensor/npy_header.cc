@@ -72,6 +72,7 @@ class HeaderParser {
  public:
   explicit HeaderParser(absl::string_view text) : text_(text) {}
 
+  // {FIELD, FIELD, ..}: the three fields in any order, and nothing after it but blanks.
   absl::StatusOr<NpyHeader> Parse() {
     if (!Take('{')) return Expected("'{'");
     while (!Take('}')) {

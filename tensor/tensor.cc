@@ -193,6 +193,8 @@ class Printer {
 
 // ---- Shapes ----
 
+// Extents of 0 are left out of the product, which is checked even if the tensor is empty: its
+// strides are products of the others.
 absl::StatusOr<int64_t> NumElements(absl::Span<const int64_t> shape) {
   int64_t product = 1;
   bool empty = false;
@@ -254,6 +256,8 @@ TensorView ViewOf(DType type, const void* data, absl::Span<const int64_t> shape)
   return {type, Dims(shape.begin(), shape.end()), CompactStrides(shape), const_cast<void*>(data)};
 }
 
+// Each axis reaches (extent - 1) * stride to one side; the range is the sum of the reaches on
+// either.
 absl::StatusOr<ByteRange> Footprint(const TensorView& view) {
   if (view.shape.size() != view.strides.size()) {
     return absl::InvalidArgumentError(absl::StrCat("a view of shape ", ShapeText(view.shape),
@@ -348,6 +352,7 @@ void Set(const TensorView& view, absl::Span<const int64_t> index, const Scalar& 
   Store(value, data + ElementOffset(view, index) * ByteSize(view.type));
 }
 
+// By Scalars, whose NaNs are one: bits in memory may differ where values do not.
 absl::optional<std::string> FirstDifference(const TensorView& a, const TensorView& b) {
   if (a.type != b.type) return absl::StrCat("type ", Name(a.type), " against ", Name(b.type));
   if (a.shape != b.shape) {
