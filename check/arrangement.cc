@@ -52,6 +52,7 @@ absl::string_view Name(Arrangement arrangement) {
   return kNames[static_cast<int>(arrangement)];
 }
 
+// In elements; where they are negative or 0, the caller moves the first element or shares it.
 Dims StridesOf(const Dims& shape, Arrangement arrangement) {
   Dims extents = shape;
   if (arrangement == Arrangement::kTransposed) std::reverse(extents.begin(), extents.end());

@@ -141,6 +141,7 @@ absl::optional<Case> DrawCase(const CaseSource& source, uint64_t seed, absl::opt
   return absl::nullopt;
 }
 
+// A part of each input in place of the input, so that the elements that matter can be kept.
 absl::optional<Case> Shrunk(const CaseSource& source, const Case& from, const SymbolValues& sizes,
                             Kept kept) {
   if (!source.solver.Allows(sizes)) return absl::nullopt;
@@ -168,6 +169,7 @@ absl::optional<Case> Shrunk(const CaseSource& source, const Case& from, const Sy
   return shrunk;
 }
 
+// Sizes, then $params, then what is unusual about layouts and memory.
 std::string CaseText(const CaseSource& source, const Case& drawn) {
   std::vector<std::string> parts;
   for (const std::string& name : source.solver.names()) {

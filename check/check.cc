@@ -128,6 +128,7 @@ absl::StatusOr<Subject> MakeSubject(const CheckedOp& checked, const Kernel& kern
                  RunOptions{AlignmentOf(op, options), options.isolated}, options.sample};
 }
 
+// One per type; an op without type variables is one subject whatever the types.
 absl::StatusOr<std::vector<Subject>> MakeSubjects(const CheckedOp& checked, const Kernel& kernel,
                                                   const CheckOptions& options) {
   NESTOR_ASSIGN_OR_RETURN(const Op first, checked.Instantiate({}));
@@ -150,6 +151,7 @@ absl::StatusOr<std::vector<Subject>> MakeSubjects(const CheckedOp& checked, cons
   return subjects;
 }
 
+// Before anything is drawn: a wrong setting is the caller's mistake, not a finding.
 absl::Status CheckSettings(const CheckOptions& options) {
   const int alignment = options.alignment;
   if (alignment < 0 || alignment > 4096 || (alignment & (alignment - 1)) != 0) {
@@ -304,6 +306,7 @@ class Checker {
     options_.on_progress(progress_->trials);
   }
 
+  // The trials run in a child; what is known when it dies is in memory that both share.
   void RunIsolated() {
     bool is_done = false;
     ChildEnd end = RunInChild(

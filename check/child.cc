@@ -151,6 +151,7 @@ std::string DeathText(const ChildEnd& end) {
   return absl::StrCat(absl::StartsWith(end.death, "killed") ? "is " : "", end.death);
 }
 
+// The child leads a process group, so that whatever it forks ends with it.
 ChildEnd RunInChild(absl::FunctionRef<void(Say)> work,
                     absl::FunctionRef<bool(absl::string_view message)> hear,
                     absl::Duration patience, absl::FunctionRef<bool()> is_excused) {

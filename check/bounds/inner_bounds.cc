@@ -1,3 +1,7 @@
+// For each node of the op, a set that surely lies within the oracle's enclosure. So an element
+// inside of its bounds is right; about one outside nothing is said, and it is left to the oracle.
+// Compiled bounds judge at the speed of machine code, where the oracle interprets.
+//
 // The sets are built in a copy of the op's graph, node by node in its order. So shapes, places and
 // integer computations stay the same nodes; lowering takes those that the new results need.
 #include "check/bounds/inner_bounds.h"
@@ -92,6 +96,7 @@ class InnerBoundsWalk {
 
   // ---- One case per micro-op
 
+  // What is given is exact; all other nodes are computed on sets, by kind.
   InnerSet SetOf(NodeId id) {
     const Node node = op_.graph[id];
     struct Visitor {

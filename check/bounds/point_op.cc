@@ -1,7 +1,16 @@
-// From the results down, each node is rebuilt over the groups' indices in place of its own axes:
-// an index along each axis becomes the one that the lists hold for the point. A gather of a
-// computed value becomes the computation at the gathered place; where that may lie outside, a
-// select keeps the fill.
+// An op that computes chosen elements only: to judge a sample of a large result, or the few
+// elements that the bounds could not decide, without computing the rest. The chosen elements are
+// groups, each all combinations of lists of indices along the axes, so that they share what lies
+// along an axis.
+//
+// From the results down, each node is rebuilt over the groups' indices in place of its own axes: an
+// index along each axis becomes the one that the lists hold for the point. A gather of a computed
+// value becomes the computation at the gathered place; where that may lie outside, a select keeps
+// the fill.
+//
+//   y[i, j] = sum[k](a[i, k] * b[k, j])
+//     ->
+//   y[g, p, q] = sum[k](a[I[g, p], k] * b[k, J[g, q]])      I, J: new arguments
 #include "check/bounds/point_op.h"
 
 #include <utility>
@@ -271,6 +280,8 @@ std::string FreshArgument(const Op& op, absl::string_view name) {
 
 }  // namespace
 
+// Each result gets a dimension for its groups, one for each of its axes, and an argument of indices
+// along each axis.
 absl::StatusOr<PointOp> MakePointOp(const Op& op) {
   PointOp points;
   points.op = op;
@@ -314,6 +325,7 @@ PointGroups GroupsOfOne(const Dims& shape, absl::Span<const int64_t> elements) {
   return groups;
 }
 
+// The row-major numbers, in the order in which the op gives the elements.
 std::vector<int64_t> NumbersOf(const PointGroups& groups, const Dims& shape) {
   if (shape.empty()) return {0};
   const Dims strides = CompactStrides(shape);
@@ -339,6 +351,7 @@ std::vector<int64_t> NumbersOf(const PointGroups& groups, const Dims& shape) {
   return numbers;
 }
 
+// The inputs of the op itself, and lists for each result.
 PointInputs AddPoints(const PointOp& points, const RunInputs& inputs,
                       absl::Span<const PointGroups> groups) {
   PointInputs added{inputs, {}};

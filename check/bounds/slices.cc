@@ -98,6 +98,7 @@ class SeparableUse {
   bool holds_ = true;
 };
 
+// Null: the whole axis.
 Tensor Sliced(const TensorView& view, const std::vector<const std::vector<int64_t>*>& axes) {
   Dims shape = view.shape;
   for (size_t axis = 0; axis < axes.size(); ++axis) {

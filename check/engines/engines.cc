@@ -153,6 +153,7 @@ void DrawRun(Random& random, Engine& engine) {
 
 }  // namespace
 
+// Numbers small enough that even small programs reach every tile, strip, piece and variant.
 jit::CompileOptions DrawCompileOptions(Random& random) {
   jit::CompileOptions options;
   options.schedule.accumulators = random.Pick({4, 1, 2, 3, 8});

@@ -1,3 +1,8 @@
+// Random expressions that fusion and schedules have something to do with: values are read again, so
+// that nests can be merged; in any order of axes, so that loops must be turned; at a fixed place or
+// under a condition, so that not every nest fits. Most operations are bounded (exp of what is
+// negative, quotients by at least 1), because an inf or a NaN in one element would hide faults in
+// all that is computed from it.
 #include "check/engines/expression_generator.h"
 
 #include <algorithm>

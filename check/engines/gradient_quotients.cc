@@ -97,6 +97,7 @@ absl::optional<Op> InF64(const Op& op) {
 double BaseValue(Random& random) { return 0.31 + static_cast<double>(random.Between(-7, 7)) / 4; }
 double Direction(double value, int draw) { return std::cos(3.7 * value + draw); }
 
+// One op, one gradient, one direction. `settled`: the quotients agreed, so that something was said.
 class Differentiated {
  public:
   Differentiated(const Op& op, const Op& gradient, const TrialInputs& sizes, uint64_t seed,
@@ -251,6 +252,7 @@ bool HasPlainNames(const Op& op) {
 
 }  // namespace
 
+// In f64, whatever the op's type is: rounding of narrower types would hide a difference.
 Finding CheckGradientQuotients(const Op& narrow, uint64_t seed, const TrialInputOptions& options,
                                TrialCounts& counts) {
   const absl::optional<Op> wide = InF64(narrow);

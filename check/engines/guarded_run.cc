@@ -28,6 +28,7 @@ struct PlacedCall {
   std::vector<bool> is_overwritten;  // by input
 };
 
+// Copies of the bytes are kept, to find out whether the run changed them.
 absl::Status PlaceInputs(const loop::Program& program, const RunInputs& given,
                          GuardedMemory::Side side, PlacedCall& call) {
   for (loop::TensorId id : program.inputs) {
@@ -82,6 +83,8 @@ void PlaceOutputs(const jit::Executable& executable, const std::vector<Dims>& sh
 
 }  // namespace
 
+// After the run: gaps between outputs' elements hold their poison, and inputs their values, except
+// those that an output was allowed to overwrite.
 Results RunJit(const jit::Executable& executable, const RunInputs& inputs,
                const JitRunOptions& options) {
   PlacedCall call;

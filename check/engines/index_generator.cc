@@ -9,6 +9,7 @@ IndexId IndexGenerator::Symbol() {
   return random_.Pick(dims_);
 }
 
+// Mostly a dimension; else a small number or a form that windows, pads and halves have.
 IndexId IndexGenerator::Extent() {
   if (const auto extreme = Extreme(3)) return pool_.Min(*extreme, random_.Pick(dims_));
   const int kind = static_cast<int>(random_.Below(100));

@@ -1,3 +1,6 @@
+// Lists of axes are kept in the order of a tensor's own axes, not sorted: two values over the same
+// axes in another order are what schedules must cope with. So these keep the order of what they are
+// given.
 #include "check/engines/nest_axes.h"
 
 #include <algorithm>
