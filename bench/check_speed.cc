@@ -57,6 +57,7 @@ struct Row {
   int64_t trials = 0;
 };
 
+// The kernel must pass: a failing one would be looked into instead of timed.
 void Measure(const Row& row) {
   const Op op = LibraryOp(row.op).value();
   CompiledKernel kernel(op);

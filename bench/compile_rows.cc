@@ -78,6 +78,7 @@ std::vector<RowResult> MeasureCompiling(const CompileRow& row, int threads) {
   return {time, size};
 }
 
+// A copy of one element: all of its time is the call's.
 RowResult MeasureCall(int threads) {
   RowResult result;
   result.row = kCallRow;

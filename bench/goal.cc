@@ -61,6 +61,7 @@ void NameBestPeer(absl::Span<const std::string> peers, RowResult& result) {
   }
 }
 
+// A row whose goal names an engine that did not run has no verdict but "not met".
 Verdict Judge(const RowResult& result) {
   Verdict verdict;
   if (result.goal.empty()) {

@@ -135,6 +135,8 @@ void Read(const std::string& text, Outcome& outcome) {
   }
 }
 
+// The limits are the system's: of processor time and address space, without a dump of memory when
+// they are hit.
 Outcome RunInProcess(const std::vector<GrowthStage>& stages) {
   Outcome outcome;
   for (const GrowthStage& stage : stages) outcome.stages.push_back(stage.name);

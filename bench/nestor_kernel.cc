@@ -11,6 +11,7 @@
 
 namespace nestor::bench {
 
+// The time to compile is from the text to code; starting the threads is not part of it.
 absl::StatusOr<std::unique_ptr<NestorKernel>> NestorKernel::Compile(absl::string_view notation,
                                                                     const Options& options) {
   std::unique_ptr<NestorKernel> kernel(new NestorKernel);

@@ -33,6 +33,7 @@ std::string TableHead() {
                          "of limit", "differs", "");
 }
 
+// "*" marks a ratio that the machine's limit makes easier than asked.
 std::string TableLine(const RowResult& result) {
   const Verdict verdict = Judge(result);
   // Where the cap decides, the engine of the row's own goal tells the reader more.

@@ -173,6 +173,7 @@ Row OfOperations(Row row, double fraction) {
   return row;
 }
 
+// An engine that fails is named in the result, and the others run all the same.
 RowResult RunRow(const Row& row, ThreadTeam& team, const MeasureOptions& options) {
   RowResult result;
   result.row = row.name;

@@ -1,3 +1,7 @@
+// A product of matrices should take as long for each multiply-add at any size: a size that falls
+// behind shows a tile, a tail or a block that is badly chosen there. The sizes run in turns, as
+// engines of a row do (measure.cc), so that drift of the machine meets all of them alike; the
+// reading is the slowest over the fastest, and its goal a budget.
 #include "bench/scaling_row.h"
 
 #include <algorithm>
@@ -35,6 +39,7 @@ absl::StatusOr<Contender> Product(NestorKernel& kernel, int64_t n) {
   return Contender{absl::StrCat(n), run};
 }
 
+// One kernel for all sizes, each with matrices of its own.
 absl::StatusOr<double> SlowestToFastest(absl::Span<const int64_t> sizes,
                                         const MeasureOptions& options) {
   NESTOR_ASSIGN_OR_RETURN(const std::unique_ptr<NestorKernel> kernel,

@@ -1,4 +1,8 @@
-// A search that stops early returns the best candidate so far.
+// Coordinate descent over a dozen numbers. They interact, but not much: the search goes along one
+// at a time, and around again until a whole round finds nothing. Candidates are compared with the
+// best so far in turns (measure.cc), so that the machine's drift cannot make one look better; a
+// gain below `least_gain` is taken for noise. A search that stops early returns the best candidate
+// so far.
 #include "bench/schedule_search.h"
 
 #include <algorithm>
@@ -62,6 +66,8 @@ class Search {
     return better;
   }
 
+  // A choice that helped early may be made useless by a later one; what is not needed is left out
+  // of the file.
   absl::Status DropUseless() {
     for (const ScheduleChoice& choice : choices_) {
       ChosenValues candidate = Without(best_, choice.name);

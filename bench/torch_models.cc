@@ -105,6 +105,7 @@ PeerMaker TorchResidualNetworkStep(std::vector<ResidualLayer> layers) {
   });
 }
 
+// Only the loss and its gradients are recorded; the step itself is plain arithmetic.
 PeerMaker TorchDigitsStep(std::vector<std::string> parameters, SgdStep step) {
   std::vector<std::string> names = {"x", "labels", "g_loss"};
   names.insert(names.end(), parameters.begin(), parameters.end());

@@ -34,6 +34,7 @@ class Parser {
   Parser(const Command& command, absl::Span<const std::string> words)
       : command_(command), words_(words) {}
 
+  // In the order of the words; after "--" a dash means nothing.
   absl::StatusOr<Arguments> Run() {
     if (AsksForHelp()) {
       result_.help = true;
@@ -82,6 +83,7 @@ class Parser {
     return absl::OkStatus();
   }
 
+  // --FLAG=VALUE or --FLAG VALUE, by the command's own table of flags.
   absl::Status FlagWord(const std::string& word) {
     if (word == "-o" && command_.takes_outputs) return Output();
     if (absl::StartsWith(word, "-o") && command_.takes_outputs) {

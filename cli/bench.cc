@@ -1,4 +1,6 @@
-// nestor bench: how fast an op's machine code runs, compared with the limits of this machine.
+// nestor bench: how fast an op's machine code runs, compared with the limits of this machine: the
+// rates that it reaches, measured here too, since a number from a data sheet says little about this
+// processor at this moment.
 #include <functional>
 #include <memory>
 #include <string>
@@ -242,6 +244,7 @@ absl::StatusOr<More> ReadMore(const Arguments& arguments) {
   return more;
 }
 
+// Each flag adds figures; the order of the figures is that of this function.
 absl::StatusOr<Figures> Measure(const Op& op, const RunInputs& inputs, const JitSetup& setup,
                                 int64_t max_bytes, const Library* library, const More& more) {
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(op), inputs));
@@ -307,6 +310,8 @@ absl::StatusOr<std::string> MeasureInChild(MeasureText measure) {
                                              end.words.empty() ? "" : "; it says: ", end.words));
 }
 
+// A kernel of a library may crash, so it is measured in a child process, which measures Nestor
+// beside it.
 absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const uint64_t seed, arguments.Seed());
   NESTOR_ASSIGN_OR_RETURN(const JitSetup setup, JitSetupFor(arguments));

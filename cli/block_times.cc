@@ -1,4 +1,6 @@
-// The kernel reports the beginning of each of its functions; a function ends where the next begins.
+// Which part of a program takes the time. The kernel reports the beginning of each of its
+// functions; a function ends where the next begins. Medians over calls are taken per function, so
+// their sum need not be the median of the calls.
 #include "cli/block_times.h"
 
 #include <iterator>
@@ -88,6 +90,7 @@ struct Watched {
   std::map<int, std::vector<double>> times;
 };
 
+// The first call prepares the workspace and is not counted.
 absl::StatusOr<Watched> Watch(const jit::Executable& executable, const jit::Arguments& arguments) {
   jit::Workspace workspace;
   NESTOR_RETURN_IF_ERROR(executable.Run(arguments, &workspace));
@@ -115,6 +118,8 @@ absl::StatusOr<Watched> Watch(const jit::Executable& executable, const jit::Argu
 
 }  // namespace
 
+// A function covers the items from its own first to the next one's; those of little time get no
+// bound.
 absl::StatusOr<CallTimes> TimesOfBlocks(const jit::Executable& executable,
                                         const jit::Arguments& arguments, const Binding& binding,
                                         const Rates& rates) {

@@ -121,6 +121,8 @@ absl::StatusOr<double> BytesTouched(const loop::Program& program, const loop::Si
          static_cast<double>(statistics.output_bytes) + static_cast<double>(statistics.arena_bytes);
 }
 
+// The part as a program of its own: temporaries that other parts read are its outputs, and those
+// that others write its inputs, so that they count as moved through memory.
 loop::Program PartOf(loop::Program program, absl::Span<const size_t> items) {
   loop::Scope rest;
   size_t number = 0;

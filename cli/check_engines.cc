@@ -37,6 +37,7 @@ constexpr int64_t kTrials = 200;
 
 // ---- Flags
 
+// With --time and no --trials, only the time ends the check.
 absl::StatusOr<SelfCheckOptions> ReadOptions(const Arguments& arguments) {
   constexpr int64_t kNoLimit = int64_t{1} << 60;
   SelfCheckOptions options;

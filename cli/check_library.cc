@@ -219,6 +219,7 @@ absl::Status Verdict(const CheckReport& report) {
 
 }  // namespace
 
+// All words are read and checked before the library is loaded.
 absl::Status CheckLibrary(const Arguments& arguments) {
   CheckOptions options;
   options.Isolated();

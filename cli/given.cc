@@ -62,6 +62,8 @@ absl::StatusOr<GivenShape> ParseShape(const NameValue& word) {
 
 bool IsTypeVariable(const ast::Argument& arg) { return !TypeByName(arg.type.text); }
 
+// One word at a time, by the op's syntax alone: the op itself is made only when types and ranks are
+// known.
 class WordReader {
  public:
   explicit WordReader(const Program& program) : syntax_(program.Syntax()) {
@@ -84,6 +86,7 @@ class WordReader {
     return absl::OkStatus();
   }
 
+  // A file or a shape belongs to an argument; a number to a $param, or else to a dimension.
   absl::Status Read(const NameValue& word, Given& given) const {
     const auto arg = std::find(args_.begin(), args_.end(), word.name);
     const bool is_param = absl::c_linear_search(params_, absl::StrCat("$", word.name));

@@ -118,6 +118,8 @@ class InputMaker {
                          absl::StrCat("op ", op_.name, ": argument ", arg.name));
   }
 
+  // Each argument draws from its own stream of the seed, so that giving one tensor does not change
+  // the others.
   absl::Status MakeUp(const Argument& arg) {
     NESTOR_ASSIGN_OR_RETURN(const Dims shape, ShapeOf(arg));
     if (arg.shape_only) return MakeUpShape(arg, shape);
@@ -168,6 +170,7 @@ class InputMaker {
 
 }  // namespace
 
+// The sample's sizes only if none are given: they fit each other, and need not fit any others.
 void FillFromSample(const MacroOp& macro, const Program& program, Given& given,
                     std::vector<std::string>& remarks) {
   if (macro.samples.empty()) return;

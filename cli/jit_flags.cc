@@ -30,6 +30,7 @@ absl::Status ReadMode(const Arguments& arguments, jit::CompileOptions& options) 
   return absl::OkStatus();
 }
 
+// Fewer threads than asked for would give times that mean something else: an error.
 absl::Status ReadThreads(const Arguments& arguments, JitSetup& setup) {
   const auto text = arguments.Find("--threads");
   if (!text) return absl::OkStatus();

@@ -35,6 +35,7 @@ absl::StatusOr<LibraryKernel> LoadLibraryKernel(NamedKernel named) {
   return LibraryKernel{std::move(named.prototype), std::move(library), function};
 }
 
+// With memory for the results, which the kernel writes in every call.
 absl::StatusOr<LibraryCall> LibraryCall::Create(const LibraryKernel& kernel, const Op& op,
                                                 const RunInputs& inputs, const Binding& binding) {
   LibraryCall call;

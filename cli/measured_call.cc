@@ -1,3 +1,6 @@
+// A measured call must not contain what a user of the library does once: binding by name, looking
+// up $params, allocating results. All of that is done here, and what is left is Executable::Run on
+// spans.
 #include "cli/measured_call.h"
 
 #include <utility>

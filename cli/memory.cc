@@ -24,6 +24,8 @@ int64_t MaxBytes() {
   return bytes / 2;
 }
 
+// Outputs, the shared arena, and a private one for each thread, by the plan of the kernel that will
+// run.
 absl::Status CheckMemory(const jit::Executable& executable, const SymbolValues& sizes,
                          int64_t max_bytes) {
   const auto symbol = [&](const std::string& name) -> absl::optional<int64_t> {

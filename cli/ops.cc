@@ -59,6 +59,7 @@ std::string JsonList(const std::vector<std::string>& values) {
   return absl::StrCat("[\n  ", absl::StrJoin(values, ",\n  "), "\n]");
 }
 
+// The definition of a scalar op is that for f32.
 std::string JsonText() {
   std::vector<std::string> macro, generators, scalar;
   for (const MacroOp& op : MacroOps()) {

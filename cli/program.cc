@@ -156,6 +156,8 @@ absl::StatusOr<Op> Program::Instantiate(const ArgumentSpecs& specs) const {
   return result;
 }
 
+// A file of the name wins; then what looks like text, a generator's call, or a macro op. A word
+// with a dot or a slash is meant as a file.
 absl::StatusOr<Program> LoadProgram(const Arguments& arguments) {
   const std::string& word = arguments.program;
   const auto wanted = arguments.Find("--op");

@@ -28,6 +28,7 @@ std::string DirectoryOf(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
+// As far as can be told without creating the file.
 absl::Status CheckWritable(const NameValue& output) {
   const std::string what = absl::StrCat("-o ", output.name, "=", output.value);
   struct stat info;

@@ -139,6 +139,7 @@ absl::StatusOr<std::vector<Tensor>> RunInterpreted(const Op& op, const Arguments
   return Interpret(program, inputs, options);
 }
 
+// Flags, program, words, paths and sizes in this order, each before anything that takes long.
 absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const bool uses_jit, UsesJit(arguments));
   const absl::StatusOr<JitSetup> setup = uses_jit ? JitSetupFor(arguments) : JitSetup();
