@@ -15,6 +15,7 @@ class Algebra {
   // Nodes of `graph` below `forward_size` are the forward program's.
   Algebra(Graph& graph, int forward_size) : graph_(graph), forward_size_(forward_size) {}
 
+  // Operands are floats of one type and shape.
   NodeId Neg(NodeId a);
   NodeId Add(NodeId a, NodeId b);
   NodeId Mul(NodeId a, NodeId b);

@@ -13,6 +13,7 @@
 
 namespace nestor {
 
+// All names are those of the op.
 struct GradientRequest {
   // The results whose adjoints are given, as g_<result>; empty: every float result.
   std::vector<std::string> of;

@@ -20,6 +20,7 @@
 
 namespace nestor {
 
+// Limits of one run. A limit is checked before the memory is taken or the step made.
 struct InterpreterOptions {
   // Statements and loop iterations; 0: no limit. Beyond: ResourceExhausted.
   int64_t max_steps = 0;

@@ -30,6 +30,7 @@ class ExecutableCache {
     // Bytes of machine code for all layouts that were run, as of the last Compile that missed.
     int64_t code_bytes = int64_t{64} << 20;
   };
+  // Counts since the cache was made.
   struct Statistics {
     int64_t hits = 0, misses = 0;  // of Compile; failures are misses
     int64_t executables = 0;       // that are kept now
@@ -49,10 +50,12 @@ class ExecutableCache {
   void Clear();  // keeps the counts
 
  private:
+  // Counts a hit, or a miss and returns null.
   std::shared_ptr<const Executable> Find(const std::string& key);
   std::shared_ptr<const Executable> Keep(std::string key,
                                          std::shared_ptr<const Executable> executable);
   int64_t CodeBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Drops executables until the limits hold.
   void Shrink() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;

@@ -25,6 +25,7 @@ enum class Mode : uint8_t {
   kStrict,  // the bits that SEMANTICS defines
 };
 
+// A value; the defaults are meant for most programs.
 struct CompileOptions {
   Mode mode = Mode::kFast;
   // nullopt: the best set that the CPU has and NESTOR_ISA allows.

@@ -32,6 +32,7 @@
 
 namespace nestor::jit {
 
+// Sizes in bytes are those of all arguments of a call together.
 struct ExecutableOptions {
   Isa isa = kLeastIsa;
   // Where parallel loops run; null: on the caller's thread. Must outlive the executable.
@@ -117,6 +118,7 @@ class Executable {
   // Called before each function of the kernel that runs, with the number of the top-level item of
   // its program that the function begins with.
   using Watcher = absl::FunctionRef<void(const Kernel& kernel, int first_item)>;
+  // For tests and measuring only.
   struct Hooks {
     // Calls every function of the kernel, on this thread; null: they are just called.
     const Kernel::Caller* caller = nullptr;
@@ -134,6 +136,7 @@ class Executable {
       absl::Span<const TensorView> inputs, absl::Span<const Scalar> params = {},
       const absl::flat_hash_map<std::string, int64_t>* dims = nullptr) const;
 
+  // Scheduled, as the general code runs it; its arguments and checks are those of calls.
   const loop::Program& program() const;
   const ExecutableOptions& options() const;
   // The inputs that a call gives, in order: those of the program that are not bound.
@@ -155,6 +158,7 @@ class Executable {
  private:
   // The part that executables bound to different tensors share.
   struct Code;
+  // How a call gets one input of the program.
   struct Input {
     int position = -1;  // among the inputs that a call gives; -1: bound
     std::shared_ptr<const Tensor> bound;
@@ -163,6 +167,7 @@ class Executable {
 
   Executable(std::shared_ptr<const Code> code, std::vector<Input> inputs);
 
+  // The steps of a call; see executable_call.cc for their order.
   absl::Status RunWith(const Arguments& arguments, Workspace* workspace, const Hooks& hooks) const;
   // Arguments are numbered: the program's inputs, then its outputs.
   size_t NumArguments() const;

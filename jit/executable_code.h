@@ -23,6 +23,7 @@ Signature SignatureOf(const loop::Program& program);
 // The tensor of an argument; they are numbered: inputs, then outputs.
 loop::TensorId ArgumentOf(const loop::Program& program, size_t number);
 
+// Immutable but for what `variants` compiles later.
 struct Executable::Code {
   // `signature`: null for the general code's program.
   Code(std::unique_ptr<const Variants> variants, const ExecutableOptions& options,

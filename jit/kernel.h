@@ -34,6 +34,7 @@ class Kernel {
 
   // The program as given, with the expressions of the table's slots added to its pool.
   const loop::Program& program() const { return program_; }
+  // The slots that a caller fills, in order; see SlotValues.
   const Table& table() const { return table_; }
   // Where the temporaries that need memory live.
   const loop::MemoryPlan& plan() const { return plan_; }
@@ -46,6 +47,7 @@ class Kernel {
   // Called before each function, with the number of the top-level item of the program that it
   // begins with, and whether it runs that item as a parallel loop.
   using Observer = absl::FunctionRef<void(int first_item, bool parallel)>;
+  // Of one run; all pointers are borrowed for its time.
   struct RunOptions {
     Executor* executor = nullptr;  // null: the caller's thread
     // A parallel loop with fewer iterations than this for each thread is not divided.

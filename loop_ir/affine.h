@@ -72,6 +72,10 @@ class AtomWords {
   uint32_t size_ = 0, capacity_ = kFew;
 };
 
+// A sum of integer coefficients times products of atoms (loop indices, symbols, divisions, min,
+// max), as Polynomial has it (uops/index_expr.h), but in one piece of memory and ordered by ids:
+// proofs add and multiply often, and never print. An inexact sum stands for what could not be
+// written so, or grew too long; nothing is proven of it.
 class AtomSum {
  public:
   struct Term {

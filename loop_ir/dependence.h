@@ -12,6 +12,7 @@
 
 namespace nestor::loop {
 
+// kAccumulate: `op=`, which reads the element and writes it.
 enum class AccessKind : uint8_t { kRead, kWrite, kAccumulate };
 
 // Calls `visit` on every access that the item itself makes, a loop's body left

@@ -38,6 +38,7 @@ struct PlannedBuffer {
   TensorId output;
 };
 
+// Offsets are not part of it: they follow from the sizes of a run (EvaluatePlan).
 struct MemoryPlan {
   std::vector<PlannedBuffer> buffers;  // in order of first
   std::vector<Lifetime> lifetimes;     // by tensor, of all that the program touches
@@ -48,6 +49,7 @@ struct MemoryPlan {
   std::vector<std::pair<TensorId, TensorId>> aliases;
 };
 
+// What may share memory with what.
 struct MemoryOptions {
   bool in_place = true;
   // Lets a temporary live in the memory of an output that takes its place. Then

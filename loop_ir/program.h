@@ -29,6 +29,7 @@
 
 namespace nestor::loop {
 
+// A tensor, by its number in Program::tensors.
 struct TensorId {
   int32_t value = -1;
   friend bool operator==(TensorId a, TensorId b) { return a.value == b.value; }
@@ -39,6 +40,8 @@ struct TensorId {
   }
 };
 
+// A value, by its number in Program::values. Equal trees may have different numbers; operands have
+// smaller ones than the values that they are in.
 struct ValueId {
   int32_t value = -1;
   bool valid() const { return value >= 0; }
@@ -55,6 +58,7 @@ enum class Storage : uint8_t {
   kAccumulator,  // a temp whose elements start at the identity of its op
 };
 
+// Extents are checked where the tensor is allocated: a negative one is an error there.
 struct TensorInfo {
   std::string name;  // unique in the program
   DType type;        // of an arg accumulator: the type of the compared values
@@ -86,6 +90,7 @@ struct Access {
   uint64_t checked = 0;
 
   static constexpr size_t kCheckedBits = 64;
+  // The bit of `checked` for an axis.
   static uint64_t CheckedBit(size_t axis) {
     return uint64_t{1} << (axis < kCheckedBits ? axis : kCheckedBits - 1);
   }
@@ -111,6 +116,8 @@ struct ApplyValue {  // a scalar op
   absl::InlinedVector<ValueId, 3> args;
 };
 
+// Shared trees are allowed: a value may be an operand of many. It is evaluated where a statement
+// uses it, so what it gives depends on the scope.
 struct Value {
   absl::variant<ConstantValue, ParamValue, IndexValue, LoadValue, ApplyValue> node;
   DType type;
@@ -170,6 +177,7 @@ struct Loop {   // for var in [begin, end) step step
   std::vector<Prefetch> prefetches = {};  // of each iteration
 };
 
+// Copying one copies what is below it; ids stay those of the same program.
 struct Item {
   absl::variant<Loop, Statement, Declaration> node;
 
@@ -183,6 +191,8 @@ struct Item {
   }
 };
 
+// A scope at the top of a program; blocks run in order. Pieces into which a pass splits one loop
+// stay in one block.
 struct Block {
   Scope body;
 };
@@ -245,10 +255,12 @@ struct Program {
   TensorInfo& operator[](TensorId id) { return tensors[id.value]; }
   const Value& operator[](ValueId id) const { return values[id.value]; }
 
+  // The name is made unique. References to tensors and values are invalid after the next Add..
   TensorId AddTensor(TensorInfo info);
   // A loop index named after `name`, made unique.
   int32_t AddVar(absl::string_view name);
 
+  // Each makes a new value. REQUIRES: ids in it are those of values that are there, and types fit.
   ValueId AddConstant(Scalar value);
   ValueId AddParam(absl::string_view name, DType type);
   ValueId AddIndexValue(IndexId index);

@@ -33,6 +33,7 @@
 
 namespace nestor::loop {
 
+// One object follows one walk over a program: Enter and Leave as the walk does.
 class Ranges {
  public:
   // Adds expressions to the program's pool, now and in queries, and changes
@@ -60,6 +61,7 @@ class Ranges {
   bool LessEqual(IndexId a, IndexId b);  // a <= b
   bool Less(IndexId a, IndexId b);       // a < b
   bool Equal(IndexId a, IndexId b);      // a == b
+  // Whether e != 0: divisors above all.
   bool NonZero(IndexId e);
   // The value that a condition always has here; nullopt where none is proven.
   absl::optional<bool> Decide(IndexId condition);
@@ -88,6 +90,7 @@ class Ranges {
     IndexId begin, end;
     int64_t step;
   };
+  // What Forget returns to, and what was proven since.
   struct Frame {
     Facts::State facts;
     size_t nonzero, held, multiples;
@@ -105,6 +108,7 @@ class Ranges {
   // between constants, plus a constant, and lies in [0, extent) by those. Most places are of this
   // kind, and then need no proof that they are in range.
   bool IsLoopIndex(IndexId e, IndexId extent) const;
+  // Each Add.. derives the linear facts that follow, and leaves out what cannot be written as one.
   Frame& Begin();
   void AddSymbols();
   void AddChecks();
@@ -119,6 +123,7 @@ class Ranges {
   void AddCondition(IndexId condition);
   void AddFalse(IndexId condition);
   bool ComputeDefined(IndexId e);
+  // Whether a + slack <= b.
   bool Holds(IndexId a, IndexId b, int64_t slack);
   absl::optional<bool> DecideComparison(IndexKind kind, IndexId a, IndexId b);
   absl::optional<bool> DecideBoth(IndexId a, IndexId b, bool decisive);

@@ -13,6 +13,7 @@
 
 namespace nestor::loop {
 
+// Bounds of an integer, both included; a bound that is not known is absent.
 struct Interval {
   absl::optional<int64_t> low, high;
 };
@@ -56,6 +57,7 @@ class Facts {
 
  private:
   friend class ProofSearch;
+  // A loop index and its bounds.
   struct Var {
     int64_t var;
     AtomSum first, last;
@@ -80,13 +82,17 @@ class Facts {
   // Numbers the loops around from 1, outermost first; 0 without a loop index.
   int LevelOf(IndexId atom);
   const Var* FindVar(IndexId atom) const;
+  // By interval arithmetic over what is known of each atom.
   Interval IntervalOf(IndexId atom);
   Interval IntervalOf(const AtomSum& sum);
   Interval ComputeInterval(IndexId atom);
   Interval KnownIntervalOf(const AtomSum& sum);
   // The greatest number that a known sum says `sum` is not below.
   absl::optional<int64_t> KnownLeast(const AtomSum& sum) const;
+  // Narrows an atom's interval; Restore widens it again.
   void Tighten(IndexId atom, Interval by);
+  // Of sum >= 0: a bound of an atom that is alone in it, and what it says of the parts of
+  // quotients, remainders, min and max.
   void AddConsequences(const AtomSum& sum, int depth);
   void AddFactors(const AtomSum& sum);
   void Changed() { version_ = ++last_version_; }

@@ -41,6 +41,7 @@ struct Signature {
 // The views point into `op`.
 Signature SignatureOf(const Op& op);
 
+// The values of one run; the same for every engine.
 struct Binding {
   absl::flat_hash_map<std::string, int64_t> symbols;  // dimensions and integer $params
   absl::flat_hash_map<std::string, Scalar> params;    // all $params, in their own types

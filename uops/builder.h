@@ -65,8 +65,10 @@ class Expr {
  public:
   template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
   Expr(T literal) : Expr(OfLiteral(literal)) {}
+  // An index value: an i64, or the literal that a number is. A condition: a bool.
   Expr(const IndexExpr& index);
   Expr(const Condition& condition);
+  // For the builder itself.
   const internal::ExprNodePtr& node() const { return node_; }
   explicit Expr(internal::ExprNodePtr node) : node_(std::move(node)) {}
 
@@ -97,6 +99,7 @@ IndexExpr AsIndex(const Expr& value);
 
 // A subscript of an access: an index expression or an element of an integer tensor.
 struct Place {
+  // Conversions, so that x(i, 0, idx(i)) can be written.
   template <class T, EnableInteger<T> = 0>
   Place(T constant) : index(constant) {}
   Place(IndexExpr e) : index(std::move(e)) {}
@@ -108,6 +111,8 @@ struct Place {
 class TensorRef {
  public:
   TensorRef() = default;
+  // x(i, j + 1): the element at these subscripts, one for each axis; 0 or false outside of the
+  // tensor.
   template <class... Places>
   Access operator()(const Places&... places) const {
     return At({Place(places)...});
@@ -159,6 +164,7 @@ Expr Cast(DType type, const Expr& a);
 inline Expr Where(const Expr& c, const Expr& a, const Expr& b) {
   return Apply(ScalarOp::kSelect, {c, a, b});
 }
+// Shorthands for often used rows of the table; the operand is a float, for Square any number.
 inline Expr Exp(const Expr& a) { return Apply(ScalarOp::kExp, {a}); }
 inline Expr Log(const Expr& a) { return Apply(ScalarOp::kLog, {a}); }
 inline Expr Sqrt(const Expr& a) { return Apply(ScalarOp::kSqrt, {a}); }

@@ -28,6 +28,7 @@ enum class DType : uint8_t {
 #undef ELEMENT
 };
 
+// What a value of the type is.
 enum class TypeKind : uint8_t { kBoolean, kUnsigned, kSigned, kFloat };
 
 // A row; see element_types.inc.
@@ -98,6 +99,7 @@ constexpr bool HoldsProducts(DType wide, DType narrow) {
 // by its own signedness, a bool as 0 or 1, so that equal values have equal Bits.
 using Bits = uint64_t;
 
+// A NaN keeps its bits here; Scalar's constructors and Canonical() make it the one NaN.
 template <class T>
 Bits ToBits(T v) {
   if constexpr (std::is_same_v<T, float>) {
@@ -113,6 +115,7 @@ Bits ToBits(T v) {
   }
 }
 
+// REQUIRES: `b` holds a value of the type.
 template <class T>
 T FromBits(Bits b) {
   if constexpr (std::is_same_v<T, float>) {
@@ -159,6 +162,7 @@ struct Scalar {
   static Scalar Zero(DType type) { return Scalar{type, 0}; }
   static Scalar I64(int64_t v) { return Scalar{DType::kI64, ToBits(v)}; }
 
+  // False for types that are no floats.
   bool IsNaN() const;
   // The same value with the one NaN of its type.
   Scalar Canonical() const;

@@ -15,6 +15,8 @@ namespace nestor {
 using MakeCallee = absl::FunctionRef<absl::StatusOr<Op>(
     absl::string_view name, const ast::Position& position, absl::Span<const ArgumentSpec> args)>;
 
+// `specs`: types and ranks of arguments, by name; others take their defaults (module.h).
+// `make_callee` is called for each call in the text. InvalidArgument, mostly "LINE:COLUMN: ...".
 absl::StatusOr<Op> Elaborate(const ast::Op& syntax, const ArgumentSpecs& specs,
                              MakeCallee make_callee);
 

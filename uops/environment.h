@@ -31,6 +31,7 @@ struct StepBlock {
   absl::flat_hash_map<std::string, Tensor> tensors;
 };
 
+// Owned by one elaboration; the op in it grows with each statement.
 struct Environment {
   Op op;  // under construction
   absl::flat_hash_map<std::string, NodeId> tensors;

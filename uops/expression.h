@@ -17,6 +17,7 @@
 
 namespace nestor::internal {
 
+// Which members of an ExprNode are set.
 enum class Form {
   kLiteral,  // type, text
   kParam,    // type, text

@@ -36,6 +36,7 @@
 
 namespace nestor {
 
+// A node of a graph, by its number.
 struct NodeId {
   int32_t value = -1;
   bool valid() const { return value >= 0; }
@@ -53,6 +54,7 @@ using Shape = IndexList;  // extents: index expressions over symbols
 
 enum class ReduceOp : uint8_t { kSum, kProd, kMax, kMin, kArgmax, kArgmin, kAny, kAll };
 
+// "sum", "argmax", ..: the name in the notation.
 absl::string_view Name(ReduceOp op);
 // How an accumulation is written before its "=": "+", "*", or the name, as in `y max= x`.
 absl::string_view AccumulationSign(ReduceOp op);
@@ -158,6 +160,7 @@ struct Recurrence {  // x, where carries[k] is bodies[k] at each earlier step
 using MicroOp =
     absl::variant<Input, Param, Constant, Index, Reindex, Map, Reduce, Scatter, Carry, Recurrence>;
 
+// Its op, and what follows from it: the type and the shape of the tensor that it computes.
 struct Node {
   MicroOp op;
   DType type;
@@ -174,6 +177,8 @@ bool operator==(const Node& a, const Node& b);
 // valid until the next Add... REQUIRES of all: ids of operands are this graph's.
 class Graph {
  public:
+  // Leaves. A Param and a Constant have rank 0. Two inputs of one name, type and shape are one
+  // node.
   NodeId AddInput(absl::string_view name, DType type, Shape shape);
   NodeId AddParam(absl::string_view name, DType type);
   NodeId AddConstant(Scalar value);
@@ -212,11 +217,13 @@ class Graph {
   // The place that leaves each of `rank` axes where it is.
   IndexList IdentityPlace(size_t rank);
 
+  // REQUIRES: `id` is a node of this graph.
   const Node& operator[](NodeId id) const { return nodes_[id.value]; }
   DType type(NodeId id) const { return nodes_[id.value].type; }
   const Shape& shape(NodeId id) const { return nodes_[id.value].shape; }
   int rank(NodeId id) const { return static_cast<int>(nodes_[id.value].shape.size()); }
   int size() const { return static_cast<int>(nodes_.size()); }
+  // The node's op if it is of that kind, else null.
   template <class Kind>
   const Kind* As(NodeId id) const {
     return absl::get_if<Kind>(&nodes_[id.value].op);

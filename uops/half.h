@@ -15,6 +15,7 @@ namespace nestor {
 struct BF16 {
   uint16_t bits = 0;
 
+  // To nearest even; beyond the range to infinity; every NaN becomes the one NaN.
   static BF16 Round(float f) {
     const uint32_t u = absl::bit_cast<uint32_t>(f);
     if (f != f) return BF16{0x7fc0};
@@ -27,6 +28,7 @@ struct BF16 {
 struct F16 {
   uint16_t bits = 0;
 
+  // Likewise. Widen is exact.
   static F16 Round(float f) {
     const uint32_t u = absl::bit_cast<uint32_t>(f);
     const uint16_t sign = static_cast<uint16_t>((u >> 16) & 0x8000);

@@ -33,6 +33,7 @@ namespace nestor {
 // No extent is larger: no memory holds so many elements, and no loop over them ends.
 constexpr int64_t kMaxExtent = int64_t{1} << 48;
 
+// Which members of a node are set.
 enum class IndexKind : uint8_t {
   kConst,   // value
   kVar,     // value: the loop index, numbered by its owner
@@ -59,6 +60,7 @@ struct IndexId {
 
 using IndexList = std::vector<IndexId>;
 
+// Immutable, and shared by all expressions that it is in.
 struct IndexNode {
   IndexKind kind;
   int64_t value = 0;
@@ -79,6 +81,7 @@ absl::optional<int64_t> CheckedApply(IndexKind kind, int64_t a, int64_t b);
 // one is made.
 class IndexPool {
  public:
+  // Leaves. Var: a loop index, by a number of the caller's choice, at least 0.
   IndexId Const(int64_t value);
   IndexId Var(int64_t index);
   // A dimension ("N") or an integer parameter ("$k").
