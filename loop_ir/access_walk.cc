@@ -24,6 +24,8 @@ class AccessWalk : LoopWalk<AccessWalk> {
       : LoopWalk(sized.program()), sized_(sized), gathered_(gathered), access_(access),
         declare_(declare) {}
 
+  // Symbols are numbers here; the extents of tensors that loops declare may still differ from
+  // iteration to iteration, and the greatest ones are used for their layouts.
   absl::Status Run() {
     BindSymbols([&](IndexId id) -> absl::optional<int64_t> {
       const auto value = sized_.Over(id, {});

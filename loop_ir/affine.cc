@@ -41,6 +41,7 @@ absl::optional<AtomProduct> Without(Factors a, Factors b) {
 
 // ---- Words
 
+// Few words lie in the object itself and must be copied; `other` is empty afterwards.
 void AtomWords::Take(AtomWords& other) {
   size_ = other.size_;
   capacity_ = other.capacity_;
@@ -84,6 +85,7 @@ inline void AtomSum::Add(Factors atoms, int64_t coefficient) {
   AddCoefficient(coefficient);
 }
 
+// Merges two ascending products into one.
 void AtomSum::AddProduct(Factors a, Factors b, int64_t coefficient) {
   if (a.empty()) return Add(b, coefficient);
   if (b.empty()) return Add(a, coefficient);
@@ -155,6 +157,7 @@ AtomSum AtomSum::PlusProduct(const AtomSum& factor, const AtomSum& by) const {
   return number && *number != 0 ? Merged(*this, by, *number) : factor * by + *this;
 }
 
+// Multiplying all terms by one product keeps their order.
 AtomSum AtomSum::Times(const Term& by) const {
   AtomSum product;
   product.words_.Reserve(words_.size() + products_ * by.atoms.size() + by.atoms.size() + 3);
@@ -238,6 +241,7 @@ AtomProduct AtomSum::Atoms() const {
   return atoms;
 }
 
+// The pool puts it into its own canonical form.
 IndexId AtomSum::Build(IndexPool& pool) const {
   NESTOR_CHECK(exact_, "an inexact sum has no expression");
   IndexId sum = pool.Const(0);

@@ -17,6 +17,9 @@
 
 namespace nestor::loop {
 
+// `varies`: by tensor, whether its elements may differ from run to run. At first outputs, and
+// inputs that are not bound; then all that a varying block writes. A tensor that a constant block
+// writes and a varying one, too, varies.
 ConstantBlocks ConstantBlocksOf(const Program& program, const std::vector<bool>& constant) {
   std::vector<bool> varies(program.tensors.size(), true);
   for (size_t i = 0; i < program.inputs.size(); ++i) varies[program.inputs[i].value] = !constant[i];

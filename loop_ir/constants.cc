@@ -42,6 +42,7 @@ class Constants {
 
 }  // namespace
 
+// All that mentions symbols, so that nothing is checked against a size that the loops do not have.
 void PutConstants(Program& program, SymbolValue value) {
   Constants constants(program.pool, value);
   for (TensorInfo& tensor : program.tensors) constants.InAll(tensor.shape);

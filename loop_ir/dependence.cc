@@ -41,6 +41,7 @@ class FootprintCollector {
  public:
   explicit FootprintCollector(const Program& program) : program_(program) {}
 
+  // Tensors that the item declares are its own business: they are taken out in the end.
   void Add(const Item& item) {
     VisitItems(item, [&](const Item& each) {
       if (const auto* declaration = each.As<Declaration>())
@@ -101,6 +102,7 @@ class BodyAccesses {
     int nest;
   };
 
+  // Accesses of the tensors that the body changes, each with the innermost loop around it.
   void Collect(const Scope& scope, int nest) {
     for (const Item& item : scope) {
       VisitAccesses(program_, item,

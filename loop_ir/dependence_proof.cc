@@ -78,6 +78,7 @@ class Windows {
     });
   }
 
+  // The ranges of all accesses along one axis; equal ones once, since each is compared with each.
   std::vector<Range> RangesAlong(size_t axis) {
     std::vector<Range> ranges;
     // By expression and innermost loop, which determines all loops around.
@@ -269,6 +270,7 @@ class Windows {
     return e;
   }
 
+  // The argument that the min or max certainly is, if the expressions `known` are not negative.
   absl::optional<IndexId> SettledArgument(IndexId extreme, const std::vector<IndexId>& known) {
     const IndexNode node = pool_[extreme];
     const bool least = node.kind == IndexKind::kMin;
@@ -346,6 +348,7 @@ class Windows {
     return direction;
   }
 
+  // Whether the term grows (1), falls (-1) or stays (0) as the index grows; nullopt: not known.
   absl::optional<int> DirectionIn(const Polynomial::Term& term, int64_t var) {
     if (!Holds(term, var)) return 0;
     absl::optional<int> direction;

@@ -40,6 +40,7 @@ class Prover {
   Prover(const Program& program, SymbolValue symbol)
       : program_(program), symbol_(symbol), vars_(program.vars.size()) {}
 
+  // The program as it is now: shapes, what passes assumed, and every expression in its loops.
   absl::Status CheckLoops() {
     for (const auto* list : {&program_.inputs, &program_.outputs, &program_.temps}) {
       for (TensorId tensor : *list) {
@@ -77,6 +78,7 @@ class Prover {
     return absl::OkStatus();
   }
 
+  // Passes rearranged these numbers on the assumption that they do not overflow.
   absl::Status CheckAssumption(const Domain& domain) {
     NESTOR_ASSIGN_OR_RETURN(const bool runs, Enter(domain));
     if (!runs) return absl::OkStatus();

@@ -47,6 +47,7 @@ class LaneCheck {
     return Values(statement.value) && (!statement.position.valid() || Values(statement.position));
   }
 
+  // Loads at places that vectors can reach, and indices that grow evenly from lane to lane.
   bool Values(ValueId root) {
     bool good = true;
     VisitValues(program_, root, [&](ValueId, const Value& value) {

@@ -47,6 +47,8 @@ class Lowering {
  public:
   explicit Lowering(const Op& op) : op_(op), graph_(op.graph) {}
 
+  // Live nodes in topological order, one nest each. Steps of a recurrence are lowered with it, in
+  // its loop.
   Program Run() {
     program_.name = op_.name;
     program_.params = op_.params;
@@ -166,6 +168,8 @@ class Lowering {
 
   // ---- Index expressions
 
+  // The expression in the program's pool, with at[i] for the index along axis i. A tensor that it
+  // gathers from must have memory.
   IndexId ImportOver(IndexId e, absl::Span<const IndexId> at) {
     return CopyIndex(
         graph_.pool(), e, program_.pool,

@@ -53,6 +53,7 @@ class LifeWalk {
     for (TensorId tensor : *options.in_memory) (*is_listed_)[tensor.value] = true;
   }
 
+  // `first_steps`: receives the first step of each item at the top.
   std::vector<Life> Run(std::vector<int>& first_steps) {
     for (TensorId temp : program_.temps) lives_[temp.value].planned = IsListed(temp, true);
     // A block is a scope of its own, whose items also count as the program's.
@@ -77,6 +78,7 @@ class LifeWalk {
     return is_listed_ ? (*is_listed_)[tensor.value] : otherwise;
   }
 
+  // Steps are counted on the way; an item stays open while those inside it are visited.
   void Walk(const Item& item, int depth) {
     open_.push_back({&item, next_step_, {}});
     VisitAccesses(program_, item,
@@ -99,6 +101,7 @@ class LifeWalk {
 
   void Touch(TensorId tensor) { open_[lives_[tensor.value].depth].touched.push_back(tensor); }
 
+  // A tensor that was touched anywhere in the item lives for the whole of it.
   void Close() {
     const Open& open = open_.back();
     next_step_ = std::max(next_step_, open.first + 1);
@@ -125,6 +128,8 @@ class Planner {
   Planner(const Program& program, const MemoryOptions& options)
       : program_(program), options_(options), take_over_(program) {}
 
+  // Greedy, in the order of first steps: each tensor takes over a buffer that has become free, if
+  // it may; else it gets a new one.
   MemoryPlan Run() {
     lives_ = LifeWalk(program_, options_).Run(plan_.first_steps);
     is_kept_.assign(program_.tensors.size(), false);
@@ -153,6 +158,8 @@ class Planner {
     return order;
   }
 
+  // After the donor's last step always; in the very item where both are touched, only if each
+  // element is read before the heir's element is written in its place.
   bool CanTakeOver(TensorId donor, TensorId heir) {
     const TensorInfo& from = program_[donor];
     const TensorInfo& to = program_[heir];
@@ -199,6 +206,7 @@ class Planner {
     plan_.buffers[donor].last = life.steps.last;
   }
 
+  // An output either ends a chain of temporaries, or may share its memory with an input.
   void AddOutput(TensorId output) {
     if (LifeOf(output).first == nullptr) return;
     if (options_.use_outputs) {
@@ -320,6 +328,7 @@ MemoryPlan PlanMemory(const Program& program, const MemoryOptions& options) {
   return Planner(program, options).Run();
 }
 
+// By item at the top: which temporaries get memory before it, and which lose it after.
 std::vector<ItemLives> LivesOfItems(const Program& program, const MemoryPlan& plan) {
   std::vector<ItemLives> items(plan.first_steps.size() - 1);
   const auto item_of = [&](int step) {

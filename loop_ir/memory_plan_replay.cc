@@ -44,6 +44,8 @@ class Replay {
 
   void Share(TensorId output, TensorId input) { places_[output.value] = places_[input.value]; }
 
+  // Every byte of memory remembers which element was last written there. At the end outputs must
+  // still hold their own elements.
   absl::Status Run(const Arena& arena, GatheredValue gathered) {
     for (size_t i = 0; i < places_.size(); ++i) NESTOR_RETURN_IF_ERROR(Allocate(i, arena));
     for (TensorId input : program_.inputs) Fill(input);
@@ -60,6 +62,7 @@ class Replay {
   }
 
  private:
+  // Where the plan puts the tensor, which must lie within the arena and be aligned.
   absl::Status Allocate(size_t i, const Arena& arena) {
     const TensorId tensor{static_cast<int32_t>(i)};
     NESTOR_ASSIGN_OR_RETURN(const std::vector<int64_t> extents, sized_.Extents(tensor));

@@ -13,6 +13,8 @@ DType ReadType(const TensorInfo& tensor) {
   return tensor.storage == Storage::kAccumulator && IsArg(tensor.op) ? DType::kI64 : tensor.type;
 }
 
+// For each name the next number to try is kept: otherwise n tensors of one name would take n^2
+// time.
 std::string UniqueNames::Take(absl::string_view name) {
   if (next_.try_emplace(name, 2).second) return std::string(name);
   for (int& number = next_[std::string(name)];; ++number) {
@@ -152,6 +154,7 @@ void VisitValueIndices(const Program& program, ValueId id, absl::FunctionRef<voi
 
 }  // namespace
 
+// The item's own expressions, not those of items inside.
 void VisitIndices(const Program& program, const Item& item,
                   absl::FunctionRef<void(IndexId)> visit) {
   if (const Loop* loop = item.As<Loop>()) {

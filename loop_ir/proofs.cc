@@ -44,6 +44,7 @@ class ProofWalk {
   }
 
  private:
+  // An access is made only where its conditions hold, so they may be assumed.
   uint64_t Prove(const Access& access) {
     for (IndexId condition : access.conditions) ranges_.Assume(condition);
     const Shape& shape = program_[access.tensor].shape;
@@ -55,6 +56,8 @@ class ProofWalk {
     return checked;
   }
 
+  // Statements see the facts of all loops around. A loop for which `visit_loop` is false is not
+  // entered.
   void Walk(Scope& scope, absl::FunctionRef<bool(Loop&)> visit_loop,
             absl::FunctionRef<void(Statement&)> visit_statement) {
     for (Item& item : scope) {
@@ -91,6 +94,7 @@ void VisitLoads(const Program& program, const Statement& statement, Visit visit)
 // The loads of the statement whose marks change, by number of the value.
 using Marks = absl::flat_hash_map<int32_t, uint64_t>;
 
+// Values are immutable: a load with other marks is a new one.
 void SetMarks(Program& program, Statement& statement, const Marks& marks) {
   absl::flat_hash_map<int32_t, ValueId> marked;  // a load that is met twice stays one value
   const auto mark = [&](ValueId id) -> absl::optional<ValueId> {
@@ -111,6 +115,7 @@ void SetMarks(Program& program, Statement& statement, const Marks& marks) {
 
 }  // namespace
 
+// Records for each access which axes are not proven, so that code generation proves nothing itself.
 absl::StatusOr<bool> MarkChecked(Program& program) {
   bool changed = !std::exchange(program.proven, true);
   ProofWalk walk(program);
@@ -129,6 +134,7 @@ absl::StatusOr<bool> MarkChecked(Program& program) {
   return changed;
 }
 
+// Outermost first; loops inside of one that runs in lanes are left as they are.
 absl::StatusOr<bool> MarkLanes(Program& program, absl::FunctionRef<int(const Loop&)> lanes_of) {
   bool changed = false;
   ProofWalk walk(program);

@@ -67,6 +67,7 @@ void Ranges::AddSymbols() {
   }
 }
 
+// The range of each $param, and what the op's statements require: a run does not begin without.
 void Ranges::AddChecks() {
   for (const ParamInfo& param : program_.params) {
     if (!IsInteger(param.type)) continue;
@@ -91,6 +92,8 @@ void Ranges::SubstituteEqual(IndexId left, IndexId right) {
   if (a != b && !SubstituteSymbol(b, a)) SubstituteSymbol(a, b);
 }
 
+// Only by an expression of other symbols: one that held an atom of its own would have to be
+// substituted again and again.
 bool Ranges::SubstituteSymbol(IndexId symbol, IndexId by) {
   if (pool_[symbol].kind != IndexKind::kSymbol) return false;
   const AtomProduct atoms = facts_.SumOf(by).Atoms();
@@ -130,6 +133,8 @@ void Ranges::LearnUnasked() {
   is_settling_ = false;
 }
 
+// Inside the body begin <= v < end, and the loop runs, so begin < end. With a step s that divides
+// end - begin, the last v is end - s.
 void Ranges::LearnLoop(const Head& loop) {
   Begin().loop = loop;
   AddDefined(loop.begin);
@@ -160,6 +165,7 @@ void Ranges::Assume(IndexId condition) {
   AddCondition(condition);
 }
 
+// Axes that a loop's bounds keep in range say nothing new, and are mostly all of them.
 void Ranges::AssumeInRange(absl::Span<const IndexId> place, const Shape& shape) {
   size_t axis = 0;
   while (axis < place.size() && IsLoopIndex(place[axis], shape[axis])) ++axis;
@@ -256,6 +262,7 @@ void Ranges::AddFalse(IndexId condition) {
 
 // ---- Queries
 
+// A leaf but a load always has a value; anything else needs divisors that are not zero.
 bool Ranges::Defined(IndexId e) {
   if (pool_[e].args.empty()) return pool_[e].kind != IndexKind::kLoad;
   Settle();
@@ -328,6 +335,7 @@ absl::optional<bool> Ranges::Decide(IndexId condition) {
   }
 }
 
+// Tries to prove the condition, then its negation.
 absl::optional<bool> Ranges::DecideComparison(IndexKind kind, IndexId a, IndexId b) {
   switch (kind) {
     case IndexKind::kLt:

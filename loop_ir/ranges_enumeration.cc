@@ -32,6 +32,7 @@ class Walker {
   Verdicts verdicts;
 
  private:
+  // Records the verdicts in the order in which Enumeration will meet the same questions.
   void Walk(const Scope& scope) {
     for (const Item& item : scope) {
       if (const Loop* loop = item.As<Loop>()) {
@@ -157,6 +158,7 @@ class Enumeration {
     return true;
   }
 
+  // As a run would: a store whose condition is false evaluates nothing more.
   void Check(const Statement& statement) {
     const std::string& verdicts = verdicts_.by_statement.at(&statement);
     size_t next = 0;
@@ -181,6 +183,7 @@ class Enumeration {
     return all;
   }
 
+  // A place that was proven must be within; one that was not proves nothing.
   bool CheckPlace(const Access& access, char verdict) {
     bool within = true;
     const Shape& shape = program_[access.tensor].shape;

@@ -105,6 +105,7 @@ IndexId Facts::Substituted(IndexId e) {
                        });
 }
 
+// Earlier substitutions get the new one applied, so that a single pass replaces everything.
 void Facts::Substitute(IndexId symbol, IndexId by) {
   const size_t before = substitutions_.size();
   substitutions_.push_back({symbol, Substituted(by)});
@@ -154,6 +155,7 @@ const Facts::Var* Facts::FindVar(IndexId atom) const {
   return nullptr;
 }
 
+// The innermost loop whose index is in the atom. Searches remove inner atoms first.
 int Facts::LevelOf(IndexId atom) {
   if (!pool_.HasVar(atom)) return 0;
   Atom& memo = atoms_[static_cast<size_t>(NumberOf(atom))];
@@ -166,6 +168,7 @@ int Facts::LevelOf(IndexId atom) {
   return memo.level = static_cast<int>(level);
 }
 
+// The old interval is kept for Restore.
 void Facts::Tighten(IndexId atom, Interval by) {
   const int32_t number = NumberOf(atom);
   Interval& stated = atoms_[static_cast<size_t>(number)].stated;
@@ -257,6 +260,7 @@ void Facts::Restore(const State& state) {
 
 // ---- Intervals of numbers
 
+// What is stated, met with what follows from the atom's parts.
 Interval Facts::IntervalOf(IndexId atom) {
   const size_t number = static_cast<size_t>(NumberOf(atom));
   if (pool_[atom].args.empty()) return atoms_[number].stated;
@@ -271,6 +275,7 @@ Interval Facts::IntervalOf(IndexId atom) {
   return result;
 }
 
+// From the intervals of its arguments; divisors must be positive.
 Interval Facts::ComputeInterval(IndexId atom) {
   const IndexNode node = pool_[atom];
   if (node.kind != IndexKind::kDiv && node.kind != IndexKind::kMod &&
@@ -284,6 +289,7 @@ Interval Facts::ComputeInterval(IndexId atom) {
   return node.kind == IndexKind::kDiv ? Quotient(a, b) : Remainder(a, b);
 }
 
+// Term by term, as if atoms were independent: wide, but quick to find out.
 Interval Facts::IntervalOf(const AtomSum& sum) {
   if (!sum.exact()) return Interval();
   Interval total = Exactly(0);

@@ -193,6 +193,8 @@ class ProofSearch {
     return number && ProvesReplaced(parts, 1, *number, used, depth);
   }
 
+  // A loop index by its first or last value; min and max by an argument; a quotient or remainder by
+  // the inequalities that define it.
   bool ProvesWithOwnBound(IndexId atom, bool lower, const AtomSum::Parts& parts, FactSet used,
                           int depth) {
     const IndexNode node = pool_[atom];

@@ -101,6 +101,7 @@ ValueId RewriteValues(Program& program, ValueId id, ValueMap map) {
   return Rebuild(program, id, [&](ValueId rebuilt) { return map(rebuilt).value_or(rebuilt); });
 }
 
+// Only loads of `tensor`; all other values are kept or rebuilt around them.
 ValueId RewriteLoads(Program& program, ValueId value, TensorId tensor,
                      absl::FunctionRef<void(Access&)> change) {
   return RewriteValues(program, value, [&](ValueId id) -> absl::optional<ValueId> {
@@ -145,6 +146,7 @@ namespace {
 
 using PlaceChange = absl::FunctionRef<bool(TensorId, IndexList& place)>;
 
+// Loads in loads, too: arguments come rebuilt.
 IndexId RewritePlacesIn(Program& program, IndexId e, PlaceChange change) {
   if (!program.pool.HasLoad(e)) return e;
   return CopyIndex(
@@ -208,6 +210,7 @@ class ValueSweep {
     if (id.valid()) id.value = number_[id.value];
   }
 
+  // Moves the values that are used down, in order, so that operands still come first.
   void Compact() {
     std::vector<Value> kept;
     kept.reserve(number_.size() -
@@ -283,6 +286,7 @@ void VisitScopes(Scope& scope, absl::FunctionRef<void(Scope&)> visit) {
   }
 }
 
+// The case of a lone index is taken before the memo: it is by far the most frequent one.
 IndexId VarReplacement::operator()(IndexId e) {
   if (by_.empty() || !program_.pool.HasVar(e)) return e;
   if (const int64_t var = program_.pool.VarValue(e); var >= 0) {

@@ -20,6 +20,7 @@
 namespace nestor::loop {
 namespace {
 
+// The operation by which a value goes on from step to step; a difference is a sum of a negative.
 absl::optional<ScalarOp> PathOp(ScalarOp op) {
   switch (op) {
     case ScalarOp::kSub: return ScalarOp::kAdd;
@@ -120,6 +121,7 @@ bool IsLink(const Program& program, const Statement& statement, const Assignment
 
 }  // namespace
 
+// Operands come before the values that use them, so one walk is enough.
 bool DependentValues::Add(ValueId value, const absl::flat_hash_set<TensorId>& tensors) {
   VisitValues(program_, value, [&](ValueId id, const Value& node) {
     bool depends = false;

@@ -84,6 +84,8 @@ Values Quotient(const Progression& a, const Progression& b) {
   return AtCorners(IndexKind::kDiv, a, b, exact ? a.step / b.low : 1, a.count);
 }
 
+// By a number only. Within one multiple of it remainders run like the operand; across several they
+// cover the residues that the common divisor of step and number allows.
 Values Remainder(const Progression& a, const Progression& b) {
   if (!IsSingle(b) || b.low == 0) return absl::nullopt;
   const auto low = CheckedApply(IndexKind::kDiv, a.low, b.low),
@@ -99,6 +101,7 @@ Values Remainder(const Progression& a, const Progression& b) {
   return Bounded(offset, b.low - step + offset, step, a.count);
 }
 
+// Each gives a progression that holds all values; `count` bounds how many there are.
 Values Apply(IndexKind kind, const Progression& a, const Progression& b) {
   switch (kind) {
     case IndexKind::kAdd: return Sum(a, b);
@@ -182,6 +185,8 @@ absl::Status SizedProgram::BindSymbols(const Sizes& sizes) {
   return ProveNoOverflow(*program_, value_of);
 }
 
+// The values of each loop index, outermost loops first. A loop that never runs leaves its index
+// without, and what is inside it is dead.
 absl::Status SizedProgram::BindVars(const Scope& scope) {
   for (const Item& item : scope) {
     const Loop* loop = item.As<Loop>();
@@ -198,6 +203,7 @@ absl::Status SizedProgram::BindVars(const Scope& scope) {
   return absl::OkStatus();
 }
 
+// nullopt: it gathers, is a condition, or has no value.
 absl::optional<Progression> SizedProgram::Over(IndexId e, const VarValues& vars) const {
   const IndexNode& node = program_->pool[e];
   switch (node.kind) {
@@ -230,6 +236,7 @@ bool SizedProgram::IsDead(IndexId e) const {
   return std::any_of(vars.begin(), vars.end(), [&](int64_t v) { return !vars_[v]; });
 }
 
+// The greatest extents that the tensor has in any iteration.
 absl::StatusOr<std::vector<int64_t>> SizedProgram::Extents(TensorId tensor) const {
   const TensorInfo& info = (*program_)[tensor];
   std::vector<int64_t> extents;

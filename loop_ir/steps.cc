@@ -8,6 +8,7 @@
 
 namespace nestor::loop {
 
+// A loop carries a dependence that order decides, not a mere accumulation.
 bool RunsInSteps(const Program& program, const Loop& loop) {
   const Footprint footprint = FootprintOf(program, loop.body);
   const auto reads_back = [&](TensorId tensor) {

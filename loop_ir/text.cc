@@ -45,6 +45,7 @@ class Writer {
     KeepVarNamesApart();
   }
 
+  // In the order in which the parser needs it: what is used is declared before.
   std::string Whole() {
     absl::StrAppend(&text_, "program ", program_.name, "(", Arguments(program_.inputs), Params(),
                     ") -> (", Arguments(program_.outputs), ") {\n");
@@ -69,6 +70,8 @@ class Writer {
 
   // ---- Pieces on one line
 
+  // Renumbered by first occurrence before it is ordered and written, so that equal programs have
+  // equal texts whatever their numbers are.
   std::string Index(IndexId id, int tightness = 0) {
     const IndexId renumbered = CopyIndex(
         program_.pool, id, pool_,

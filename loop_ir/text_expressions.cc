@@ -372,6 +372,7 @@ absl::StatusOr<ValueId> ExpressionParser::Function() {
   return Apply(name.position, *op, args);
 }
 
+// f32(1.5) is a constant; f32(x) a cast.
 absl::StatusOr<ValueId> ExpressionParser::TypeApplied(const Position& position, DType type) {
   const size_t literal = LiteralLength();
   if (literal > 0 && At(")", literal)) {

@@ -48,6 +48,7 @@ class ProgramParser : private ExpressionParser {
 
   // ---- Signature
 
+  // program NAME(INPUTS; PARAMS) -> (OUTPUTS)
   absl::Status Signature() {
     NESTOR_RETURN_IF_ERROR(Need("program"));
     NESTOR_ASSIGN_OR_RETURN(const Token name, NewName("the program's name"));
@@ -172,6 +173,8 @@ class ProgramParser : private ExpressionParser {
     return absl::OkStatus();
   }
 
+  // require 1 <= $k <= 9 "message", or require M == N "message". A literal before "<=" tells them
+  // apart.
   absl::Status Require() {
     const size_t literal = LiteralLength();
     const bool range = literal > 0 && At("<=", literal);
@@ -210,6 +213,7 @@ class ProgramParser : private ExpressionParser {
     return absl::OkStatus();
   }
 
+  // domain i < M, j < N : places ; values
   absl::Status ReadDomain(std::vector<Domain>& domains) {
     Domain domain;
     const size_t outside = defined_.size();
@@ -283,6 +287,7 @@ class ProgramParser : private ExpressionParser {
     scope.back().node.template emplace<Node>(std::move(node));
   }
 
+  // A name before an access or "=" is a tensor, even if it is a keyword elsewhere.
   absl::Status AppendItem(Scope& scope) {
     if (!AtStatement() && (At("temp") || At("acc"))) {
       NESTOR_ASSIGN_OR_RETURN(const TensorId tensor, Declared());
@@ -330,6 +335,7 @@ class ProgramParser : private ExpressionParser {
     return loop;
   }
 
+  // In any order.
   absl::Status Attributes(LoopAttributes& attributes) {
     for (;;) {
       if (Take("parallel")) {

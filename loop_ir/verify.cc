@@ -34,6 +34,7 @@ class Verifier {
  public:
   explicit Verifier(const Program& program) : program_(program), pool_(program.pool) {}
 
+  // In the order of the rules in verify.h; proofs come last, since they rely on all others.
   absl::Status Run() {
     NESTOR_RETURN_IF_ERROR(Names());
     NESTOR_RETURN_IF_ERROR(Signature());
@@ -94,6 +95,7 @@ class Verifier {
 
   // ---- 3, 6, 7: what the program declares
 
+  // Dimensions are the symbols in the shapes of inputs; any other symbol must be a $param.
   absl::Status Signature() {
     for (const ParamInfo& param : program_.params) params_.emplace(param.name, param.type);
     for (TensorId id : program_.inputs) {
@@ -121,6 +123,7 @@ class Verifier {
     return Declare(id);
   }
 
+  // A tensor is declared once in the whole program: its id means one thing.
   absl::Status Declare(TensorId id) {
     const TensorInfo& tensor = program_[id];
     if (!declared_.insert(id).second) return Error(id, " is declared twice");
@@ -150,6 +153,7 @@ class Verifier {
     return absl::OkStatus();
   }
 
+  // Over the domains' own indices, which no loop has.
   absl::Status CheckDomain(const Domain& domain) {
     if (domain.extents.size() > program_.domain_vars.size())
       return Error("a domain has more extents than indices");
@@ -200,6 +204,7 @@ class Verifier {
     return status;
   }
 
+  // Numbers and conditions do not mix, and every leaf must be in scope here.
   absl::Status ExpressionNode(IndexId id, const IndexNode& node) const {
     const bool logical =
         node.kind == IndexKind::kAnd || node.kind == IndexKind::kOr || node.kind == IndexKind::kNot;
@@ -267,6 +272,7 @@ class Verifier {
     return Error(access.tensor, " is prefetched, which may lie in a register");
   }
 
+  // It must be the same at all iterations, so that it can be made once.
   absl::Status Fill(const Access& access) const {
     if (!access.fill.valid()) return Error("a masked load of ", access.tensor, " has no fill");
     const DType type = program_[access.fill].type, read = ReadType(program_[access.tensor]);
@@ -298,6 +304,7 @@ class Verifier {
 
   // ---- 13: values
 
+  // Each value's type must be what its operands give.
   absl::Status Tree(ValueId root) {
     absl::Status status;
     VisitValues(program_, root, [&](ValueId id, const Value& value) {
@@ -366,6 +373,7 @@ class Verifier {
     return Declare(declaration.tensor);
   }
 
+  // A loop index is that of one loop only. A loop that may run in any order must carry nothing.
   absl::Status Check(const Loop& loop) {
     const Item* const item = item_;
     if (!looped_.insert(loop.var).second)
@@ -413,6 +421,7 @@ class Verifier {
     return absl::OkStatus();
   }
 
+  // An accumulator takes its own op alone, because its start is that op's identity.
   absl::Status Operator(const Statement& statement) const {
     const TensorId target = statement.target.tensor;
     const TensorInfo& tensor = program_[target];

@@ -14,6 +14,7 @@ class IdChecker {
  public:
   explicit IdChecker(const Program& program) : program_(program), seen_(program.values.size()) {}
 
+  // Before any other check: those would follow a bad id into memory that is not theirs.
   absl::Status Run() {
     for (const TensorInfo& tensor : program_.tensors) NESTOR_RETURN_IF_ERROR(Indices(tensor.shape));
     for (const auto* list : {&program_.inputs, &program_.outputs, &program_.temps}) {
