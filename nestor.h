@@ -44,8 +44,8 @@
 #include "tensor/tensor.h"
 #include "uops/builder.h"
 #include "uops/call.h"
-#include "uops/module.h"
-#include "uops/print.h"
+#include "uops/notation/module.h"
+#include "uops/notation/print.h"
 
 namespace nestor {
 

@@ -20,7 +20,7 @@
 #include "autodiff/recomputation.h"
 #include "uops/call.h"
 #include "uops/invariant.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 
 namespace nestor {
 namespace {

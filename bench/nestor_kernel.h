@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "fusion/statistics.h"
+#include "fusion/cost/statistics.h"
 #include "jit/compile.h"
 #include "jit/executable.h"
 #include "jit/runtime/executor.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "tensor/binding.h"
-#include "uops/print.h"
+#include "uops/notation/print.h"
 
 namespace nestor {
 

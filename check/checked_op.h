@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "autodiff/gradient.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 #include "uops/op.h"
 
 namespace nestor {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "uops/module.h"
+#include "uops/notation/module.h"
 
 namespace nestor {
 namespace {

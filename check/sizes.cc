@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "tensor/binding.h"
-#include "uops/condition_text.h"
 #include "uops/invariant.h"
+#include "uops/notation/condition_text.h"
 
 namespace nestor {
 namespace {

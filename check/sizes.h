@@ -32,7 +32,7 @@ struct SizeLimits {
 // Immutable, so thread-safe.
 class SizeSolver {
  public:
-  // `conditions` as in uops/condition_text.h; a Status names the one that is wrong.
+  // `conditions` as in uops/notation/condition_text.h; a Status names the one that is wrong.
   static absl::StatusOr<SizeSolver> Create(const Op& op, absl::Span<const std::string> conditions);
 
   // Sizes within the limits, near those that find faults: 0, 1, few, one more or less than powers

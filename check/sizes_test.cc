@@ -8,7 +8,7 @@
 
 #include "macro_ops/library.h"
 #include "tensor/binding.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 
 namespace nestor {
 namespace {

@@ -18,7 +18,7 @@
 #include "jit/kernel.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/program.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 #include "uops/invariant.h"
 
 namespace nestor::cli {

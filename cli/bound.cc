@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "fusion/bytes_walked.h"
-#include "fusion/statistics.h"
+#include "fusion/cost/bytes_walked.h"
+#include "fusion/cost/statistics.h"
 #include "loop_ir/dependence.h"
 #include "uops/invariant.h"
 

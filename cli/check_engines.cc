@@ -27,8 +27,8 @@
 #include "cli/sizes.h"
 #include "macro_ops/library.h"
 #include "tensor/binding.h"
-#include "uops/ast.h"
 #include "uops/invariant.h"
+#include "uops/notation/ast.h"
 
 namespace nestor::cli {
 namespace {

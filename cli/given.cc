@@ -13,9 +13,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "tensor/npy.h"
-#include "uops/ast.h"
 #include "uops/invariant.h"
 #include "uops/message.h"
+#include "uops/notation/ast.h"
 
 namespace nestor::cli {
 namespace {

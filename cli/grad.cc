@@ -11,7 +11,7 @@
 #include "cli/output.h"
 #include "cli/program.h"
 #include "uops/invariant.h"
-#include "uops/print.h"
+#include "uops/notation/print.h"
 
 namespace nestor::cli {
 namespace {

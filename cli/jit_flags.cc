@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "nestor.h"
 #include "uops/invariant.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 
 namespace nestor::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "uops/invariant.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 
 namespace nestor::cli {
 namespace {

@@ -18,7 +18,7 @@
 #include "loop_ir/lower.h"
 #include "loop_ir/text.h"
 #include "uops/invariant.h"
-#include "uops/print.h"
+#include "uops/notation/print.h"
 
 namespace nestor::cli {
 namespace {

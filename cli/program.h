@@ -8,7 +8,7 @@
 #include "absl/types/optional.h"
 #include "cli/arguments.h"
 #include "macro_ops/library.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 #include "uops/op.h"
 
 namespace nestor::cli {

@@ -18,7 +18,7 @@
 #include "tensor/npy.h"
 #include "uops/invariant.h"
 #include "uops/message.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 
 namespace nestor::cli {
 namespace {

@@ -22,7 +22,7 @@
 #include "nestor.h"
 #include "tensor/binding.h"
 #include "uops/invariant.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 
 namespace nestor::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "uops/invariant.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 
 namespace nestor::cli {
 namespace {

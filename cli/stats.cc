@@ -19,7 +19,7 @@
 #include "cli/output.h"
 #include "cli/program.h"
 #include "cli/sizes.h"
-#include "fusion/statistics.h"
+#include "fusion/cost/statistics.h"
 #include "jit/compile.h"
 #include "jit/runtime/cpu_features.h"
 #include "loop_ir/lower.h"

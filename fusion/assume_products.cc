@@ -17,7 +17,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "loop_ir/intervals.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 
 namespace nestor::loop {
 namespace {

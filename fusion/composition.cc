@@ -21,7 +21,7 @@
 #include "fusion/multiples.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
-#include "uops/operators.h"
+#include "uops/index/operators.h"
 
 namespace nestor::loop {
 namespace {

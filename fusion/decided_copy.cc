@@ -14,7 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "uops/graph.h"
-#include "uops/operators.h"
+#include "uops/index/operators.h"
 #include "uops/scalar_op.h"
 
 namespace nestor::loop {

@@ -11,7 +11,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "loop_ir/program.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 
 namespace nestor::loop {
 

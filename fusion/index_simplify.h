@@ -3,7 +3,7 @@
 #define NESTOR_FUSION_INDEX_SIMPLIFY_H_
 
 #include "loop_ir/ranges.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 
 namespace nestor::loop {
 

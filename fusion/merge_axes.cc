@@ -26,7 +26,7 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 #include "uops/mutant.h"
 
 namespace nestor::loop {

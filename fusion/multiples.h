@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "loop_ir/program.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 
 namespace nestor::loop {
 

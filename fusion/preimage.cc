@@ -36,7 +36,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "fusion/equation_system.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 #include "uops/mutant.h"
 
 namespace nestor::loop {

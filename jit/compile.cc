@@ -13,11 +13,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "fusion/cost/work.h"
 #include "fusion/flatten.h"
 #include "fusion/hoist.h"
 #include "fusion/merge_axes.h"
 #include "fusion/split_loops.h"
-#include "fusion/work.h"
 #include "jit/runtime/executor.h"
 #include "jit/schedule/attributes.h"
 #include "jit/schedule/carried_sums.h"

@@ -12,9 +12,9 @@
 #include "absl/strings/match.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "fusion/work.h"
+#include "fusion/cost/work.h"
 #include "loop_ir/constants.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 #include "uops/mutant.h"
 
 namespace nestor::jit {

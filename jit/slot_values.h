@@ -10,7 +10,7 @@
 #include "jit/kernel.h"
 #include "tensor/binding.h"
 #include "tensor/tensor.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 
 namespace nestor::jit {
 

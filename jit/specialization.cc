@@ -14,7 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 #include "uops/invariant.h"
 #include "uops/message.h"
 

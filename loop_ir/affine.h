@@ -16,7 +16,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 
 namespace nestor::loop {
 
@@ -73,7 +73,7 @@ class AtomWords {
 };
 
 // A sum of integer coefficients times products of atoms (loop indices, symbols, divisions, min,
-// max), as Polynomial has it (uops/index_expr.h), but in one piece of memory and ordered by ids:
+// max), as Polynomial has it (uops/index/index_expr.h), but in one piece of memory and ordered by ids:
 // proofs add and multiply often, and never print. An inexact sum stands for what could not be
 // written so, or grew too long; nothing is proven of it.
 class AtomSum {

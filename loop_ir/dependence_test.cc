@@ -16,7 +16,7 @@
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "loop_ir/text.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 
 namespace nestor::loop {
 namespace {

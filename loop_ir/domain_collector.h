@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "loop_ir/program.h"
 #include "uops/graph.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 
 namespace nestor::loop {
 

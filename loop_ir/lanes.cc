@@ -120,7 +120,6 @@ class LaneCheck {
 
 }  // namespace
 
-
 bool LoadsOnlyInputs(const Program& program, IndexId e) {
   bool inputs = true;
   VisitIndex(program.pool, e, [&](IndexId, const IndexNode& node) {

@@ -23,7 +23,7 @@
 #include "absl/types/variant.h"
 #include "uops/dtype.h"
 #include "uops/graph.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 #include "uops/op.h"
 #include "uops/scalar_op.h"
 

@@ -11,7 +11,7 @@
 // its bounds, and within a body the loop runs; conditions that were assumed.
 //
 // Every yes is proven for all sizes with which the program runs, and includes that the expression
-// has a value: it is affine (so free of overflow, see uops/index_expr.h) and no divisor in it is
+// has a value: it is affine (so free of overflow: uops/index/index_expr.h) and no divisor in it is
 // zero. Everything else is "not proven": nothing is ever concluded about gathered values or
 // products of loop indices, except that a condition on them holds where it was assumed (it must be
 // forgotten before a tensor that it gathers from is changed).

@@ -6,7 +6,7 @@
 
 #include "absl/types/optional.h"
 #include "loop_ir/ranges_proof.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 
 namespace nestor::loop {
 

@@ -9,7 +9,7 @@
 
 #include "absl/types/optional.h"
 #include "loop_ir/affine.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 
 namespace nestor::loop {
 

@@ -13,8 +13,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "uops/index/operators.h"
 #include "uops/invariant.h"
-#include "uops/operators.h"
 
 namespace nestor::loop {
 namespace {

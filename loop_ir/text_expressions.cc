@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "loop_ir/operands.h"
 #include "uops/invariant.h"
-#include "uops/parser.h"
+#include "uops/notation/parser.h"
 
 namespace nestor::loop {
 namespace {

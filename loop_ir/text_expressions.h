@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "loop_ir/program.h"
-#include "uops/lexer.h"
-#include "uops/operators.h"
+#include "uops/index/operators.h"
+#include "uops/notation/lexer.h"
 
 namespace nestor::loop {
 

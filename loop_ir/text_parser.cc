@@ -8,8 +8,8 @@
 #include "loop_ir/text.h"
 #include "loop_ir/text_expressions.h"
 #include "uops/invariant.h"
-#include "uops/lexer.h"
-#include "uops/parser.h"
+#include "uops/notation/lexer.h"
+#include "uops/notation/parser.h"
 
 namespace nestor::loop {
 namespace {

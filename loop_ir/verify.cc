@@ -16,7 +16,7 @@
 #include "loop_ir/text.h"
 #include "loop_ir/verify_ids.h"
 #include "uops/invariant.h"
-#include "uops/parser.h"
+#include "uops/notation/parser.h"
 
 namespace nestor::loop {
 namespace {

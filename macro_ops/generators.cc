@@ -11,7 +11,7 @@
 #include "macro_ops/generator_words.h"
 #include "re2/re2.h"
 #include "uops/invariant.h"
-#include "uops/parser.h"
+#include "uops/notation/parser.h"
 
 namespace nestor {
 namespace {

@@ -19,7 +19,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 
 namespace nestor {
 

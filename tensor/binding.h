@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tensor/tensor.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 #include "uops/op.h"
 
 namespace nestor {

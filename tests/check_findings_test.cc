@@ -7,7 +7,7 @@
 #include "check/engines/trial.h"
 #include "check/engines/trial_programs.h"
 #include "gtest/gtest.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 
 namespace nestor {
 namespace {

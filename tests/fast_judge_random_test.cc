@@ -13,8 +13,8 @@
 #include "check/bounds/fast_judge_testing.h"
 #include "gtest/gtest.h"
 #include "tests/random_programs.h"
-#include "uops/module.h"
-#include "uops/print.h"
+#include "uops/notation/module.h"
+#include "uops/notation/print.h"
 
 namespace nestor {
 namespace {

@@ -25,7 +25,7 @@
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 #include "macro_ops/library.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 
 namespace nestor {
 namespace {

@@ -30,8 +30,8 @@
 #include "re2/re2.h"
 #include "tensor/binding.h"
 #include "uops/call.h"
-#include "uops/module.h"
-#include "uops/print.h"
+#include "uops/notation/module.h"
+#include "uops/notation/print.h"
 #include "uops/scalar_op.h"
 
 namespace nestor {

@@ -18,7 +18,7 @@
 #include "tests/jit_runs.h"
 #include "tests/random_programs.h"
 #include "uops/dtype.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 
 namespace nestor {
 namespace {

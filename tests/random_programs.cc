@@ -13,7 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "uops/print.h"
+#include "uops/notation/print.h"
 
 namespace nestor {
 

@@ -22,8 +22,8 @@
 #include "loop_ir/verify.h"
 #include "tests/random_programs.h"
 #include "tests/uops_evaluator.h"
-#include "uops/module.h"
-#include "uops/print.h"
+#include "uops/notation/module.h"
+#include "uops/notation/print.h"
 
 namespace nestor {
 namespace {

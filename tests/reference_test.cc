@@ -27,7 +27,7 @@
 #include "loop_ir/program.h"
 #include "loop_ir/steps.h"
 #include "macro_ops/library.h"
-#include "uops/print.h"
+#include "uops/notation/print.h"
 
 namespace nestor {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
-#include "fusion/statistics.h"
+#include "fusion/cost/statistics.h"
 #include "gtest/gtest.h"
 #include "interp/interpreter.h"
 #include "jit/compile.h"

@@ -26,7 +26,7 @@
 #include "interp/interpreter.h"
 #include "loop_ir/lower.h"
 #include "tests/transcendental_reference.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 #include "uops/scalar_body.h"
 #include "uops/scalar_op.h"
 

@@ -33,8 +33,8 @@
 #include "re2/re2.h"
 #include "tensor/binding.h"
 #include "uops/invariant.h"
-#include "uops/module.h"
-#include "uops/print.h"
+#include "uops/notation/module.h"
+#include "uops/notation/print.h"
 
 namespace nestor {
 namespace {

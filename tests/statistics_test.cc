@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "autodiff/gradient.h"
-#include "fusion/bytes_walked_simulator.h"
+#include "fusion/cost/bytes_walked_simulator.h"
 #include "fusion/pipeline.h"
 #include "gtest/gtest.h"
 #include "loop_ir/lower.h"

@@ -17,9 +17,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "uops/call.h"
+#include "uops/index/operators.h"
 #include "uops/invariant.h"
-#include "uops/operators.h"
-#include "uops/parser.h"
+#include "uops/notation/parser.h"
 #include "uops/recurrence.h"
 #include "uops/statement_builder.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "uops/lexer.h"
+#include "uops/notation/lexer.h"
 
 namespace nestor::internal {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "uops/index/operators.h"
 #include "uops/index_handle.h"
-#include "uops/operators.h"
 
 namespace nestor::internal {
 

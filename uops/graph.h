@@ -31,7 +31,7 @@
 #include "absl/types/span.h"
 #include "absl/types/variant.h"
 #include "uops/dtype.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 #include "uops/scalar_op.h"
 
 namespace nestor {

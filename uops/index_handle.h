@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/types/optional.h"
-#include "uops/ast.h"
 #include "uops/graph.h"
+#include "uops/notation/ast.h"
 
 namespace nestor::internal {
 

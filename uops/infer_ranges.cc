@@ -16,7 +16,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "uops/invariant.h"
-#include "uops/lexer.h"
+#include "uops/notation/lexer.h"
 
 namespace nestor::internal {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "absl/types/optional.h"
 #include "gtest/gtest.h"
-#include "uops/module.h"
-#include "uops/print.h"
+#include "uops/notation/module.h"
+#include "uops/notation/print.h"
 
 namespace nestor {
 namespace {

@@ -18,7 +18,7 @@
 #include "check/random.h"
 #include "gtest/gtest.h"
 #include "interp/enclosure.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 
 namespace nestor {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "uops/invariant.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 
 namespace nestor {
 namespace {

@@ -20,8 +20,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/variant.h"
+#include "uops/index/operators.h"
 #include "uops/invariant.h"
-#include "uops/operators.h"
 
 namespace nestor {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/types/variant.h"
 #include "uops/graph.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 
 namespace nestor {
 namespace {

@@ -13,7 +13,7 @@
 #include "interp/reference.h"
 #include "loop_ir/lower.h"
 #include "macro_ops/library.h"
-#include "uops/print.h"
+#include "uops/notation/print.h"
 
 namespace nestor {
 namespace {

@@ -19,8 +19,8 @@
 #include "check/random.h"
 #include "interp/interpreter.h"
 #include "loop_ir/lower.h"
-#include "uops/module.h"
-#include "uops/print.h"
+#include "uops/notation/module.h"
+#include "uops/notation/print.h"
 
 namespace nestor {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "tensor/binding.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 #include "uops/invariant.h"
 
 namespace nestor {

@@ -15,8 +15,8 @@
 #include "check/engines/trial_programs.h"
 #include "loop_ir/lower.h"
 #include "macro_ops/library.h"
-#include "uops/module.h"
-#include "uops/print.h"
+#include "uops/notation/module.h"
+#include "uops/notation/print.h"
 
 namespace nestor {
 namespace {

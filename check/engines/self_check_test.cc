@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "check/engines/trial_programs.h"
 #include "gtest/gtest.h"
-#include "uops/module.h"
-#include "uops/print.h"
+#include "uops/notation/module.h"
+#include "uops/notation/print.h"
 
 namespace nestor {
 namespace {

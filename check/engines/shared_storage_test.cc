@@ -13,7 +13,7 @@
 #include "interp/interpreter.h"
 #include "loop_ir/lower.h"
 #include "loop_ir/text.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 
 namespace nestor {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "macro_ops/library.h"
 #include "uops/dtype.h"
-#include "uops/lexer.h"
-#include "uops/module.h"
+#include "uops/notation/lexer.h"
+#include "uops/notation/module.h"
 
 namespace nestor {
 namespace {

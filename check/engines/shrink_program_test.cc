@@ -3,8 +3,8 @@
 
 #include "gtest/gtest.h"
 #include "uops/graph.h"
-#include "uops/module.h"
-#include "uops/print.h"
+#include "uops/notation/module.h"
+#include "uops/notation/print.h"
 
 namespace nestor {
 namespace {

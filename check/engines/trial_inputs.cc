@@ -13,7 +13,7 @@
 #include "check/engines/large_inputs.h"
 #include "check/random.h"
 #include "jit/size_classes.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 #include "uops/stable_hash.h"
 
 namespace nestor {

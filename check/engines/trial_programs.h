@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/types/optional.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 #include "uops/op.h"
 
 namespace nestor {

@@ -18,7 +18,7 @@
 #include "tensor/binding.h"
 #include "uops/call.h"
 #include "uops/invariant.h"
-#include "uops/module.h"
+#include "uops/notation/module.h"
 
 namespace nestor::digits {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "examples/digits/model.h"
-#include "fusion/bytes_walked_simulator.h"
+#include "fusion/cost/bytes_walked_simulator.h"
 #include "fusion/dead_code.h"
 #include "fusion/pipeline.h"
 #include "gtest/gtest.h"

@@ -10,7 +10,7 @@
 
 #include "absl/algorithm/container.h"
 #include "loop_ir/affine.h"
-#include "uops/index_expr.h"
+#include "uops/index/index_expr.h"
 
 namespace nestor::loop {
 

@@ -7,7 +7,7 @@
 //   y[i, j] = x[j, i] * b[j]    along j: 1 (y) - 2 (x) + 1 (b);  along i: -2 + 1 + 0.25
 #include "jit/schedule/lane_gain.h"
 
-#include "fusion/work.h"
+#include "fusion/cost/work.h"
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 

@@ -18,9 +18,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "fusion/cost/work.h"
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
-#include "fusion/work.h"
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/rewrite.h"

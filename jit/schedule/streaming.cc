@@ -14,7 +14,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
-#include "fusion/work.h"
+#include "fusion/cost/work.h"
 #include "jit/runtime/cpu_features.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/stream_prefetches.h"

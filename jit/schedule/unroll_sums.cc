@@ -9,7 +9,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
-#include "fusion/work.h"
+#include "fusion/cost/work.h"
 #include "jit/schedule/attributes.h"
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"

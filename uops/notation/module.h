@@ -1,0 +1,86 @@
+// A parsed file of the notation, and the making of Ops from it.
+//
+//   NESTOR_ASSIGN_OR_RETURN(Module module, Module::Parse(text));
+//   NESTOR_ASSIGN_OR_RETURN(Op op, module.Instantiate("softmax", {}));
+//
+// Immutable once parsed; const use from many threads is fine.
+#ifndef NESTOR_UOPS_NOTATION_MODULE_H_
+#define NESTOR_UOPS_NOTATION_MODULE_H_
+
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "uops/message.h"
+#include "uops/notation/ast.h"
+#include "uops/op.h"
+
+namespace nestor {
+
+// What is known about the tensors that an op will be given, by argument name. By default a type
+// variable is f32 and a pack is one dimension.
+struct ArgumentSpec {
+  absl::optional<DType> type;
+  absl::optional<int> rank;
+};
+using ArgumentSpecs = absl::flat_hash_map<std::string, ArgumentSpec>;
+
+// Copies share their ops: what is appended to one is in all.
+class Module {
+ public:
+  // Reads `text`. Ops that the text calls and does not define are looked up in
+  // `library`, which may be null and must outlive the module.
+  static absl::StatusOr<Module> Parse(absl::string_view text, const Module* library = nullptr);
+
+  // Adds the ops of another text after those that are here.
+  // Not thread-safe. Pointers that Syntax gave are invalid afterwards.
+  absl::Status Append(absl::string_view text);
+
+  // The names of the ops, in the order of the text.
+  std::vector<std::string> OpNames() const;
+  bool Has(absl::string_view name) const;
+  // REQUIRES: Has(name).
+  const ast::Op& Syntax(absl::string_view name) const;
+
+  // The op `name` (empty: the last one) for arguments as given. Errors in the text
+  // read "LINE:COLUMN: ...".
+  // NotFound where there is no op of that name. `specs` may leave out arguments; names that are no
+  // arguments are ignored. Thread-safe.
+  absl::StatusOr<Op> Instantiate(absl::string_view name, const ArgumentSpecs& specs) const;
+
+  // Instantiates every op for arguments of which nothing is known: finds the errors of a
+  // whole text.
+  absl::Status Check() const;
+
+ private:
+  // The callees that one instantiation has made so far, by name, types and ranks: an op that is
+  // called from many places, and by ops that are called from many places, is made once.
+  struct Calls {
+    absl::flat_hash_map<std::string, Op> made;
+    int depth = 0;
+  };
+  absl::StatusOr<Op> Instantiate(absl::string_view name, const ArgumentSpecs& specs,
+                                 Calls& calls) const;
+  absl::StatusOr<Op> MakeCallee(absl::string_view name, const ast::Op& caller,
+                                const ast::Position& position, absl::Span<const ArgumentSpec> args,
+                                Calls& calls) const;
+  absl::StatusOr<const ast::Op*> FindCallee(absl::string_view name, const ast::Op& caller,
+                                            const ast::Position& position,
+                                            const Module** home) const;
+  std::shared_ptr<std::vector<ast::Op>> ops_;
+  const Module* library_ = nullptr;
+};
+
+// The op in a text (the last one, if there are several), with nothing known about its arguments:
+// for programs that name their types.
+absl::StatusOr<Op> ParseOp(absl::string_view text);
+
+}  // namespace nestor
+
+#endif  // NESTOR_UOPS_NOTATION_MODULE_H_
