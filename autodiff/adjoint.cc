@@ -40,6 +40,52 @@
 namespace nestor {
 namespace {
 
+// The number of nodes of the forward program: adjoints come after them.
+int ForwardSize(absl::Span<const Seed> seeds, const Graph& graph) {
+  int size = graph.size();
+  for (const Seed& seed : seeds) size = std::min(size, seed.adjoint.value);
+  return size;
+}
+
+struct Contribution {
+  NodeId to, adjoint;
+  uint8_t mask;
+};
+// The recurrence whose steps are being walked.
+struct Block {
+  const Steps& steps;
+  absl::flat_hash_map<NodeId, NodeId> values;  // of its steps and carries, seen from outside
+  std::vector<Contribution> outside;           // to nodes that are no steps; settled at the end
+};
+
+CallBindings BindingsOf(const Op::CustomCall& call) {
+  CallBindings bindings;
+  for (const auto& [name, value] : call.index_params) bindings.indices[name] = value;
+  for (const auto& [name, value] : call.value_params) bindings.values[name] = value;
+  return bindings;
+}
+
+// The node for an argument of a gradient that was written by hand: the op's argument or result of
+// that name, or a result's adjoint, g_<result>. Invalid: there is none.
+NodeId ArgumentOf(const Op::CustomCall& call, absl::string_view name,
+                  const std::vector<NodeId>& adjoints, Algebra& algebra, const Graph& graph) {
+  for (size_t i = 0; i < call.op->args.size(); ++i) {
+    if (call.op->args[i].name == name) return call.args[i];
+  }
+  for (size_t i = 0; i < call.op->results.size(); ++i) {
+    const NodeId result = call.results[i];
+    if (call.op->results[i].name == name) return result;
+    if (absl::StrCat("g_", call.op->results[i].name) != name) continue;
+    // Results that are the same node share an adjoint, which is given once, with the first
+    // of them.
+    const auto first = std::find(call.results.begin(), call.results.end(), result);
+    const bool is_first = first == call.results.begin() + static_cast<std::ptrdiff_t>(i);
+    const NodeId g = is_first ? adjoints[result.value] : NodeId();
+    return g.valid() ? g : algebra.Splat(0.0, graph.type(result), graph.shape(result));
+  }
+  return NodeId();
+}
+
 class ReverseWalk {
  public:
   ReverseWalk(Op& op, absl::Span<const Seed> seeds, absl::Span<const NodeId> wrt)
@@ -62,12 +108,6 @@ class ReverseWalk {
   }
 
  private:
-  static int ForwardSize(absl::Span<const Seed> seeds, const Graph& graph) {
-    int size = graph.size();
-    for (const Seed& seed : seeds) size = std::min(size, seed.adjoint.value);
-    return size;
-  }
-
   void FindActive() {
     std::vector<NodeId> results;
     for (const Seed& seed : seeds_) results.push_back(seed.result);
@@ -114,17 +154,6 @@ class ReverseWalk {
   }
 
   // ---- Recurrences
-
-  struct Contribution {
-    NodeId to, adjoint;
-    uint8_t mask;
-  };
-  // The recurrence whose steps are being walked.
-  struct Block {
-    const Steps& steps;
-    absl::flat_hash_map<NodeId, NodeId> values;  // of its steps and carries, seen from outside
-    std::vector<Contribution> outside;           // to nodes that are no steps; settled at the end
-  };
 
   // x as a value that an adjoint is computed from.
   NodeId ValueOf(NodeId x) const {
@@ -422,7 +451,7 @@ class ReverseWalk {
     const Op& gradient = *call.op->gradient;
     std::vector<NodeId> args;
     for (const Argument& arg : gradient.args) {
-      const NodeId node = CustomArgument(call, arg.name);
+      const NodeId node = ArgumentOf(call, arg.name, adjoints_, algebra_, graph_);
       if (!node.valid()) {
         return absl::InvalidArgumentError(
             absl::StrCat("op ", call.op->name, ": its gradient's argument ", arg.name,
@@ -430,11 +459,8 @@ class ReverseWalk {
       }
       args.push_back(node);
     }
-    CallBindings bindings;
-    for (const auto& [name, value] : call.index_params) bindings.indices[name] = value;
-    for (const auto& [name, value] : call.value_params) bindings.values[name] = value;
     NESTOR_ASSIGN_OR_RETURN(const std::vector<NodeId> results,
-                            CallOp(gradient, args, bindings, op_));
+                            CallOp(gradient, args, BindingsOf(call), op_));
     for (size_t i = 0; i < call.op->args.size(); ++i) {
       const std::string name = absl::StrCat("g_", call.op->args[i].name);
       for (size_t r = 0; r < gradient.results.size(); ++r) {
@@ -443,26 +469,6 @@ class ReverseWalk {
       }
     }
     return absl::OkStatus();
-  }
-
-  // The node for an argument of a gradient that was written by hand: the op's argument or result of
-  // that name, or a result's adjoint, g_<result>. Invalid: there is none.
-  NodeId CustomArgument(const Op::CustomCall& call, absl::string_view name) {
-    for (size_t i = 0; i < call.op->args.size(); ++i) {
-      if (call.op->args[i].name == name) return call.args[i];
-    }
-    for (size_t i = 0; i < call.op->results.size(); ++i) {
-      const NodeId result = call.results[i];
-      if (call.op->results[i].name == name) return result;
-      if (absl::StrCat("g_", call.op->results[i].name) != name) continue;
-      // Results that are the same node share an adjoint, which is given once, with the first
-      // of them.
-      const auto first = std::find(call.results.begin(), call.results.end(), result);
-      const bool is_first = first == call.results.begin() + static_cast<std::ptrdiff_t>(i);
-      const NodeId g = is_first ? adjoints_[result.value] : NodeId();
-      return g.valid() ? g : algebra_.Splat(0.0, graph_.type(result), graph_.shape(result));
-    }
-    return NodeId();
   }
 
   Op& op_;

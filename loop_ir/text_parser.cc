@@ -14,6 +14,13 @@
 namespace nestor::loop {
 namespace {
 
+// Constructs in place: g++ 12 sees uninitialized members in a moved variant.
+template <class Node>
+void Append(Scope& scope, Node node) {
+  scope.emplace_back();
+  scope.back().node.template emplace<Node>(std::move(node));
+}
+
 class ProgramParser : private ExpressionParser {
  public:
   using ExpressionParser::ExpressionParser;
@@ -280,13 +287,6 @@ class ProgramParser : private ExpressionParser {
     return absl::OkStatus();
   }
 
-  // Constructs in place: g++ 12 sees uninitialized members in a moved variant.
-  template <class Node>
-  static void Append(Scope& scope, Node node) {
-    scope.emplace_back();
-    scope.back().node.template emplace<Node>(std::move(node));
-  }
-
   // A name before an access or "=" is a tensor, even if it is a keyword elsewhere.
   absl::Status AppendItem(Scope& scope) {
     if (!AtStatement() && (At("temp") || At("acc"))) {
@@ -354,11 +354,10 @@ class ProgramParser : private ExpressionParser {
   // (8)
   absl::Status Lanes(LoopAttributes& attributes) {
     if (!Take("(")) return absl::OkStatus();
-    const Token number = Peek();
+    const ast::Position position = Peek().position;
     NESTOR_ASSIGN_OR_RETURN(const Scalar lanes, LiteralOf(DType::kI64));
-    if (lanes.ToInt() < 1 || lanes.ToInt() > kMostLanes) {
-      return ErrorAt(number.position, absl::StrCat("a vector has 1 to ", kMostLanes, " lanes"));
-    }
+    if (lanes.ToInt() < 1 || lanes.ToInt() > kMostLanes)
+      return ErrorAt(position, absl::StrCat("a vector has 1 to ", kMostLanes, " lanes"));
     attributes.lanes = static_cast<int>(lanes.ToInt());
     return Need(")");
   }

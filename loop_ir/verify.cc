@@ -30,9 +30,34 @@ bool IsIdentifier(absl::string_view name) {
          absl::c_all_of(name, [&](char c) { return letter(c) || digit(c); });
 }
 
-class Verifier {
+// Errors that name the program, and the item that is being verified.
+class Messages {
+ protected:
+  explicit Messages(const Program& program) : program_(program) {}
+
+  template <class... Pieces>
+  absl::Status Error(const Pieces&... pieces) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat("program ", program_.name, ": ",
+                     item_ == nullptr ? "" : absl::StrCat("in `", ToText(program_, *item_), "`: "),
+                     Text(pieces)...));
+  }
+
+  const Program& program_;
+  const Item* item_ = nullptr;  // where we are; null: the signature
+
+ private:
+  std::string Text(absl::string_view text) const { return std::string(text); }
+  std::string Text(int64_t number) const { return absl::StrCat(number); }
+  std::string Text(DType type) const { return std::string(Name(type)); }
+  std::string Text(TensorId tensor) const { return program_[tensor].name; }
+  std::string Text(IndexId index) const { return ToText(program_, index); }
+  std::string Text(ValueId value) const { return ToText(program_, value); }
+};
+
+class Verifier : private Messages {
  public:
-  explicit Verifier(const Program& program) : program_(program), pool_(program.pool) {}
+  explicit Verifier(const Program& program) : Messages(program), pool_(program.pool) {}
 
   // In the order of the rules in verify.h; proofs come last, since they rely on all others.
   absl::Status Run() {
@@ -49,22 +74,6 @@ class Verifier {
   }
 
  private:
-  // ---- Messages
-
-  template <class... Pieces>
-  absl::Status Error(const Pieces&... pieces) const {
-    return absl::InvalidArgumentError(
-        absl::StrCat("program ", program_.name, ": ",
-                     item_ == nullptr ? "" : absl::StrCat("in `", ToText(program_, *item_), "`: "),
-                     Text(pieces)...));
-  }
-  std::string Text(absl::string_view text) const { return std::string(text); }
-  std::string Text(int64_t number) const { return absl::StrCat(number); }
-  std::string Text(DType type) const { return std::string(Name(type)); }
-  std::string Text(TensorId tensor) const { return program_[tensor].name; }
-  std::string Text(IndexId index) const { return ToText(program_, index); }
-  std::string Text(ValueId value) const { return ToText(program_, value); }
-
   // ---- 2: names
 
   absl::Status Names() const {
@@ -440,13 +449,11 @@ class Verifier {
     return Error(Name(*statement.op), " does not take ", tensor.type);
   }
 
-  const Program& program_;
   const IndexPool& pool_;
   absl::flat_hash_map<std::string, DType> params_;
   absl::flat_hash_set<IndexId> dimensions_;
   absl::flat_hash_set<TensorId> declared_, in_scope_, written_;
   absl::flat_hash_set<int64_t> looped_, vars_;  // ever a loop's; of a loop around
-  const Item* item_ = nullptr;                  // where we are; null: the signature
 };
 
 }  // namespace

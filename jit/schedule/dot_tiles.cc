@@ -51,11 +51,11 @@ bool IsTaken(Program& program, Ranges& ranges, const Contraction& nest, int64_t 
          absl::c_all_of(nest.columns, is_safe);
 }
 
-class DotTiling {
+class DotTiling : private SizeArithmetic {
  public:
   DotTiling(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa, IndexId runs)
-      : program_(program), pool_(program.pool), ranges_(ranges), make_(program), nest_(nest),
-        type_(program[nest.accumulator].type), lanes_(jit::LanesOf(type_, isa)),
+      : SizeArithmetic(program.pool), program_(program), ranges_(ranges), make_(program),
+        nest_(nest), type_(program[nest.accumulator].type), lanes_(jit::LanesOf(type_, isa)),
         columns_(*KnownLength(program, *nest.column)),
         // The tile has three quarters of the registers; the others hold rows and columns.
         rows_(std::clamp<int64_t>(jit::FactsOf(isa).vectors * 3 / 4 / columns_, 1, kMostRows)),
@@ -82,8 +82,6 @@ class DotTiling {
   struct Step {
     IndexId vector, lane;
   };
-
-  IndexId Const(int64_t value) { return pool_.Const(value); }
 
   // The batch loops from number `depth` on, with the copies made there, around the rest.
   Scope Level(size_t depth) {
@@ -215,7 +213,6 @@ class DotTiling {
   }
 
   Program& program_;
-  IndexPool& pool_;
   Ranges& ranges_;
   LoopMaker make_;
   const Contraction& nest_;

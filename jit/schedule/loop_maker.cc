@@ -26,6 +26,14 @@ Scope LoopMaker::Counted(absl::string_view name, IndexId end, LoopAttributes att
   return Between(name, program_.pool.Const(0), end, attributes, body);
 }
 
+Scope LoopMaker::CountedTwice(absl::string_view outer, IndexId outer_end, absl::string_view inner,
+                              IndexId inner_end,
+                              absl::FunctionRef<Scope(IndexId o, IndexId i)> body) {
+  return Counted(outer, outer_end, kPlain, [&](IndexId o) {
+    return Counted(inner, inner_end, kPlain, [&](IndexId i) { return body(o, i); });
+  });
+}
+
 Scope LoopMaker::Between(absl::string_view name, IndexId begin, IndexId end,
                          LoopAttributes attributes, Body body) {
   IndexPool& pool = program_.pool;

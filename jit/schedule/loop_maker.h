@@ -23,6 +23,9 @@ class LoopMaker {
   // A loop named after `name` around the body at its index. Empty where the loop never runs, or
   // has no body.
   Scope Counted(absl::string_view name, IndexId end, LoopAttributes attributes, Body body);
+  // A loop over i in another, over o, around the body at both.
+  Scope CountedTwice(absl::string_view outer, IndexId outer_end, absl::string_view inner,
+                     IndexId inner_end, absl::FunctionRef<Scope(IndexId o, IndexId i)> body);
   Scope Between(absl::string_view name, IndexId begin, IndexId end, LoopAttributes attributes,
                 Body body);
 
@@ -58,6 +61,20 @@ IndexId OnlyIf(IndexPool& pool, IndexId flag, IndexId count);
 
 // The quotient, rounded up.
 IndexId OverUp(IndexPool& pool, IndexId e, IndexId divisor);
+
+// Sizes computed from sizes, for a class that makes loops.
+class SizeArithmetic {
+ protected:
+  explicit SizeArithmetic(IndexPool& pool) : pool_(pool) {}
+
+  IndexId Const(int64_t value) { return pool_.Const(value); }
+  IndexId Times(int64_t factor, IndexId e) { return pool_.Mul(Const(factor), e); }
+  IndexId Over(IndexId e, int64_t divisor) { return pool_.Div(e, Const(divisor)); }
+  IndexId OverUp(IndexId e, IndexId divisor) { return loop::OverUp(pool_, e, divisor); }
+  IndexId OverUp(IndexId e, int64_t divisor) { return OverUp(e, Const(divisor)); }
+
+  IndexPool& pool_;
+};
 
 }  // namespace nestor::loop
 

@@ -64,7 +64,7 @@ Scope FinishSum(Program& program, Ranges& ranges, const Contraction& nest, const
 
 RegisterTile::RegisterTile(Program& program, Ranges& ranges, const Contraction& nest,
                            Packing& packing, int64_t lanes, IndexId rows, IndexId columns)
-    : program_(program), pool_(program.pool), ranges_(ranges), make_(program), nest_(nest),
+    : SizeArithmetic(program.pool), program_(program), ranges_(ranges), make_(program), nest_(nest),
       packing_(packing), type_(program[nest.accumulator].type), lanes_(lanes), rows_(rows),
       columns_(columns) {
   for (const Item& item : *nest_.core) {

@@ -23,7 +23,7 @@ namespace nestor::loop {
 Scope FinishSum(Program& program, Ranges& ranges, const Contraction& nest, const Access& sum,
                 VarReplacement& at, IndexId column);
 
-class RegisterTile {
+class RegisterTile : private SizeArithmetic {
  public:
   using Extent = TileGrid::Extent;
   // Where the sums of a tile are, in memory or registers: at [around.., row + r, vector + v, lane].
@@ -83,7 +83,6 @@ class RegisterTile {
   using StepAt =
       absl::FunctionRef<Scope(const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l)>;
 
-  IndexId Const(int64_t value) { return pool_.Const(value); }
   IndexId ColumnsFrom(IndexId vector);
   Scope OverSums(const Patch& patch, const absl::optional<SumBlock>& part, const NeededRows& needed,
                  OverSteps body, std::vector<IndexId> known = {});
@@ -132,7 +131,6 @@ class RegisterTile {
                LoopAttributes lanes, Around around);
 
   Program& program_;
-  IndexPool& pool_;
   Ranges& ranges_;
   LoopMaker make_;
   const Contraction& nest_;

@@ -69,7 +69,7 @@ void RegisterTile::PrefetchNextRows(Scope& sums, const Patch& patch,
   if (fetched.empty()) return;
   const IndexId rows = Const(patch.extent.rows),
                 steps = part ? part->length : packing_.LengthOfHull(0);
-  const IndexId in_piece = pool_.Max(Const(kLeastSteps), OverUp(pool_, steps, rows));
+  const IndexId in_piece = pool_.Max(Const(kLeastSteps), OverUp(steps, rows));
   Loop piece = std::move(*loop);
   const IndexId begin = piece.begin;
   sums = make_.Counted("r", rows, kPlain, [&](IndexId row) {

@@ -11,8 +11,11 @@
 // (loop_ir/ranges.h).
 #include "jit/schedule/tile_grid.h"
 
+#include <algorithm>
+
 #include "absl/algorithm/container.h"
 #include "jit/schedule/access_moves.h"
+#include "jit/schedule/replace_loops.h"
 
 namespace nestor::loop {
 
@@ -27,8 +30,25 @@ constexpr int64_t kMostVectors = 7;
 
 }  // namespace
 
+void JamShortRows(const Program& program, absl::optional<int64_t> columns, int64_t lanes,
+                  Contraction& nest) {
+  if (!columns || *columns > lanes || nest.batch.empty()) return;
+  const Loop& last = *nest.batch.back();
+  const bool moves = absl::c_any_of(
+      nest.sums, [&](const Loop* sum) { return BoundsMoveWith(program.pool, *sum, last.var); });
+  const auto depends = [&](const auto& operand) {
+    return DependsOn(program, AccessOf(program, operand), last);
+  };
+  if (moves || absl::c_any_of(nest.rows, depends)) return;
+  nest.jammed = &last;
+  nest.batch.pop_back();
+  for (Contraction::Operand& operand : nest.columns) {
+    operand.batch_loops = std::min(operand.batch_loops, static_cast<int>(nest.batch.size()));
+  }
+}
+
 TileGrid::TileGrid(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes)
-    : program_(program), pool_(program.pool), ranges_(ranges), nest_(nest), lanes_(lanes),
+    : SizeArithmetic(program.pool), program_(program), ranges_(ranges), nest_(nest), lanes_(lanes),
       rows_(ranges.LengthOf(*nest.row)), columns_(ranges.LengthOf(*nest.column)) {}
 
 // Shrinks rows until the tile fits; then, for a known number of rows, widens it.

@@ -13,7 +13,13 @@
 
 namespace nestor::loop {
 
-class TileGrid {
+// Puts rows of an image that are known to be no longer than a vector beside each other: the last
+// batch loop is jammed, unless the sum's bounds or the rows move with it. `columns`: how many, if
+// that is known. REQUIRES: columns are read in place.
+void JamShortRows(const Program& program, absl::optional<int64_t> columns, int64_t lanes,
+                  Contraction& nest);
+
+class TileGrid : private SizeArithmetic {
  public:
   struct Extent {
     int64_t rows, vectors;
@@ -55,6 +61,10 @@ class TileGrid {
 
   // Bands of tiles from the first row on; some rows may be left below them.
   std::vector<Band> Bands();
+  // The first row of a tile of the band.
+  IndexId RowOf(const Band& band, IndexId tile) {
+    return pool_.Add(band.first, Times(band.height, tile));
+  }
   // Whether rows are divided evenly among tiles: those of an image along which windows slide, or
   // that lies in a copy, or all points of an image in a temporary. There may be few of these, and a
   // tile of which not all rows are kept is a large part of the work.
@@ -81,13 +91,7 @@ class TileGrid {
   int64_t RegistersOf(Extent tile) const;
   IndexId MissingRows();
 
-  IndexId Const(int64_t value) { return pool_.Const(value); }
-  IndexId Times(int64_t factor, IndexId e) { return pool_.Mul(Const(factor), e); }
-  IndexId Over(IndexId e, int64_t divisor) { return pool_.Div(e, Const(divisor)); }
-  IndexId OverUp(IndexId e, int64_t divisor) { return loop::OverUp(pool_, e, Const(divisor)); }
-
   Program& program_;
-  IndexPool& pool_;
   Ranges& ranges_;
   const Contraction& nest_;
   const int64_t lanes_;

@@ -64,14 +64,22 @@ constexpr int64_t kFlatTiles = 8, kFlatSteps = 16, kFlatBlocks = 7;
 // One more block of rows shares a panel for each this many blocks of columns.
 constexpr int64_t kColumnBlocksForRowBlock = 2;
 
+// Tiles of `vectors` each, side by side from vector `first` on.
+struct Side {
+  int64_t vectors;
+  IndexId first, tiles;
+  bool is_whole;                    // none of them has the last vector
+  int64_t row_block, column_block;  // tiles of a block, below and beside each other
+};
+
 // One contraction on its way to tiles.
-class Tiling {
+class Tiling : private SizeArithmetic {
  public:
   // `runs`: whether the nest runs, 0 or 1.
   Tiling(Program& program, Ranges& ranges, const ContractionTileOptions& options,
          const Contraction& nest, const Loop& whole, IndexId runs)
-      : program_(program), pool_(program.pool), ranges_(ranges), options_(options), make_(program),
-        nest_(nest), whole_(whole), type_(program[nest.accumulator].type),
+      : SizeArithmetic(program.pool), program_(program), ranges_(ranges), options_(options),
+        make_(program), nest_(nest), whole_(whole), type_(program[nest.accumulator].type),
         lanes_(jit::LanesOf(type_, options.isa)), runs_(runs),
         packing_(program, ranges, nest_, lanes_, {options.bound, options.panels}),
         grid_(program, ranges, nest_, lanes_), short_(program, ranges),
@@ -85,7 +93,8 @@ class Tiling {
   // `may_be_few`: where the rows are few, the nest runs as it was.
   Scope Run(bool may_be_few) {
     packing_.Measure();
-    JamBatch();
+    if (packing_.ColumnsAreInPlace())
+      JamShortRows(program_, pool_.ConstValue(columns_), lanes_, nest_);
     grid_.Choose({options_.isa, options_.rows, options_.vectors});
     Scope scope = may_be_few ? FewRows() : Scope();
     packing_.Decide(Times(tile_.vectors, grid_.WholeTiles()));
@@ -103,9 +112,6 @@ class Tiling {
   using Patch = RegisterTile::Patch;
   using SumBlock = RegisterTile::SumBlock;
 
-  IndexId Const(int64_t value) { return pool_.Const(value); }
-  IndexId Times(int64_t factor, IndexId e) { return pool_.Mul(Const(factor), e); }
-  IndexId Over(IndexId e, int64_t divisor) { return pool_.Div(e, Const(divisor)); }
   // `count`, but 0 where the nest does not run, or rows are few. In this form provers
   // see through it.
   IndexId IfMany(IndexId count) {
@@ -120,27 +126,8 @@ class Tiling {
     const IndexId any = pool_.Min(Const(1), columns_);
     return flag ? OnlyIf(pool_, any, *flag) : any;
   }
-  IndexId OverUp(IndexId e, int64_t divisor) { return loop::OverUp(pool_, e, Const(divisor)); }
 
   // ---- What is decided first
-
-  // Puts rows of an image that are no longer than a vector beside each other.
-  void JamBatch() {
-    const auto known = pool_.ConstValue(columns_);
-    if (!known || *known > lanes_ || nest_.batch.empty() || !packing_.ColumnsAreInPlace()) return;
-    const Loop& last = *nest_.batch.back();
-    const bool moves = absl::c_any_of(
-        nest_.sums, [&](const Loop* sum) { return BoundsMoveWith(pool_, *sum, last.var); });
-    const auto depends = [&](const auto& operand) {
-      return DependsOn(program_, AccessOf(program_, operand), last);
-    };
-    if (moves || absl::c_any_of(nest_.rows, depends)) return;
-    nest_.jammed = &last;
-    nest_.batch.pop_back();
-    for (Contraction::Operand& operand : nest_.columns) {
-      operand.batch_loops = std::min(operand.batch_loops, static_cast<int>(nest_.batch.size()));
-    }
-  }
 
   int64_t RowsInBlock() const {
     const int64_t most = options_.row_block * tile_.rows;
@@ -193,13 +180,6 @@ class Tiling {
     return scope;
   }
 
-  // Tiles of `vectors` each, side by side from vector `first` on.
-  struct Side {
-    int64_t vectors;
-    IndexId first, tiles;
-    bool is_whole;                    // none of them has the last vector
-    int64_t row_block, column_block;  // tiles of a block, below and beside each other
-  };
   Side WholeSide() {
     return {tile_.vectors, Const(0),           grid_.WholeTiles(),
             true,          options_.row_block, options_.column_block};
@@ -226,14 +206,8 @@ class Tiling {
     };
     const auto turned = [&](IndexId q, IndexId p) { return block(p, q); };
     return options_.columns_outside
-               ? OverBlocks("q", IfNotFlat(IfMany(of_columns.count)), "p", groups, turned)
-               : OverBlocks("p", IfNotFlat(IfMany(groups)), "q", of_columns.count, block);
-  }
-  Scope OverBlocks(absl::string_view outer, IndexId outer_count, absl::string_view inner,
-                   IndexId inner_count, absl::FunctionRef<Scope(IndexId, IndexId)> block) {
-    return make_.Counted(outer, outer_count, kPlain, [&](IndexId o) {
-      return make_.Counted(inner, inner_count, kPlain, [&](IndexId i) { return block(o, i); });
-    });
+               ? make_.CountedTwice("q", IfNotFlat(IfMany(of_columns.count)), "p", groups, turned)
+               : make_.CountedTwice("p", IfNotFlat(IfMany(groups)), "q", of_columns.count, block);
   }
   // How many blocks of rows share a panel. With many columns, as many as leave enough groups for
   // all threads; with few, which are quickly copied again, each block has its own.
@@ -241,9 +215,6 @@ class Tiling {
     if (!packing_.UsesPanels()) return Const(1);
     return OverUp(columns_,
                   kColumnBlocksForRowBlock * options_.column_block * tile_.vectors * lanes_);
-  }
-  IndexId RowOf(const Band& band, IndexId tile) {
-    return pool_.Add(band.first, Times(band.height, tile));
   }
   // A product without a batch is shared out by its rows, or, if these are few, by its columns.
   IndexId LeastBlocks() { return Const(nest_.batch.empty() ? kLeastBlocks : 1); }
@@ -309,7 +280,7 @@ class Tiling {
         absl::optional<RegisterTile::Below> own = below;
         if (own) own->in_block = p;
         return make_.Counted("q", tiles, kPlain, [&](IndexId q) {
-          const IndexId row = RowOf(band, pool_.Add(first_row, p));
+          const IndexId row = grid_.RowOf(band, pool_.Add(first_row, p));
           const IndexId vector = pool_.Add(side.first, Times(side.vectors, pool_.Add(first, q)));
           Patch patch{{band.height, side.vectors}, row, vector, absl::nullopt, side.is_whole};
           absl::optional<SumBlock> part;
@@ -350,8 +321,8 @@ class Tiling {
     Scope scope;
     const auto in_all_rows = [&](IndexId first, int64_t vectors, int64_t step, IndexId count) {
       Append(scope, make_.Counted("p", IfNotFlat(IfMany(band.tiles)), kPlain, [&](IndexId p) {
-        return InARow({{band.height, vectors}, RowOf(band, p), first, absl::nullopt, false}, step,
-                      count);
+        return InARow({{band.height, vectors}, grid_.RowOf(band, p), first, absl::nullopt, false},
+                      step, count);
       }));
     };
     IndexId done = Times(tile_.vectors, grid_.WholeTiles());  // vectors
@@ -483,7 +454,6 @@ class Tiling {
   IndexId IfNotFlat(IndexId count) { return OnlyIf(pool_, pool_.Sub(Const(1), flat_), count); }
 
   Program& program_;
-  IndexPool& pool_;
   Ranges& ranges_;
   const ContractionTileOptions& options_;
   LoopMaker make_;
