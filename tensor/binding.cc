@@ -55,7 +55,6 @@ class Binder {
       if (value > kMaxExtent)
         return Error(absl::StrCat("dimension ", name, " = ", value, " exceeds 2^48"));
       binding_.symbols[name] = value;
-      places_[name] = absl::StrCat(name, "=", value, " as given");
     }
     NESTOR_RETURN_IF_ERROR(BindTensors());
     NESTOR_RETURN_IF_ERROR(CheckExtents());
@@ -173,15 +172,30 @@ class Binder {
       const IndexId extent = (*arg.shape)[axis];
       if (pool_[extent].kind != IndexKind::kSymbol || pool_.SymbolName(extent)[0] == '$') continue;
       const std::string& name = pool_.SymbolName(extent);
-      const std::string place =
-          absl::StrCat("axis ", axis, " of ", arg.name, " (", name, ") is ", view.shape[axis]);
-      if (view.shape[axis] > kMaxExtent) return Error(absl::StrCat(place, ", which exceeds 2^48"));
+      const AxisOf place = {&arg, axis};
+      if (view.shape[axis] > kMaxExtent)
+        return Error(absl::StrCat(TextOf(place, name), ", which exceeds 2^48"));
       const auto [it, inserted] = binding_.symbols.emplace(name, view.shape[axis]);
-      if (inserted) places_[name] = place;
+      if (inserted) places_.emplace(name, place);
       else if (it->second != view.shape[axis])
-        return Error(absl::StrCat(place, ", but ", places_[name]));
+        return Error(absl::StrCat(TextOf(place, name), ", but ", TextOfBinder(name)));
     }
     return absl::OkStatus();
+  }
+
+  struct AxisOf {
+    const SignatureArgument* arg;
+    size_t axis;
+  };
+  std::string TextOf(const AxisOf& place, absl::string_view name) const {
+    return absl::StrCat("axis ", place.axis, " of ", place.arg->name, " (", name, ") is ",
+                        inputs_.tensors.at(place.arg->name).shape[place.axis]);
+  }
+  // What gave the dimension its value: an axis, or the caller.
+  std::string TextOfBinder(const std::string& name) const {
+    const auto place = places_.find(name);
+    if (place != places_.end()) return TextOf(place->second, name);
+    return absl::StrCat(name, "=", binding_.symbols.at(name), " as given");
   }
 
   absl::Status CheckExtents() const {
@@ -236,7 +250,7 @@ class Binder {
   const RunInputs& inputs_;
   const IndexPool& pool_;
   Binding binding_;
-  absl::flat_hash_map<std::string, std::string> places_;  // where each dimension was bound
+  absl::flat_hash_map<std::string, AxisOf> places_;  // the axis that bound the dimension
 };
 
 }  // namespace
@@ -302,6 +316,10 @@ absl::StatusOr<Dims> EvaluateShape(const IndexPool& pool, const Shape& shape,
           unknown = pool.SymbolNameAt(node.value);
           return absl::nullopt;
         });
+    if (extent && *extent >= 0) {
+      dims.push_back(*extent);
+      continue;
+    }
     const std::string place =
         absl::StrCat(what, ": axis ", axis, " (", SymbolicText(pool, shape[axis]), ")");
     if (!unknown.empty()) {
@@ -310,9 +328,7 @@ absl::StatusOr<Dims> EvaluateShape(const IndexPool& pool, const Shape& shape,
     }
     if (!extent)
       return absl::InvalidArgumentError(absl::StrCat(place, " divides by zero or overflows"));
-    if (*extent < 0)
-      return absl::InvalidArgumentError(absl::StrCat(place, " is negative: ", *extent));
-    dims.push_back(*extent);
+    return absl::InvalidArgumentError(absl::StrCat(place, " is negative: ", *extent));
   }
   return dims;
 }
