@@ -51,7 +51,7 @@ void AtomWords::Take(AtomWords& other) {
     other.capacity_ = kFew;
   } else {
     data_ = Few();
-    for (size_t i = 0; i < size_; ++i) data_[i] = other.data_[i];  // few
+    std::memcpy(few_, other.few_, sizeof few_);
   }
   other.size_ = 0;
 }
@@ -256,8 +256,8 @@ IndexId AtomSum::Build(IndexPool& pool) const {
 // ---- Coefficients
 
 absl::optional<AtomSum> CoefficientOf(const IndexPool& pool, IndexId e, int64_t var) {
-  if (pool.VarValue(e) == var) return AtomSum(1);
-  if (!HoldsVar(pool, e, var)) return AtomSum();
+  if (pool.VarValue(e) == var) return absl::make_optional<AtomSum>(1);
+  if (!HoldsVar(pool, e, var)) return absl::make_optional<AtomSum>();
   const IndexKind kind = pool[e].kind;
   if (!pool.IsAffine(e) || (kind != IndexKind::kAdd && kind != IndexKind::kMul))
     return absl::nullopt;
