@@ -20,6 +20,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "fusion/multiples.h"
 #include "fusion/preimage.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "uops/graph.h"
@@ -293,10 +294,10 @@ class Gatherer {
   // Where a loop over M*C elements runs, M and C are positive.
   int EnterElements(const Loop& loop) {
     ranges_.Enter(loop);
-    const auto extent =
-        program_.pool.IsAffine(loop.end) ? Polynomial::Of(program_.pool, loop.end) : absl::nullopt;
-    if (!extent || extent->terms().size() != 1 || extent->terms()[0].coefficient < 0) return 1;
-    const Polynomial::Atoms& factors = extent->terms()[0].atoms;
+    const AtomSum extent = AtomSum::Of(program_.pool, loop.end);
+    if (extent.size() != 1) return 1;
+    const auto [factors, coefficient] = extent.terms().front();
+    if (coefficient < 0) return 1;
     const bool counts = std::all_of(factors.begin(), factors.end(),
                                     [&](IndexId e) { return ranges_.NonNegative(e); });
     if (!counts) return 1;

@@ -36,6 +36,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "fusion/equation_system.h"
+#include "loop_ir/affine.h"
 #include "uops/index/index_expr.h"
 #include "uops/mutant.h"
 
@@ -46,25 +47,12 @@ using Equation = EquationSystem::Equation;
 using Sides = EquationSystem::Sides;
 using Term = EquationSystem::Term;
 
-// a / divisor where that is a polynomial, each term of `a` being divisible.
+// a / divisor where that is a sum and the divisor one positive product.
 absl::optional<IndexId> Quotient(IndexPool& pool, IndexId a, IndexId divisor) {
-  const auto p = Polynomial::Of(pool, a), d = Polynomial::Of(pool, divisor);
-  if (!p || !d || d->terms().size() != 1 || d->terms()[0].coefficient <= 0) return absl::nullopt;
-  const Polynomial::Term by = d->terms()[0];
-  IndexId quotient = pool.Const(0);
-  for (const Polynomial::Term& term : p->terms()) {
-    if (term.coefficient % by.coefficient != 0) return absl::nullopt;
-    IndexId part = pool.Const(term.coefficient / by.coefficient);
-    Polynomial::Atoms left = term.atoms;
-    for (IndexId atom : by.atoms) {
-      const auto it = std::find(left.begin(), left.end(), atom);
-      if (it == left.end()) return absl::nullopt;
-      left.erase(it);
-    }
-    for (IndexId atom : left) part = pool.Mul(part, atom);
-    quotient = pool.Add(quotient, part);
-  }
-  return quotient;
+  const AtomSum by = AtomSum::Of(pool, divisor);
+  if (by.size() != 1 || by.terms().front().coefficient <= 0) return absl::nullopt;
+  const auto quotient = AtomSum::Of(pool, a).ExactQuotient(by);
+  return quotient ? absl::make_optional(quotient->Build(pool)) : absl::nullopt;
 }
 
 class Solver {

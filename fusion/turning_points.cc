@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "loop_ir/affine.h"
 
 namespace nestor::loop {
 namespace {
@@ -19,22 +20,14 @@ class TurnFinder {
 
   // The turn of e >= 0, where e is c*v + r or, to be unfolded once, (c*v + r) over a divisor.
   absl::optional<Turn> Of(const Loop& loop, const Comparison& comparison, IndexId e, int depth) {
-    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
-    if (!polynomial) return absl::nullopt;
-    IndexId coefficient = pool_.Const(0), atom;
-    for (const Polynomial::Term& term : polynomial->terms()) {
-      IndexId factor = pool_.Const(term.coefficient), moving;
-      for (IndexId a : term.atoms) {
-        if (HoldsVar(pool_, a, loop.var)) moving = a;
-        else factor = pool_.Mul(factor, a);
-      }
-      if (moving.value < 0) continue;
-      if (atom.value >= 0 && atom != moving) return absl::nullopt;
-      atom = moving;
-      coefficient = pool_.Add(coefficient, factor);
-    }
-    if (atom.value < 0) return absl::nullopt;
-    const IndexId rest = pool_.Sub(e, pool_.Mul(coefficient, atom));
+    const AtomSum sum = AtomSum::Of(pool_, e);
+    const AtomProduct atoms = sum.Atoms();
+    const auto moves = [&](IndexId a) { return HoldsVar(pool_, a, loop.var); };
+    if (!sum.exact() || absl::c_count_if(atoms, moves) != 1) return absl::nullopt;
+    const IndexId atom = *absl::c_find_if(atoms, moves);
+    const auto parts = sum.SplitBy(atom);
+    if (!parts) return absl::nullopt;
+    const IndexId coefficient = parts->factor.Build(pool_), rest = parts->rest.Build(pool_);
     if (pool_.VarValue(atom) == loop.var) return LinearTurn(comparison, coefficient, rest);
     return depth > 0 ? absl::nullopt : Of(loop, comparison, Unfolded(atom, coefficient, rest), 1);
   }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/algorithm/container.h"
 #include "uops/invariant.h"
 
 namespace nestor::loop {
@@ -113,6 +114,7 @@ AtomSum AtomSum::Inexact() {
 }
 
 AtomSum AtomSum::Of(const IndexPool& pool, IndexId e) {
+  if (!pool.IsAffine(e)) return Inexact();
   const IndexNode& node = pool[e];
   if (node.kind == IndexKind::kConst) return AtomSum(node.value);
   if (node.kind == IndexKind::kAdd) return Of(pool, node.args[0]) + Of(pool, node.args[1]);
@@ -276,8 +278,17 @@ absl::optional<int64_t> StrideIn(const IndexPool& pool, IndexId e, int64_t var) 
   return coefficient ? coefficient->Constant() : absl::nullopt;
 }
 
+AtomSum FixedPart(const IndexPool& pool, IndexId e) {
+  const AtomSum sum = AtomSum::Of(pool, e);
+  AtomSum fixed = sum.exact() ? AtomSum() : AtomSum::Inexact();
+  for (const AtomSum::Term& term : sum.terms()) {
+    if (absl::c_none_of(term.atoms, [&](IndexId atom) { return pool.HasVar(atom); }))
+      fixed = fixed + AtomSum::OfTerm(term);
+  }
+  return fixed;
+}
+
 absl::optional<int64_t> DifferenceOf(const IndexPool& pool, IndexId a, IndexId b) {
-  if (!pool.IsAffine(a) || !pool.IsAffine(b)) return absl::nullopt;
   return (AtomSum::Of(pool, a) - AtomSum::Of(pool, b)).Constant();
 }
 

@@ -1,7 +1,8 @@
 // Sums of products of atoms, the arithmetic of proofs about index expressions; and how an expression
 // moves with a loop's index.
-// Unlike nestor::Polynomial they need no canonical order across programs, may
-// multiply loop indices, and can be divided, split by an atom and compared fast.
+// Unlike nestor::Polynomial they may multiply loop indices, and can be divided, split by an atom and
+// compared fast; but the order of terms depends on the pool. Where a decision depends on it, a pass
+// looks at the Polynomial, so that a program and its text have the same results.
 //
 // Mathematical integers: where a coefficient leaves int64 the sum is inexact, and so is everything
 // computed from it; nothing may be concluded from an inexact sum.
@@ -91,7 +92,7 @@ class AtomSum {
   static AtomSum OfAtom(IndexId atom) { return OfTerm({{&atom, 1}, 1}); }
   static AtomSum OfTerm(const Term& term);
   static AtomSum Inexact();
-  // An affine expression as a sum.
+  // The expression as a sum; inexact where it is not affine.
   static AtomSum Of(const IndexPool& pool, IndexId e);
 
   bool exact() const { return exact_; }
@@ -220,7 +221,10 @@ absl::optional<AtomSum> CoefficientOf(const IndexPool& pool, IndexId e, int64_t 
 // The coefficient where it is a number: by how much e moves when the loop's index rises by 1.
 absl::optional<int64_t> StrideIn(const IndexPool& pool, IndexId e, int64_t var);
 
-// a - b where that is a number. nullopt where one of them is not affine.
+// The terms that hold no loop index.
+AtomSum FixedPart(const IndexPool& pool, IndexId e);
+
+// a - b where that is a number.
 absl::optional<int64_t> DifferenceOf(const IndexPool& pool, IndexId a, IndexId b);
 
 }  // namespace nestor::loop

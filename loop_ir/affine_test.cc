@@ -181,5 +181,19 @@ TEST(CoefficientTest, IsTheRiseOfLinearExpressions) {
   EXPECT_EQ(pool.size(), size);
 }
 
+TEST(CoefficientTest, PartsAndDifferencesOfExpressions) {
+  IndexPool pool;
+  const IndexId i = pool.Var(0), n = pool.Symbol("N"), in = pool.Mul(i, n),
+                load = pool.Load(0, {i});
+  const IndexId above = pool.Add(in, n), sum = pool.Add(above, pool.Const(3));
+  const size_t size = pool.size();
+  EXPECT_EQ(FixedPart(pool, sum), AtomSum::OfAtom(n) + AtomSum(3));
+  EXPECT_TRUE(FixedPart(pool, in).IsZero());
+  EXPECT_EQ(DifferenceOf(pool, sum, above), 3);
+  EXPECT_EQ(DifferenceOf(pool, sum, in), absl::nullopt);
+  EXPECT_EQ(DifferenceOf(pool, load, load), absl::nullopt);  // nothing is known about it
+  EXPECT_EQ(pool.size(), size);
+}
+
 }  // namespace
 }  // namespace nestor::loop

@@ -17,6 +17,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence_proof.h"
 
 namespace nestor::loop {
@@ -151,21 +152,8 @@ class BodyAccesses {
   bool Steps(IndexId e) const {
     const IndexPool& pool = program_.pool;
     if (pool.VarValue(e) == loop_.var) return true;
-    if (!HoldsVar(pool, e, loop_.var) || !pool.IsAffine(e) || pool.HasLoad(e)) return false;
-    for (const InnerLoop& nest : nests_) {
-      if (HoldsVar(pool, e, nest.loop->var)) return false;
-    }
-    const auto polynomial = Polynomial::Of(pool, e);
-    if (!polynomial) return false;
-    int walks = 0;
-    for (const Polynomial::Term& term : polynomial->terms()) {
-      const bool is_index = term.atoms.size() == 1 && pool.VarValue(term.atoms[0]) == loop_.var;
-      if (is_index) ++walks;
-      else if (absl::c_any_of(term.atoms,
-                              [&](IndexId atom) { return HoldsVar(pool, atom, loop_.var); }))
-        return false;
-    }
-    return walks == 1;
+    const auto moves = [&](const InnerLoop& nest) { return HoldsVar(pool, e, nest.loop->var); };
+    return StrideIn(pool, e, loop_.var).value_or(0) != 0 && absl::c_none_of(nests_, moves);
   }
 
   const Program& program_;

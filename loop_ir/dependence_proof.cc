@@ -25,18 +25,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
+#include "loop_ir/affine.h"
 
 namespace nestor::loop {
 namespace {
 
 using Candidates = std::vector<IndexId>;
 constexpr size_t kMaxCandidates = 16;
-
-// expr = sign * magnitude * var + (terms that do not depend on var); sign 0: no var.
-struct Slope {
-  int sign = 0;
-  IndexId magnitude;  // never negative
-};
 
 class Windows {
  public:
@@ -107,9 +102,9 @@ class Windows {
   // Whether some upper bound lies below some lower bound of the next iteration.
   bool Fits(const Candidates& lower, const Candidates& upper) {
     for (IndexId l : lower) {
-      const auto slope = SlopeIn(l, loop_.var);
-      if (!slope || slope->sign == 0) continue;
-      const IndexId reach = pool_.Add(l, pool_.Mul(slope->magnitude, pool_.Const(loop_.step)));
+      const auto move = MoveIn(l, loop_.var);
+      if (!move) continue;
+      const IndexId reach = pool_.Add(l, pool_.Mul(*move, pool_.Const(loop_.step)));
       for (IndexId u : upper) {
         if (IsNegative(pool_.Sub(u, reach))) return true;
       }
@@ -362,34 +357,21 @@ class Windows {
     return term.coefficient > 0 ? *direction : -*direction;
   }
 
-  // nullopt where `e` is not linear in `var` or the sign is not known.
-  absl::optional<Slope> SlopeIn(IndexId e, int64_t var) {
-    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
-    if (!polynomial) return absl::nullopt;
-    Slope slope;
-    for (const Polynomial::Term& term : polynomial->terms()) {
-      if (!Holds(term, var)) continue;
-      const auto magnitude = Magnitude(term, var);
-      if (slope.sign != 0 || !magnitude) return absl::nullopt;
-      slope = {term.coefficient > 0 ? 1 : -1, *magnitude};
-    }
-    return slope;
-  }
-
   bool Holds(const Polynomial::Term& term, int64_t var) const {
     return std::any_of(term.atoms.begin(), term.atoms.end(),
                        [&](IndexId atom) { return HoldsVar(pool_, atom, var); });
   }
 
-  // |coefficient| * the other atoms, which must be made of dimensions: those are never
-  // negative, where a $param may be. They do not move with the index, which is one of the atoms.
-  absl::optional<IndexId> Magnitude(const Polynomial::Term& term, int64_t var) {
-    const auto is_var = [&](IndexId atom) { return pool_.VarValue(atom) == var; };
-    const auto own = absl::c_find_if(term.atoms, is_var);
-    if (own == term.atoms.end()) return absl::nullopt;
-    const auto factor = FactorOf(term, static_cast<size_t>(own - term.atoms.begin()));
-    if (!factor || HoldsVar(pool_, *factor, var)) return absl::nullopt;
-    return term.coefficient < 0 ? pool_.Neg(*factor) : *factor;
+  // By how much `e` moves with `var`: the magnitude of a coefficient that is one product. Its atoms
+  // must be made of dimensions: those are never negative, where a $param may be. nullopt where `e`
+  // does not move, or in no such way.
+  absl::optional<IndexId> MoveIn(IndexId e, int64_t var) {
+    const auto coefficient = CoefficientOf(pool_, e, var);
+    if (!coefficient || coefficient->size() != 1) return absl::nullopt;
+    const AtomSum::Term term = coefficient->terms().front();
+    if (!absl::c_all_of(term.atoms, [&](IndexId atom) { return IsNonNegative(atom); }))
+      return absl::nullopt;
+    return (term.coefficient < 0 ? -*coefficient : *coefficient).Build(pool_);
   }
 
   // Whether e is a sum of terms none of which is positive, and a negative number; a quotient that

@@ -13,11 +13,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "loop_ir/affine.h"
 #include "uops/invariant.h"
 
 namespace nestor::loop {
@@ -308,7 +310,7 @@ bool IsExtentLike(const IndexPool& pool, IndexId atom) {
   return kind == IndexKind::kVar || (kind == IndexKind::kSymbol && pool.SymbolName(atom)[0] != '$');
 }
 
-bool IsSmallTerm(const IndexPool& pool, const Polynomial::Term& term) {
+bool IsSmallTerm(const IndexPool& pool, const AtomSum::Term& term) {
   const bool small = term.coefficient <= kSmallFactor && term.coefficient >= -kSmallFactor;
   if (term.atoms.empty()) return term.coefficient <= kMaxExtent && term.coefficient >= -kMaxExtent;
   return small && term.atoms.size() == 1 && IsExtentLike(pool, term.atoms[0]);
@@ -317,11 +319,10 @@ bool IsSmallTerm(const IndexPool& pool, const Polynomial::Term& term) {
 }  // namespace
 
 bool IsAlwaysSmall(const IndexPool& pool, IndexId e) {
-  if (!pool.IsAffine(e) || pool.HasLoad(e) || IsCondition(pool[e].kind)) return false;
-  const auto polynomial = Polynomial::Of(pool, e);
-  if (!polynomial || polynomial->terms().size() > kMostSmallTerms) return false;
-  return std::all_of(polynomial->terms().begin(), polynomial->terms().end(),
-                     [&](const Polynomial::Term& term) { return IsSmallTerm(pool, term); });
+  if (IsCondition(pool[e].kind)) return false;
+  const AtomSum sum = AtomSum::Of(pool, e);
+  return sum.exact() && sum.size() <= kMostSmallTerms &&
+         absl::c_all_of(sum.terms(), [&](const AtomSum::Term& t) { return IsSmallTerm(pool, t); });
 }
 
 bool IsPlainExtent(const IndexPool& pool, IndexId e) {

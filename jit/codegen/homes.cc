@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/text.h"
 #include "uops/invariant.h"
@@ -155,20 +156,13 @@ class TileWalk {
 
   // The offset in e = var + offset, or in e = offset if there is no vector loop.
   absl::optional<int64_t> OffsetFrom(IndexId e, int32_t var) const {
-    if (program_.pool.HasLoad(e) || !program_.pool.IsAffine(e)) return absl::nullopt;
-    const auto polynomial = Polynomial::Of(program_.pool, e);
-    if (!polynomial) return absl::nullopt;
-    int64_t offset = 0;
-    bool has_var = false;
-    for (const Polynomial::Term& term : polynomial->terms()) {
-      const bool is_var = term.atoms.size() == 1 && term.coefficient == 1 && var >= 0 &&
-                          program_.pool.VarValue(term.atoms[0]) == var;
-      if (!is_var && !term.atoms.empty()) return absl::nullopt;
-      if (is_var) has_var = true;
-      else offset = term.coefficient;
-    }
-    if (has_var != (var >= 0) || offset < 0) return absl::nullopt;
-    return offset;
+    const IndexPool& pool = program_.pool;
+    const bool moves = var >= 0;
+    if (moves && loop::StrideIn(pool, e, var) != 1) return absl::nullopt;
+    const auto sum = loop::AtomSum::Of(pool, e);
+    const int64_t offset = sum.ConstantTerm();
+    const bool is_alone = sum.exact() && sum.size() == size_t{moves} + (offset != 0);
+    return is_alone && offset >= 0 ? absl::make_optional(offset) : absl::nullopt;
   }
 
   const Program& program_;

@@ -28,6 +28,7 @@
 #include "jit/schedule/operand_part.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/widen.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 
 namespace nestor::loop {
@@ -42,9 +43,8 @@ constexpr int64_t kLongSum = 1024;
 
 // Whether the sum, or one within a quotient of it, has `symbol` with a negative factor.
 bool Subtracts(const IndexPool& pool, IndexId e, IndexId symbol) {
-  const auto polynomial = pool.IsAffine(e) ? Polynomial::Of(pool, e) : absl::nullopt;
-  if (!polynomial) return false;
-  return absl::c_any_of(polynomial->terms(), [&](const Polynomial::Term& term) {
+  const AtomSum sum = AtomSum::Of(pool, e);
+  return absl::c_any_of(sum.terms(), [&](const AtomSum::Term& term) {
     return absl::c_any_of(term.atoms, [&](IndexId atom) {
       if (atom == symbol) return term.coefficient < 0;
       const IndexNode& node = pool[atom];

@@ -96,12 +96,7 @@ class StreamPrefetcher {
     if (absl::c_count_if(loops,
                          [&](const Loop* loop) { return HoldsVar(pool_, along, loop->var); }) != 1)
       return false;
-    const auto polynomial = Polynomial::Of(pool_, along);
-    if (StrideIn(pool_, along, loops.back()->var) != 1 || !polynomial) return false;
-    return absl::c_any_of(polynomial->terms(), [&](const Polynomial::Term& term) {
-      return !term.atoms.empty() &&
-             absl::c_none_of(term.atoms, [&](IndexId atom) { return pool_.HasVar(atom); });
-    });
+    return StrideIn(pool_, along, loops.back()->var) == 1 && !FixedPart(pool_, along).Constant();
   }
 
   // (A gathered index jumps.) Loops along the last axis must agree in their direction.

@@ -19,6 +19,7 @@
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/stream_prefetches.h"
 #include "jit/schedule/tile_prefetches.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
@@ -148,16 +149,9 @@ class RowPrefetcher {
     if (program_[tensor].storage != Storage::kInput || place.empty()) return false;
     if (!absl::c_all_of(place, [&](IndexId e) { return IsPlain(e) || IsGather(e, loop.var); }))
       return false;
-    const auto polynomial =
-        IsPlain(place.back()) ? Polynomial::Of(pool_, place.back()) : absl::nullopt;
-    if (!polynomial) return false;
-    bool along = false;
-    for (const Polynomial::Term& term : polynomial->terms()) {
-      if (!HoldsAnyVar(term)) return false;
-      along |= term.coefficient == 1 && term.atoms.size() == 1 &&
-               pool_.VarValue(term.atoms[0]) == loop.var;
-    }
-    return along && absl::c_any_of(place, [&](IndexId e) { return HoldsVar(pool_, e, around); });
+    return StrideIn(pool_, place.back(), loop.var) == 1 &&
+           FixedPart(pool_, place.back()).IsZero() &&
+           absl::c_any_of(place, [&](IndexId e) { return HoldsVar(pool_, e, around); });
   }
 
   bool IsGathered(Place place, int32_t around) const {
@@ -170,10 +164,6 @@ class RowPrefetcher {
     return pool_.HasLoad(e) && LoadsOnlyInputs(program_, e) && !HoldsVar(pool_, e, var);
   }
   bool IsPlain(IndexId e) const { return pool_.IsAffine(e) && !pool_.HasLoad(e); }
-
-  bool HoldsAnyVar(const Polynomial::Term& term) const {
-    return absl::c_any_of(term.atoms, [&](IndexId atom) { return pool_.HasVar(atom); });
-  }
 
   // Prefetches the place in the next row; indices that are looked up are those of the last
   // row at most.
