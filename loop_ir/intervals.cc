@@ -9,7 +9,6 @@
 // Values and assumptions are checked whole, including products of indices.
 #include "loop_ir/intervals.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -20,20 +19,17 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "loop_ir/affine.h"
+#include "loop_ir/interval.h"
 #include "uops/invariant.h"
 
 namespace nestor::loop {
 namespace {
 
-struct NumberInterval {
-  int64_t low, high;
-};
-
 // The largest loop bound for which the distance of two bounds, and a step past one, fit.
 constexpr int64_t kMaxBound = int64_t{1} << 62;
 // Programs that would run for hours even if they did nothing but count are refused.
 constexpr double kMaxIterations = 0x1p45;
-bool IsBound(const absl::optional<NumberInterval>& e) {
+bool IsBound(const absl::optional<Interval>& e) {
   return e && e->low >= -kMaxBound && e->high <= kMaxBound;
 }
 
@@ -103,7 +99,7 @@ class Prover {
       if (*extent < 0) return ExtentError(domain.extents[k], *extent, "is negative");
       if (*extent > kMaxExtent) return ExtentError(domain.extents[k], *extent, "exceeds 2^48");
       runs = runs && *extent > 0;
-      vars_[program_.domain_vars[k]] = NumberInterval{0, *extent - 1};
+      vars_[program_.domain_vars[k]] = Interval{0, *extent - 1};
     }
     return runs;
   }
@@ -118,11 +114,11 @@ class Prover {
         });
   }
 
-  absl::optional<NumberInterval> BoundOf(IndexId e) {
+  absl::optional<Interval> BoundOf(IndexId e) {
     if (program_.pool.HasVar(e)) return Of(e);
     const absl::optional<int64_t> value = ValueOf(e);
     if (!value) return absl::nullopt;
-    return NumberInterval{*value, *value};
+    return Interval{*value, *value};
   }
 
   absl::Status ExtentError(IndexId e, int64_t value, absl::string_view what) const {
@@ -161,7 +157,7 @@ class Prover {
   }
 
   // Checks the body, and what each iteration prefetches.
-  absl::Status CheckBody(const Loop& loop, NumberInterval var) {
+  absl::Status CheckBody(const Loop& loop, Interval var) {
     const double around = iterations_;
     iterations_ *= static_cast<double>(var.high - var.low) / static_cast<double>(loop.step) + 1;
     if (iterations_ > kMaxIterations) {
@@ -197,7 +193,7 @@ class Prover {
         const auto value = symbol_(name);
         known.push_back(absl::StrCat(name, " = ", value ? absl::StrCat(*value) : "unknown"));
       } else if (node.kind == IndexKind::kVar && vars_[node.value]) {
-        const NumberInterval& range = *vars_[node.value];
+        const Interval& range = *vars_[node.value];
         known.push_back(
             absl::StrCat(program_.vars[node.value], " in [", range.low, ", ", range.high, "]"));
       }
@@ -217,25 +213,25 @@ class Prover {
     return absl::OkStatus();
   }
 
-  absl::optional<NumberInterval> Of(IndexId e) {
+  absl::optional<Interval> Of(IndexId e) {
     zero_divisor_ = overflow_ = false;
     return Compute(e);
   }
 
   // nullopt: the expression may leave int64, divides by zero at all values, or holds what is
   // unknown. Remembered until an index gets another interval.
-  absl::optional<NumberInterval> Compute(IndexId e) {
+  absl::optional<Interval> Compute(IndexId e) {
     const auto it = memo_.find(e);
     if (it != memo_.end()) return it->second;
     const IndexNode& node = program_.pool[e];
-    absl::optional<NumberInterval> result;
+    absl::optional<Interval> result;
     if (node.kind == IndexKind::kConst) {
-      result = NumberInterval{node.value, node.value};
+      result = Interval{node.value, node.value};
     } else if (node.kind == IndexKind::kVar) {
       result = vars_[node.value];
     } else if (node.kind == IndexKind::kSymbol) {
       if (const auto value = symbol_(program_.pool.SymbolName(e)))
-        result = NumberInterval{*value, *value};
+        result = Interval{*value, *value};
     } else if (node.args.size() == 2) {
       const auto a = Compute(node.args[0]), b = Compute(node.args[1]);
       if (a && b) result = Apply(node.kind, *a, *b);
@@ -245,43 +241,35 @@ class Prover {
   }
 
   // Quotients and remainders by the nonzero values of `b`; nullopt where there are none.
-  absl::optional<NumberInterval> ByNonzero(IndexKind kind, NumberInterval a, NumberInterval b) {
-    absl::optional<NumberInterval> below, above;
+  absl::optional<Interval> ByNonzero(IndexKind kind, Interval a, Interval b) {
+    absl::optional<Interval> below, above;
     if (b.low < 0) below = Apply(kind, a, {b.low, -1});
     if (b.high > 0) above = Apply(kind, a, {1, b.high});
     if ((b.low < 0 && !below) || (b.high > 0 && !above)) return absl::nullopt;
     if (!below || !above) return below ? below : above;
-    return NumberInterval{std::min(below->low, above->low), std::max(below->high, above->high)};
+    return HullOf(*below, *above);
   }
 
   // All operations but the remainder are monotonic in each operand, on divisors of one sign, so the
   // extremes are at the corners.
-  absl::optional<NumberInterval> Apply(IndexKind kind, NumberInterval a, NumberInterval b) {
+  absl::optional<Interval> Apply(IndexKind kind, Interval a, Interval b) {
     const bool divides = kind == IndexKind::kDiv || kind == IndexKind::kMod;
     if (divides && b.low <= 0 && b.high >= 0) {
       zero_divisor_ = true;
       return ByNonzero(kind, a, b);
     }
     if (kind == IndexKind::kMod)
-      return b.low > 0 ? NumberInterval{0, b.high - 1} : NumberInterval{b.low + 1, 0};
-    absl::optional<NumberInterval> hull;
-    for (int64_t x : {a.low, a.high}) {
-      for (int64_t y : {b.low, b.high}) {
-        const auto value = CheckedApply(kind, x, y);
-        overflow_ |= !value;
-        if (!value) return absl::nullopt;
-        if (!hull) hull = NumberInterval{*value, *value};
-        hull = NumberInterval{std::min(hull->low, *value), std::max(hull->high, *value)};
-      }
-    }
+      return b.low > 0 ? Interval{0, b.high - 1} : Interval{b.low + 1, 0};
+    const auto hull = AtCorners(kind, a, b);
+    overflow_ |= !hull;
     return hull;
   }
 
   const Program& program_;
   absl::FunctionRef<absl::optional<int64_t>(const std::string&)> symbol_;
-  std::vector<absl::optional<NumberInterval>> vars_;
+  std::vector<absl::optional<Interval>> vars_;
   double iterations_ = 1;  // of the loops around, at most
-  absl::flat_hash_map<IndexId, NumberInterval> memo_;
+  absl::flat_hash_map<IndexId, Interval> memo_;
   bool zero_divisor_ = false, overflow_ = false;  // met since Of()
 };
 

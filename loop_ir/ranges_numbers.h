@@ -23,7 +23,7 @@ inline Number Product(Number a, Number b) {
   return a && b && !__builtin_mul_overflow(*a, *b, &product) ? Number(product) : absl::nullopt;
 }
 
-inline bool IsNonNegative(const Interval& a) { return a.low && *a.low >= 0; }
+inline bool IsNonNegative(const Limits& a) { return a.low && *a.low >= 0; }
 
 }  // namespace nestor::loop
 

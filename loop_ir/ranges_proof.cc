@@ -1,9 +1,9 @@
 // Facts and their immediate consequences: those of a fact without its divisions, minima and maxima,
-// and intervals of numbers. ranges_search.cc searches for proofs.
+// and limits of numbers. ranges_search.cc searches for proofs.
 //
 // Each expression that is no sum or product counts as an atom, and each fact is a polynomial over
 // atoms that is not negative. Eliminating divisions when a fact is learned keeps searches short:
-// from h <= (H - R)/$s follows $s*h <= H - R, which no later search has to find. Intervals give
+// from h <= (H - R)/$s follows $s*h <= H - R, which no later search has to find. Limits give
 // quick answers for what is bounded by numbers. All of this is undone when a scope is left: facts
 // are a stack, and a version says which memos are still valid.
 #include "loop_ir/ranges_proof.h"
@@ -24,20 +24,18 @@ Number Sum(Number a, Number b) {
   return a && b && !__builtin_add_overflow(*a, *b, &sum) ? Number(sum) : absl::nullopt;
 }
 
-Interval Exactly(int64_t value) { return {value, value}; }
+Limits Exactly(int64_t value) { return {value, value}; }
 
-Interval Plus(const Interval& a, const Interval& b) {
-  return {Sum(a.low, b.low), Sum(a.high, b.high)};
-}
+Limits Plus(const Limits& a, const Limits& b) { return {Sum(a.low, b.low), Sum(a.high, b.high)}; }
 
 // The hull of the products at the four corners; unbounded where one is missing.
-Interval Corners(const Interval& a, const Interval& b) {
-  Interval hull;
+Limits Corners(const Limits& a, const Limits& b) {
+  Limits hull;
   bool first = true;
   for (const Number& x : {a.low, a.high}) {
     for (const Number& y : {b.low, b.high}) {
       const Number value = Product(x, y);
-      if (!value) return Interval();
+      if (!value) return Limits();
       hull.low = first ? value : std::min(hull.low, value);
       hull.high = first ? value : std::max(hull.high, value);
       first = false;
@@ -46,20 +44,20 @@ Interval Corners(const Interval& a, const Interval& b) {
   return hull;
 }
 
-Interval Times(const Interval& a, const Interval& b) {
+Limits Times(const Limits& a, const Limits& b) {
   if (!IsNonNegative(a) || !IsNonNegative(b)) return Corners(a, b);
   return {Product(a.low, b.low), Product(a.high, b.high)};
 }
 
-Interval Scaled(const Interval& a, int64_t by) {
+Limits Scaled(const Limits& a, int64_t by) {
   if (by == 1) return a;
   const Number low = Product(a.low, by), high = Product(a.high, by);
-  return by < 0 ? Interval{high, low} : Interval{low, high};
+  return by < 0 ? Limits{high, low} : Limits{low, high};
 }
 
 // For a divisor of at least 1.
-Interval Quotient(const Interval& a, const Interval& b) {
-  Interval result;
+Limits Quotient(const Limits& a, const Limits& b) {
+  Limits result;
   if (a.low)
     result.low = *a.low >= 0 ? (b.high ? Apply(IndexKind::kDiv, a.low, b.high) : Number(0))
                              : Apply(IndexKind::kDiv, a.low, b.low);
@@ -70,14 +68,14 @@ Interval Quotient(const Interval& a, const Interval& b) {
 }
 
 // For a divisor of at least 1: [0, b - 1], or up to a where that is smaller.
-Interval Remainder(const Interval& a, const Interval& b) {
+Limits Remainder(const Limits& a, const Limits& b) {
   const Number high = Apply(IndexKind::kAdd, b.high, -1);
   const bool small = IsNonNegative(a) && a.high && (!high || *a.high < *high);
   return {0, small ? a.high : high};
 }
 
-Interval Least(const Interval& a, const Interval& b) {
-  Interval result{Apply(IndexKind::kMin, a.low, b.low), a.high ? a.high : b.high};
+Limits Least(const Limits& a, const Limits& b) {
+  Limits result{Apply(IndexKind::kMin, a.low, b.low), a.high ? a.high : b.high};
   if (a.high && b.high) result.high = std::min(*a.high, *b.high);
   return result;
 }
@@ -87,7 +85,7 @@ bool RestIsConstant(const AtomSum& sum) {
   return sum.size() == 1 || (sum.size() == 2 && sum.ConstantTerm() != 0);
 }
 
-Interval Negative(const Interval& a) { return Scaled(a, -1); }
+Limits Negative(const Limits& a) { return Scaled(a, -1); }
 
 }  // namespace
 
@@ -143,7 +141,7 @@ const AtomSum& Facts::SumOf(IndexId e) {
 
 void Facts::AddVar(int64_t var, const AtomSum& first, const AtomSum& last) {
   vars_.push_back({var, first, last});
-  Tighten(pool_.Var(var), {IntervalOf(first).low, IntervalOf(last).high});
+  Tighten(pool_.Var(var), {LimitsOf(first).low, LimitsOf(last).high});
   Changed();
 }
 
@@ -168,11 +166,11 @@ int Facts::LevelOf(IndexId atom) {
   return memo.level = static_cast<int>(level);
 }
 
-// The old interval is kept for Restore.
-void Facts::Tighten(IndexId atom, Interval by) {
+// The old limits are kept for Restore.
+void Facts::Tighten(IndexId atom, Limits by) {
   const int32_t number = NumberOf(atom);
-  Interval& stated = atoms_[static_cast<size_t>(number)].stated;
-  Interval next = stated;
+  Limits& stated = atoms_[static_cast<size_t>(number)].stated;
+  Limits next = stated;
   if (by.low && (!next.low || *by.low > *next.low)) next.low = by.low;
   if (by.high && (!next.high || *by.high < *next.high)) next.high = by.high;
   if (next.low == stated.low && next.high == stated.high) return;
@@ -191,7 +189,7 @@ void Facts::AddConsequences(const AtomSum& sum, int depth) {
   // Known facts are not added. A search would recognise more of them, but takes longer than
   // remembering them.
   if (!sum.exact() || sum.Constant() || known_.size() >= kMaxKnown ||
-      IsNonNegative(KnownIntervalOf(sum)))
+      IsNonNegative(KnownLimitsOf(sum)))
     return;
   const AtomSum::Term first = sum.terms().front();
   const bool alone = first.atoms.size() == 1 && RestIsConstant(sum);
@@ -226,7 +224,7 @@ void Facts::AddConsequences(const AtomSum& sum, int depth) {
     } else if (node.kind == (up ? IndexKind::kMax : IndexKind::kMin)) {
       // If one argument cannot reach the bound, the other does.
       for (size_t i : {0, 1}) {
-        const Number other = IntervalOf(parts->factor * SumOf(node.args[1 - i]) + parts->rest).high;
+        const Number other = LimitsOf(parts->factor * SumOf(node.args[1 - i]) + parts->rest).high;
         if (other && *other < 0)
           AddConsequences(parts->factor * SumOf(node.args[i]) + parts->rest, depth + 1);
       }
@@ -240,16 +238,15 @@ void Facts::AddFactors(const AtomSum& sum) {
   if (first.atoms.size() < 2 || first.coefficient < 0 || !RestIsConstant(sum) ||
       sum.ConstantTerm() >= 0)
     return;
-  const bool signs_known = std::all_of(first.atoms.begin(), first.atoms.end(), [&](IndexId atom) {
-    return IsNonNegative(IntervalOf(atom));
-  });
+  const bool signs_known = std::all_of(first.atoms.begin(), first.atoms.end(),
+                                       [&](IndexId atom) { return IsNonNegative(LimitsOf(atom)); });
   for (IndexId atom : first.atoms) {
     if (signs_known) Tighten(atom, {1, {}});
   }
 }
 
 void Facts::Restore(const State& state) {
-  while (overwritten_.size() > state.intervals) {
+  while (overwritten_.size() > state.limits) {
     atoms_[static_cast<size_t>(overwritten_.back().first)].stated = overwritten_.back().second;
     overwritten_.pop_back();
   }
@@ -258,56 +255,56 @@ void Facts::Restore(const State& state) {
   version_ = state.version;
 }
 
-// ---- Intervals of numbers
+// ---- Limits
 
 // What is stated, met with what follows from the atom's parts.
-Interval Facts::IntervalOf(IndexId atom) {
+Limits Facts::LimitsOf(IndexId atom) {
   const size_t number = static_cast<size_t>(NumberOf(atom));
   if (pool_[atom].args.empty()) return atoms_[number].stated;
-  if (atoms_[number].version == version_) return atoms_[number].interval;
-  Interval result = ComputeInterval(atom);
+  if (atoms_[number].version == version_) return atoms_[number].limits;
+  Limits result = ComputeLimits(atom);
   Atom& memo = atoms_[number];
-  const Interval& s = memo.stated;
+  const Limits& s = memo.stated;
   if (s.low && (!result.low || *s.low > *result.low)) result.low = s.low;
   if (s.high && (!result.high || *s.high < *result.high)) result.high = s.high;
-  memo.interval = result;
+  memo.limits = result;
   memo.version = version_;
   return result;
 }
 
-// From the intervals of its arguments; divisors must be positive.
-Interval Facts::ComputeInterval(IndexId atom) {
+// From the limits of its arguments; divisors must be positive.
+Limits Facts::ComputeLimits(IndexId atom) {
   const IndexNode node = pool_[atom];
   if (node.kind != IndexKind::kDiv && node.kind != IndexKind::kMod &&
       node.kind != IndexKind::kMin && node.kind != IndexKind::kMax) {
-    return Interval();
+    return Limits();
   }
-  const Interval a = KnownIntervalOf(SumOf(node.args[0])), b = KnownIntervalOf(SumOf(node.args[1]));
+  const Limits a = KnownLimitsOf(SumOf(node.args[0])), b = KnownLimitsOf(SumOf(node.args[1]));
   if (node.kind == IndexKind::kMin) return Least(a, b);
   if (node.kind == IndexKind::kMax) return Negative(Least(Negative(a), Negative(b)));
-  if (!b.low || *b.low < 1) return Interval();
+  if (!b.low || *b.low < 1) return Limits();
   return node.kind == IndexKind::kDiv ? Quotient(a, b) : Remainder(a, b);
 }
 
 // Term by term, as if atoms were independent: wide, but quick to find out.
-Interval Facts::IntervalOf(const AtomSum& sum) {
-  if (!sum.exact()) return Interval();
-  Interval total = Exactly(0);
+Limits Facts::LimitsOf(const AtomSum& sum) {
+  if (!sum.exact()) return Limits();
+  Limits total = Exactly(0);
   for (const AtomSum::Term& term : sum.terms()) {
-    Interval product = Exactly(1);
-    for (IndexId atom : term.atoms) product = Times(product, IntervalOf(atom));
+    Limits product = Exactly(1);
+    for (IndexId atom : term.atoms) product = Times(product, LimitsOf(atom));
     total = Plus(total, Scaled(product, term.coefficient));
     if (!total.low && !total.high) return total;
   }
   return total;
 }
 
-// This also uses facts about the sum as a whole that the intervals of its atoms do not give, such
+// This also uses facts about the sum as a whole that the limits of its atoms do not give, such
 // as that W - S + 1 is not negative.
-Interval Facts::KnownIntervalOf(const AtomSum& sum) {
-  Interval interval = IntervalOf(sum);
-  if (!interval.low) interval.low = KnownLeast(sum);
-  return interval;
+Limits Facts::KnownLimitsOf(const AtomSum& sum) {
+  Limits limits = LimitsOf(sum);
+  if (!limits.low) limits.low = KnownLeast(sum);
+  return limits;
 }
 
 Number Facts::KnownLeast(const AtomSum& sum) const {

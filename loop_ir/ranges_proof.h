@@ -14,7 +14,7 @@
 namespace nestor::loop {
 
 // Bounds of an integer, both included; a bound that is not known is absent.
-struct Interval {
+struct Limits {
   absl::optional<int64_t> low, high;
 };
 
@@ -49,7 +49,7 @@ class Facts {
 
   // The state that Restore returns to.
   struct State {
-    size_t known, vars, intervals;
+    size_t known, vars, limits;
     int64_t version;
   };
   State state() const { return {known_.size(), vars_.size(), overwritten_.size(), version_}; }
@@ -65,8 +65,8 @@ class Facts {
 
   // What is remembered about an expression that occurs in sums.
   struct Atom {
-    Interval stated;    // what facts say directly
-    Interval interval;  // memo of IntervalOf, if `version` is that of the facts
+    Limits stated;  // what facts say directly
+    Limits limits;  // memo of LimitsOf, if `version` is that of the facts
     int64_t version = -1;
     std::vector<int64_t> vars;  // the loop indices in it, once they were wanted
     int level = 0;              // memo of LevelOf, likewise
@@ -83,16 +83,13 @@ class Facts {
   int LevelOf(IndexId atom);
   const Var* FindVar(IndexId atom) const;
   // By interval arithmetic over what is known of each atom.
-  Interval IntervalOf(IndexId atom);
-  Interval IntervalOf(const AtomSum& sum);
-  Interval ComputeInterval(IndexId atom);
-  Interval KnownIntervalOf(const AtomSum& sum);
+  Limits LimitsOf(IndexId atom);
+  Limits LimitsOf(const AtomSum& sum);
+  Limits ComputeLimits(IndexId atom);
+  Limits KnownLimitsOf(const AtomSum& sum);
   // The greatest number that a known sum says `sum` is not below.
   absl::optional<int64_t> KnownLeast(const AtomSum& sum) const;
-  // Narrows an atom's interval; Restore widens it again.
-  void Tighten(IndexId atom, Interval by);
-  // Of sum >= 0: a bound of an atom that is alone in it, and what it says of the parts of
-  // quotients, remainders, min and max.
+  void Tighten(IndexId atom, Limits by);
   void AddConsequences(const AtomSum& sum, int depth);
   void AddFactors(const AtomSum& sum);
   void Changed() { version_ = ++last_version_; }
@@ -106,8 +103,8 @@ class Facts {
   std::vector<Atom> atoms_;
   int64_t version_ = 0;  // of all facts; only Restore brings an old one back
   int64_t last_version_ = 0;
-  // The intervals that Tighten replaced, with the number of the atom.
-  std::vector<std::pair<int32_t, Interval>> overwritten_;
+  // The limits that Tighten replaced, with the number of the atom.
+  std::vector<std::pair<int32_t, Limits>> overwritten_;
 };
 
 }  // namespace nestor::loop

@@ -54,10 +54,10 @@ class ProofSearch {
   bool Proves(const AtomSum& p, FactSet used, int depth) {
     if (!p.exact()) return false;
     if (const auto constant = p.Constant()) return *constant >= 0;
-    const Interval interval = facts_.IntervalOf(p);
-    if (IsEvident(p, interval)) return true;
+    const Limits limits = facts_.LimitsOf(p);
+    if (IsEvident(p, limits)) return true;
     if (depth == kMaxDepth || --steps_ < 0) return false;
-    if (interval.high && *interval.high < 0) return false;
+    if (limits.high && *limits.high < 0) return false;
     for (IndexId atom : Choices(p)) {
       if (ProvesWithout(atom, p, used, depth)) return true;
     }
@@ -75,11 +75,11 @@ class ProofSearch {
            ProvesWithBound(atom, false, *parts, used, depth);
   }
 
-  // Looks at intervals, or writes each atom as its lower bound plus something that is not
+  // Looks at limits, or writes each atom as its lower bound plus something that is not
   // negative: then no coefficient may be negative. For a sum of single atoms the latter says no
-  // more than its interval.
-  bool IsEvident(const AtomSum& p, const Interval& interval) {
-    if (IsNonNegative(interval)) return true;
+  // more than its limits.
+  bool IsEvident(const AtomSum& p, const Limits& limits) {
+    if (IsNonNegative(limits)) return true;
     const size_t longest = p.terms().front().atoms.size();
     if (longest <= 1) return false;
     bool all_from_zero = true;
@@ -87,7 +87,7 @@ class ProofSearch {
       // After that rewriting, no other term can hold this product.
       if (term.atoms.size() == longest && term.coefficient < 0) return false;
       for (IndexId atom : term.atoms) {
-        const Number low = facts_.IntervalOf(atom).low;
+        const Number low = facts_.LimitsOf(atom).low;
         if (!low) return false;
         all_from_zero = all_from_zero && *low == 0;
       }
@@ -106,7 +106,7 @@ class ProofSearch {
     for (const AtomSum::Term& term : p.terms()) {
       AtomSum product(term.coefficient);
       for (IndexId atom : term.atoms) {
-        product = product * (AtomSum::OfAtom(atom) + AtomSum(*facts_.IntervalOf(atom).low));
+        product = product * (AtomSum::OfAtom(atom) + AtomSum(*facts_.LimitsOf(atom).low));
       }
       shifted = shifted + product;
     }
@@ -117,7 +117,7 @@ class ProofSearch {
   bool IsPositive(const AtomSum& scale) {
     if (const auto constant = scale.Constant()) return *constant >= 1;
     const AtomSum less = scale - AtomSum(1);
-    return less.exact() && IsEvident(less, facts_.IntervalOf(less));
+    return less.exact() && IsEvident(less, facts_.LimitsOf(less));
   }
 
   // The atom that no other one depends on: the one of the innermost loop, or the deepest; a
@@ -188,8 +188,8 @@ class ProofSearch {
                        int depth) {
     if (ProvesWithOwnBound(atom, lower, parts, used, depth)) return true;
     if (ProvesWithKnown(atom, lower, parts, used, depth)) return true;
-    const Interval interval = facts_.IntervalOf(atom);
-    const Number number = lower ? interval.low : interval.high;
+    const Limits limits = facts_.LimitsOf(atom);
+    const Number number = lower ? limits.low : limits.high;
     return number && ProvesReplaced(parts, 1, *number, used, depth);
   }
 
@@ -282,7 +282,7 @@ class ProofSearch {
   // f < 0, rounded down), which bounds a. The bound above loses b - 1 of a.
   bool ProvesByWholeQuotient(const AtomSum::Parts& parts, const AtomSum& a, const AtomSum& b,
                              FactSet used, int depth) {
-    const Number f = parts.factor.Constant(), g = facts_.IntervalOf(parts.rest).low;
+    const Number f = parts.factor.Constant(), g = facts_.LimitsOf(parts.rest).low;
     if (!f || !g || *f == 0) return false;
     const bool lower = *f > 0;
     const Number limit = lower ? Product(Apply(IndexKind::kDiv, g, f), -1)

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "loop_ir/interval.h"
 #include "loop_ir/intervals.h"
 #include "uops/invariant.h"
 
@@ -53,19 +54,11 @@ Values Sum(const Progression& a, const Progression& b) {
   return Bounded(*low, *high, step, Saturated(a.count, b.count));
 }
 
-// The hull of op at the corners, for an op that is monotone in each operand.
+// For an op that is monotonic in each operand.
 Values AtCorners(IndexKind kind, const Progression& a, const Progression& b, int64_t step,
                  int64_t count) {
-  absl::optional<int64_t> low, high;
-  for (int64_t x : {a.low, a.high}) {
-    for (int64_t y : {b.low, b.high}) {
-      const auto value = CheckedApply(kind, x, y);
-      if (!value) return absl::nullopt;
-      low = std::min(low.value_or(*value), *value);
-      high = std::max(high.value_or(*value), *value);
-    }
-  }
-  return Bounded(*low, *high, step, count);
+  const auto hull = AtCorners(kind, Interval{a.low, a.high}, Interval{b.low, b.high});
+  return hull ? Bounded(hull->low, hull->high, step, count) : absl::nullopt;
 }
 
 Values Product(const Progression& a, const Progression& b) {

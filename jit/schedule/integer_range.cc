@@ -11,39 +11,37 @@ namespace {
 constexpr int kNarrowBits = 16;
 
 // The range of the narrowest type that is proven to hold it.
-absl::optional<IntegerRange> RangeOfIndex(IndexPool& pool, Ranges& ranges, IndexId e) {
+absl::optional<Interval> RangeOfIndex(IndexPool& pool, Ranges& ranges, IndexId e) {
   for (const DType type : {DType::kU8, DType::kI8, DType::kI16}) {
-    const IntegerRange range = RangeOf(type);
-    if (ranges.LessEqual(pool.Const(range.least), e) &&
-        ranges.LessEqual(e, pool.Const(range.greatest)))
+    const Interval range = RangeOf(type);
+    if (ranges.LessEqual(pool.Const(range.low), e) && ranges.LessEqual(e, pool.Const(range.high)))
       return range;
   }
   return absl::nullopt;
 }
 
 // The exact range of a cast, sum or difference, without regard to the width of its type.
-absl::optional<IntegerRange> RangeOfApply(Program& program, Ranges& ranges, ValueId id) {
+absl::optional<Interval> RangeOfApply(Program& program, Ranges& ranges, ValueId id) {
   const ApplyValue apply = absl::get<ApplyValue>(program[id].node);
   const auto of = [&](size_t i) { return RangeOf(program, ranges, apply.args[i]); };
   if (apply.op == ScalarOp::kCast) return of(0);
   if (apply.op != ScalarOp::kAdd && apply.op != ScalarOp::kSub) return absl::nullopt;
   const auto a = of(0), b = of(1);
   if (!a || !b) return absl::nullopt;
-  if (apply.op == ScalarOp::kAdd)
-    return IntegerRange{a->least + b->least, a->greatest + b->greatest};
-  return IntegerRange{a->least - b->greatest, a->greatest - b->least};
+  if (apply.op == ScalarOp::kAdd) return Interval{a->low + b->low, a->high + b->high};
+  return Interval{a->low - b->high, a->high - b->low};
 }
 
 }  // namespace
 
-IntegerRange RangeOf(DType type) { return {Lowest(type).ToInt(), Highest(type).ToInt()}; }
+Interval RangeOf(DType type) { return {Lowest(type).ToInt(), Highest(type).ToInt()}; }
 
-absl::optional<IntegerRange> RangeOf(Program& program, Ranges& ranges, ValueId id) {
+absl::optional<Interval> RangeOf(Program& program, Ranges& ranges, ValueId id) {
   const DType type = program[id].type;
   if (!IsInteger(type) || type == DType::kU64) return absl::nullopt;
   const auto& node = program[id].node;
   if (const auto* constant = absl::get_if<ConstantValue>(&node)) {
-    return IntegerRange{constant->value.ToInt(), constant->value.ToInt()};
+    return Interval{constant->value.ToInt(), constant->value.ToInt()};
   }
   if (const auto* index = absl::get_if<IndexValue>(&node)) {
     return RangeOfIndex(program.pool, ranges, index->index);

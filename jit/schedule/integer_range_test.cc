@@ -10,7 +10,7 @@
 namespace nestor::loop {
 namespace {
 
-// The range of the value of the program's only statement: "least..greatest", or "none".
+// The range of the value of the program's only statement: "low..high", or "none".
 std::string RangeIn(const char* value) {
   Program program = ParseVerified(absl::StrCat(
       "program p(a: i8[N], b: u8[N], c: i16[N], d: i32[N]; $z: i64 = 0 in [0, 255], $any: i64 = 0) -> (y: i32[N]) {\n"
@@ -20,7 +20,7 @@ std::string RangeIn(const char* value) {
   std::string text = "none";
   VisitStatements(program, [&](Statement& statement) {
     const auto range = RangeOf(program, ranges, statement.value);
-    if (range) text = absl::StrCat(range->least, "..", range->greatest);
+    if (range) text = absl::StrCat(range->low, "..", range->high);
   });
   return text;
 }
