@@ -100,6 +100,7 @@ class ProductFinder {
 
 absl::StatusOr<bool> AssumeProducts(Program& program) { return ProductFinder(program).Run(); }
 
+// All or none: a pass that cannot assume one of its numbers leaves the program as it is.
 bool AssumeNumbers(Program& program, absl::Span<const IndexId> numbers,
                    absl::Span<const Loop* const> around) {
   std::vector<Domain> domains;

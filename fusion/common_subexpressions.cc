@@ -94,6 +94,8 @@ class ScopeEliminator {
  private:
   // ---- Counting
 
+  // How often each value number is used in the scope, since only one that is used twice is worth a
+  // tensor.
   void Count() {
     CountWrites();
     NumberedWalk walk(program_);
@@ -153,6 +155,7 @@ class ScopeEliminator {
 
   // ---- Rewriting
 
+  // A statement that stores a shared value anyway becomes its holder, instead of a new tensor.
   void Rewrite(Statement& statement, NumberedWalk& walk, Scope& before) {
     const int number = walk.Of(statement.value);
     if (!statement.op && IsHolder(statement.target) && IsShared(number) &&

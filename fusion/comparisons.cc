@@ -89,6 +89,8 @@ void VisitExtremes(const IndexPool& pool, const Access& access, ComparisonVisito
   }
 }
 
+// Those that decide what an element is: masks of loads, min and max in their places, and conditions
+// of selects; for a sum also those that gate its terms.
 void VisitComparisons(Program& program, const Statement& statement, ComparisonVisitor visit) {
   std::vector<ValueId> ids;
   VisitValues(program, statement.value, [&](ValueId id, const Value&) { ids.push_back(id); });

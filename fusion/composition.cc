@@ -28,6 +28,8 @@ namespace {
 
 // ---- Finding a definition
 
+// In operations, where a division or a transcendental counts as several; casts of constants and
+// indices are free.
 int CostOf(const Program& program, ValueId value) {
   int cost = 0;
   VisitValues(program, value, [&](ValueId, const Value& v) {
@@ -137,6 +139,7 @@ class Composer {
       replace_.Set(definition.vars[axis], place[axis]);
   }
 
+  // A masked read of a plain load is a load with both masks; of anything else, a select.
   absl::optional<ValueId> Run(const Access& access) {
     const ValueId value =
         RewriteIndices(program_, definition_.value, [&](IndexId e) { return replace_(e); });
@@ -151,6 +154,7 @@ class Composer {
  private:
   IndexPool& pool() { return program_.pool; }
 
+  // By bits: 0.0 and -0.0 are different fills.
   bool SameFill(ValueId a, ValueId b) const {
     if (a == b) return true;
     const auto* x = absl::get_if<ConstantValue>(&program_[a].node);
@@ -254,6 +258,7 @@ class Composer {
     return program_.AddApply(*op, args);
   }
 
+
   bool IsTotal(IndexId e) {
     if (!pool().IsAffine(e)) return false;
     bool total = true;
@@ -274,6 +279,8 @@ class Composer {
 
 }  // namespace
 
+// There is one if a single statement writes every element of the tensor, from what is known outside
+// of the item.
 absl::optional<Definition> DefinitionOf(const Program& program, const Item& item, TensorId tensor) {
   Path path;
   if (CountWrites(item, tensor) != 1 || !FindWrite(item, tensor, path)) return absl::nullopt;
@@ -312,6 +319,7 @@ absl::optional<ValueId> Compose(Program& program, const Definition& definition,
   return value;
 }
 
+// An index must keep failing where it failed, so only plain copies of equal shape are put in.
 absl::optional<IndexId> ComposeIndex(Program& program, const Definition& definition,
                                      absl::Span<const IndexId> place) {
   VarReplacement replace(program);

@@ -40,6 +40,7 @@ struct Uses {
 
 class Analysis {
  public:
+  // Notes where each tensor is declared, and how all accesses subscript it.
   explicit Analysis(Program& program)
       : program_(program), uses_(program.tensors.size()), depth_(program.tensors.size(), 0) {
     VisitItemsInLoops(program, [&](const Item& item, const LoopsAround& around) {
@@ -130,6 +131,7 @@ class Contractor {
  public:
   explicit Contractor(Program& program) : program_(program) {}
 
+  // Axes are dropped; a tensor that has become local to a loop is declared in it.
   bool Run() {
     Analysis analysis(program_);
     for (size_t t = 0; t < program_.tensors.size(); ++t) {

@@ -177,6 +177,8 @@ class Eliminator {
     });
   }
 
+  // Those of tensors that nothing in the scope touches; from the end, so that numbers of items stay
+  // valid.
   void RemoveDeclarations(Scope& scope) {
     const auto declares = [](const Item& item) { return item.As<Declaration>() != nullptr; };
     if (std::none_of(scope.begin(), scope.end(), declares)) return;

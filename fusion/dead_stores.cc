@@ -46,6 +46,7 @@ class Eliminator {
   explicit Eliminator(Program& program)
       : program_(program), pool_(program.pool), ranges_(program) {}
 
+  // Shortens loops to what is read; or, if none can be shorter, removes stores that no read meets.
   bool Run() {
     Collect();
     for (const Accesses& accesses : temporaries_) Shorten(accesses);
@@ -169,6 +170,7 @@ class Eliminator {
 
   // ---- Stores for nobody
 
+  // A store is dead if it is apart from every read. A temporary with one store is left alone.
   void Mark(const Accesses& accesses) {
     if (accesses.any_other || accesses.stores.size() < 2) return;
     for (const Reach& store : accesses.stores) {

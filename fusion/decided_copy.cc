@@ -65,6 +65,7 @@ class Copier {
     return Item{Declaration{tensor}};
   }
 
+  // nullopt: the copy would do nothing.
   absl::optional<Item> CopyItem(const Statement& statement) {
     const auto target = CopyAccess(statement.target);
     if (!target) return absl::nullopt;
@@ -152,6 +153,7 @@ class Copier {
     return access ? program_.AddLoad(*access) : v.access.fill;
   }
 
+  // A select whose condition is decided is the branch that it takes.
   ValueId CopyNode(ValueId id, const ApplyValue& v) {
     if (v.op == ScalarOp::kSelect) {
       const auto condition = ConditionOf(program_, v.args[0]);
@@ -211,6 +213,8 @@ bool ChangesNothing(const Program& program, const Statement& statement) {
   return constant->value.bits == Identity(*statement.op, program[statement.value].type).bits;
 }
 
+// A bool value that compares indices, as a condition: where(index(i) < N, ..). It must not gather,
+// since a condition that has no value counts as false, and a value does not.
 absl::optional<IndexId> ConditionOf(Program& program, ValueId value) {
   const auto* apply = absl::get_if<ApplyValue>(&program[value].node);
   if (apply == nullptr) return absl::nullopt;

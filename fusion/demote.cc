@@ -41,6 +41,7 @@ class Demoter {
  public:
   explicit Demoter(Program& program) : program_(program) {}
 
+  // The nests stand beside the items, because profit is found from them.
   bool Run() {
     Scope items = TakeItems(program_);
     for (const Item& item : items) nests_.push_back(NestOf(program_, item));
@@ -129,6 +130,7 @@ class Demoter {
     return count;
   }
 
+  // Every statement in the sum's loop must add onto one of its scalars.
   bool TakeSteps(const Loop& sum, Reduction& reduction) const {
     reduction.reduced = BandOf(sum);
     for (const Item& inner : CoreOf(sum)) {
@@ -250,6 +252,8 @@ class Demoter {
     step.target.place = target.place;
   }
 
+  // out[i, j] = acc, with one subscript for each kept loop: then out can take the accumulator's
+  // place.
   bool IsCopy(const Statement& statement, TensorId accumulator, const Reduction& reduction) const {
     const auto* load = absl::get_if<LoadValue>(&program_[statement.value].node);
     if (load == nullptr || load->access.tensor != accumulator || statement.target.masked)

@@ -21,6 +21,7 @@ bool DeclaresRegister(const Program& program) {
 
 }  // namespace
 
+// Tensors that blocks declared become the program's: scopes of their own would end too early.
 absl::StatusOr<bool> FlattenBlocks(Program& program) {
   if (IsFlat(program) || DeclaresRegister(program)) return false;
   Scope items;

@@ -44,6 +44,7 @@ class Forwarder {
 
   static size_t Number(TensorId tensor) { return static_cast<size_t>(tensor.value); }
 
+  // One scope at a time: nothing is known at its begin, since a loop may come from its own end.
   void Walk(Scope& scope) {
     known_.clear();
     for (Item& item : scope) {
@@ -69,6 +70,8 @@ class Forwarder {
     });
   }
 
+  // The identity for an accumulator that nothing has been added to, or what was stored at just this
+  // place.
   absl::optional<ValueId> ValueOf(const Access& access) {
     const TensorInfo& tensor = program_[access.tensor];
     if (access.masked) return absl::nullopt;
@@ -83,6 +86,7 @@ class Forwarder {
     return absl::nullopt;
   }
 
+  // Constants and scalars only: anything else would be computed twice.
   void Remember(const Statement& statement) {
     const Access& target = statement.target;
     const auto gathers = [&](IndexId e) { return program_.pool.HasLoad(e); };
@@ -104,6 +108,7 @@ class Forwarder {
            program_[load->access.tensor].storage == Storage::kTemp;
   }
 
+  // Either the element may have changed, or the scalar that it was stored from.
   void ForgetChanged(const Item& item) {
     if (known_.empty() || NESTOR_MUTANT("forwarded_across_write")) return;
     const Footprint footprint = FootprintOf(program_, item);

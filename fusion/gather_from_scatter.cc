@@ -232,6 +232,7 @@ class Gatherer {
  public:
   explicit Gatherer(Program& program) : program_(program), ranges_(program) {}
 
+  // `last_`: the last block that touched each tensor, to find the reset that belongs to a scatter.
   bool Run() {
     std::vector<Block>& blocks = program_.blocks;
     for (size_t i = 0; i < blocks.size(); ++i) {

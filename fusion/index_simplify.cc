@@ -46,6 +46,7 @@ class Simplifier {
  public:
   Simplifier(IndexPool& pool, Ranges& ranges) : pool_(pool), ranges_(ranges) {}
 
+  // Bottom up, and again after each rewrite, until nothing changes or there were too many.
   IndexId Simplify(IndexId e) {
     if (IsLeaf(pool_[e].kind)) return e;
     const auto it = memo_.find(e);
@@ -123,6 +124,7 @@ class Simplifier {
     return pool_.Make(node.kind, node.value, args);
   }
 
+  // Atom by atom, as a sum: rebuilding through the pool at each step would take quadratic time.
   IndexId SimplifyAtoms(IndexId e, const AtomSum& sum) {
     AtomSum result;
     bool changed = false;
@@ -244,6 +246,7 @@ class Simplifier {
     return AtomSum::OfTerm({common, std::gcd(MultipleOf(a), AbsoluteOf(b.coefficient))});
   }
 
+  // dividend = g * x + r, where r collects the terms that g does not divide.
   absl::optional<Factoring> FactoringBy(const AtomSum& g, const AtomSum& dividend) const {
     if (g == AtomSum(1) || g.terms().size() != 1) return absl::nullopt;
     const AtomSum::Term factor = g.terms().front();
@@ -328,6 +331,8 @@ class Simplifier {
         });
   }
 
+  // Tries the rule on each quotient or remainder in the sum, with the factor before it and the
+  // rest.
   template <class Rule>
   Result RewriteSum(IndexId e, IndexKind kind, Rule rule) {
     const AtomSum sum = AtomSum::Of(pool_, e);
@@ -442,6 +447,7 @@ class Simplifier {
   int rewrites_ = 0;
 };
 
+// The first rule that changes something wins. They are sorted by kind, the cheap ones first.
 Result Simplifier::Rewrite(IndexId e) {
   using Rule = Result (Simplifier::*)(IndexId);
   using Kinds = std::vector<IndexKind>;

@@ -19,6 +19,8 @@ void Invariance::Collect() const {
   });
 }
 
+// Whether e keeps its value while the loop runs: it holds no index of the loop or of one inside,
+// and gathers only from tensors that nothing in it changes.
 bool Invariance::Holds(IndexId e) const {
   if (!program_.pool.HasVar(e) && !program_.pool.HasLoad(e)) return true;
   Collect();
@@ -31,6 +33,7 @@ bool Invariance::Holds(IndexId e) const {
   return holds;
 }
 
+// A value is invariant if all of its parts are; remembered, since values share parts.
 bool Invariance::Holds(ValueId value) const {
   const auto known = known_.find(value.value);
   if (known != known_.end()) return known->second;

@@ -108,6 +108,7 @@ class Band {
   }
 
  private:
+  // Only then may the loops be put in any order with the bounds that they have.
   bool IsRectangular() const {
     for (const LoopHead& head : nest_.band) {
       for (const LoopHead& outer : nest_.band) {
@@ -130,6 +131,8 @@ class Band {
         });
   }
 
+  // Loops that carry a dependence must stay in their order among each other; others may go
+  // anywhere.
   bool KeepsDependences(const std::vector<int>& order) const {
     std::vector<int> carried;
     if (keeps_.empty()) {
@@ -158,6 +161,8 @@ class Matcher {
       : program_(program), earlier_(earlier), later_(later),
         earlier_band_(program, earlier_item, earlier), later_band_(program, later_item, later) {}
 
+  // As many loops as match are shared; then those are given up that would make the merged nest
+  // wrong.
   absl::optional<NestMatch> Run() {
     FindCommon();
     Pair();
@@ -283,6 +288,7 @@ class Matcher {
            match_.shared.size() == later_.band.size();
   }
 
+  // The shared loops come first in both nests, in one order.
   bool IsOrderLegal() const {
     std::vector<int> first, second;
     for (const auto& [i, j] : match_.shared) {
@@ -304,6 +310,7 @@ class Matcher {
     return match_.relation == Relation::kValues && PassesRows();
   }
 
+  // The number of axes of the greatest tensor that both walk alike, and so need to walk only once.
   int Gain() const {
     size_t gain = 0;
     for (const Common& common : common_) {

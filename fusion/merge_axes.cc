@@ -48,6 +48,7 @@ class Rows {
     for (const Block& block : program.blocks) Visit(block.body);
   }
 
+  // Neighbouring axes of which every access stays within both.
   absl::flat_hash_set<Axes> Pairs() const {
     absl::flat_hash_set<Axes> pairs;
     for (int32_t i = 0; i < static_cast<int32_t>(program_.tensors.size()); ++i) {
@@ -89,6 +90,7 @@ class Rows {
     });
   }
 
+  // An access that might leave an axis would, if that were merged, reach the next row instead.
   void Look(const Access& access) {
     if (!IsMatrix(access.tensor)) return;
     for (IndexId condition : access.conditions) ranges_.Assume(condition);
@@ -251,6 +253,8 @@ class Walks {
     if (outer != outer_of_.end()) bad_loops_.insert(outer->second->var);
   }
 
+  // Axes and loops merge only together: whatever cannot merge spoils what is linked with it, until
+  // nothing more is spoiled.
   void SpoilLinked() {
     for (bool changed = true; changed;) {
       changed = false;
@@ -388,6 +392,7 @@ bool MergeAxes(Program& program) {
   }
 }
 
+// Again after each merging, since three axes take two.
 absl::StatusOr<bool> MergeRowsOfTemporaries(Program& program) {
   bool changed = false;
   while (true) {

@@ -43,6 +43,8 @@ class NestJoiner {
     }
   }
 
+  // The shared loops around both bodies, the earlier one first; the later nest's indices get the
+  // earlier one's names.
   Item Join(Item earlier, Item later) {
     std::vector<int> first, second;
     for (const auto& [i, j] : match_.shared) {

@@ -8,6 +8,7 @@ namespace {
 
 constexpr int64_t kMuch = int64_t{1} << 14;  // an extent is at most 2^48
 
+// Steps by a constant that is not small: what it subscripts lies on different lines.
 bool IsMultipliedByMuch(const IndexPool& pool, IndexId e, int32_t var) {
   if (!HoldsVar(pool, e, var)) return false;
   bool found = false;

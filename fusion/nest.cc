@@ -109,6 +109,7 @@ class Collector {
   }
 
  private:
+  // Equal accesses are kept once: unrolled programs repeat them by the thousand.
   void Walk(const Item& item) {
     if (const auto* declaration = item.As<Declaration>()) {
       declared_[declaration->tensor.value] = vars_.size();
@@ -293,6 +294,7 @@ bool Conflict(const Nest& a, const Nest& b) {
   });
 }
 
+// The strongest touch of each tensor counts.
 void TouchSet::Add(absl::Span<const Touch> touches) {
   CountSteps(touches.size());
   for (const Touch& touch : touches) {

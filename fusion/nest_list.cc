@@ -48,6 +48,7 @@ void NestList::Place(int serial, int slot) {
   at_[slot] = serial;
 }
 
+// Enters the nest in the indices by which Sharing finds it, or takes it out.
 void NestList::Index(int serial, bool enter) {
   const auto& [item, nest, size, slot] = entries_[serial];
   if (nest.band.empty()) return;
@@ -118,6 +119,7 @@ void NestList::AddMeeting(const Entry& entry, Iterator begin, Iterator end, int 
   chain_.Clear();
 }
 
+// The nests on that side that touch a tensor of this one; all others have nothing to gain.
 std::vector<int> NestList::Sharing(int serial, Side side) const {
   const Entry& entry = entries_[serial];
   std::vector<int> near;

@@ -139,6 +139,8 @@ absl::Status CheckSize(const loop::Program& program) {
 
 }  // namespace
 
+// Pass by pass; values that no statement uses any more are dropped after each that changed
+// something.
 absl::Status Pipeline::Run(loop::Program& program, const RunOptions& options) const {
   NESTOR_RETURN_IF_ERROR(CheckSize(program));
   if (options.verify) NESTOR_RETURN_IF_ERROR(Verified(program, "before the first pass"));

@@ -62,6 +62,8 @@ class Solver {
       : pool_(program.pool), nest_(nest), element_(element), shape_(shape), ordered_(ordered),
         ranges_(ranges), system_(program, nest) {}
 
+  // Equations are solved for one index at a time; an index that none determines is iterated, which
+  // may determine others.
   absl::optional<Preimage> Solve(const IndexList& place) {
     for (size_t axis = 0; axis < place.size(); ++axis) system_.Add({place[axis], element_[axis]});
     for (;;) {
@@ -256,6 +258,7 @@ class Solver {
     return used;
   }
 
+  // (v - offset) / divisor = z: v lies in [z * divisor + offset, (z + 1) * divisor + offset).
   bool NarrowToInterval(IndexId z, IndexId offset, IndexId divisor, Narrowed& range) {
     if (!ranges_.NonNegative(divisor)) return false;
     const IndexId begin = pool_.Add(pool_.Mul(z, divisor), offset), end = pool_.Add(begin, divisor);
@@ -390,6 +393,8 @@ class Solver {
 
   // ---- The result
 
+  // What the solution must still satisfy becomes conditions: equations that were not used, and the
+  // bounds of the loops that are gone.
   absl::optional<Preimage> Finish() {
     const bool asked = RequireEquations();
     for (const Loop* loop : nest_) {

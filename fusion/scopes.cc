@@ -65,6 +65,7 @@ void TakeTouched(const Program& program, const Item& item,
 
 }  // namespace
 
+// Each tensor is declared just before the first item that touches it.
 Scope WithDeclarations(const Program& program, Scope items, absl::Span<const TensorId> declared) {
   absl::flat_hash_map<TensorId, size_t> pending;
   for (size_t i = 0; i < declared.size(); ++i) pending.emplace(declared[i], i);
@@ -128,6 +129,7 @@ void PutItems(Program& program, Scope items) {
   }
 }
 
+// A flat program is one scope for this: values of one nest may then be used in another.
 bool RewriteTopScopes(Program& program,
                       absl::FunctionRef<bool(Scope& scope, bool is_program)> rewrite) {
   bool changed = false;

@@ -49,6 +49,7 @@ class ProgramSimplifier {
     VisitItems(program, [&](const Item& item) { CountWrite(item, 1); });
   }
 
+  // Blocks that have become empty are dropped.
   bool Run() {
     for (TensorId temp : program_.temps) SimplifyShape(temp);
     bool changed = changed_;
@@ -224,6 +225,7 @@ class ProgramSimplifier {
     return RewriteValues(program_, id, [&](ValueId value) { return Simpler(value); });
   }
 
+  // An application is simplified until no rule applies; nullopt: nothing changed.
   absl::optional<ValueId> Simpler(ValueId id) {
     if (const auto* index = absl::get_if<IndexValue>(&program_[id].node))
       return SimplerIndex(index->index);

@@ -101,6 +101,7 @@ class AccessSimplifier {
     return key;
   }
 
+  // The outcome for an equal access in the same scope, as programs repeat their places.
   absl::optional<bool> Remembered(const AccessMemo::Key& asked) {
     const auto it = memo_.outcomes_.find(asked);
     if (it == memo_.outcomes_.end()) return absl::nullopt;
@@ -231,6 +232,7 @@ class AccessSimplifier {
            std::any_of(access_.place.begin(), access_.place.end(), gathers);
   }
 
+  // Whether some axis is certainly outside wherever the conditions hold: then the load is its fill.
   bool NeverInRange() {
     for (IndexId condition : access_.conditions) ranges_.Assume(condition);
     bool never = false;

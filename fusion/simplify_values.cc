@@ -235,6 +235,7 @@ constexpr Row kRules[] = {
 
 }  // namespace
 
+// Constants first, then the rules of the op, in the order of the table.
 Result SimplifyApplication(Program& program, Ranges& ranges, ValueId id) {
   const auto* apply = absl::get_if<ApplyValue>(&program[id].node);
   if (apply == nullptr) return absl::nullopt;

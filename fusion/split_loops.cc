@@ -98,6 +98,7 @@ class Splitter {
     return may;
   }
 
+  // `budget_`: how many statements copies may add.
   bool SplitBlock(Block& block) {
     budget_ = kMostStatements - CountStatements(block.body);
     if (budget_ <= 0) return false;

@@ -152,6 +152,7 @@ class ScopeSubstituter {
   }
 
  private:
+  // Which items read and write each tensor, by number of the item.
   void Collect(size_t i) {
     VisitItems(scope_[i], [&](const Item& item) {
       VisitAccesses(program_, item,
@@ -268,6 +269,7 @@ class ScopeSubstituter {
     std::vector<IndexId> numbers;  // computed with them, without loads now
   };
 
+  // `numbers` collects what holds no load any more: such arithmetic must be known not to overflow.
   IndexId Replaced(const Definition& definition, IndexId e, IndexReplacement& replacement) {
     IndexPool& pool = program_.pool;
     if (!pool.HasLoad(e)) return e;
@@ -469,6 +471,7 @@ class ScopeSubstituter {
   bool changed_ = false;
 };
 
+// In every scope, the tensors that it declares.
 bool SubstituteOnce(Program& program, Gathered& gathered) {
   return RewriteTopScopes(program, [&](Scope& top, bool top_is_program) {
     bool changed = false;

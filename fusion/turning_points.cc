@@ -88,6 +88,7 @@ absl::optional<Turn> TurnOf(Program& program, Ranges& ranges, const Loop& loop,
       .Of(loop, comparison, program.pool.Sub(comparison.right, comparison.left), 0);
 }
 
+// At most two, so that a loop is split into at most three.
 IndexList PointsOf(Ranges& ranges, const std::vector<Turn>& turns) {
   IndexList points;
   for (bool rising : {true, false}) {

@@ -20,6 +20,8 @@ int ValueNumbers::Of(ValueId id) {
   return number;
 }
 
+// Kind, type and parts; operands by their own numbers, so that a key is short however deep the
+// value is.
 ValueNumbers::Key ValueNumbers::KeyOf(const Value& value) {
   CountSteps(1);
   Key key = {static_cast<int64_t>(value.node.index()), static_cast<int64_t>(value.type)};
@@ -45,6 +47,8 @@ ValueNumbers::Key ValueNumbers::KeyOf(const Value& value) {
   return key;
 }
 
+// The version counts the writes to the tensor so far: a load before a write and one after it are
+// different values.
 void ValueNumbers::AppendAccess(const Access& access, Key& key) {
   key.push_back(access.tensor.value);
   key.push_back(

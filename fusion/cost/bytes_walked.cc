@@ -107,6 +107,8 @@ class Sequencer {
     for (Found& found : found_) found.misses += found.left;
   }
 
+  // Each use looks for its bytes in the latest walk that touched them; bytes that are found there
+  // are not looked for in earlier ones.
   double FindHitsIn(const WalkNode& before, const WalkNode& now) {
     double all = 0;
     for (size_t u = 0; u < now.uses.size(); ++u) {
@@ -166,6 +168,8 @@ class Estimator {
       : program_(sized.program()), footprints_(sized), reuse_(program_.tensors.size(), cache),
         sequencer_(program_.tensors.size(), reuse_) {}
 
+  // What is still dirty in the end is written back only if it is an output; what was never written
+  // before need not be fetched.
   BytesWalked Run() {
     WalkNode whole;
     for (const Block& block : program_.blocks) AddItems(block.body, whole);

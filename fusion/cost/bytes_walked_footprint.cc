@@ -69,6 +69,7 @@ Box Nothing(size_t rank) {
 
 }  // namespace
 
+// The hull has as many elements as the two together, at most those places that it has.
 Box BoundingBox(const Box& a, const Box& b) {
   if (a.elements == 0) return b;
   if (b.elements == 0) return a;
@@ -82,6 +83,7 @@ Box BoundingBox(const Box& a, const Box& b) {
   return hull;
 }
 
+// As if the elements of each box were spread evenly over it.
 double CommonElements(const Box& a, const Box& b) {
   double of_a = a.elements, of_b = b.elements;
   if (of_a == 0 || of_b == 0) return 0;

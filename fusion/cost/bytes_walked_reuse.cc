@@ -42,6 +42,8 @@ void TensorBytes::Clear() {
   total_ = 0;
 }
 
+// Between two uses of an element lie the rest of the first walk, all walks in between, and the
+// begin of the second one; if both go the same way, the rest and the begin add up to one walk.
 double ReuseDistance::HitShare(const Sweep& from, const Sweep& to) {
   beside_.Clear();
   for (const Sweep* sweep : {&from, &to}) {

@@ -27,6 +27,7 @@ class Cache {
  public:
   explicit Cache(int64_t capacity) : free_(capacity) {}
 
+  // A cache of least recently used elements that fetches on a read and writes back when it must.
   void Touch(Element& element, bool reads, bool writes) {
     if (element.cached) {
       used_.splice(used_.begin(), used_, element.place);
@@ -88,6 +89,7 @@ absl::StatusOr<Elements> ElementsOf(const SizedProgram& sized) {
 
 }  // namespace
 
+// A tensor is fresh again wherever it is declared: its old elements are dropped, not written back.
 absl::StatusOr<BytesWalked> SimulateBytesWalked(const SizedProgram& program, int64_t cache_bytes,
                                                 GatheredValue gathered) {
   NESTOR_ASSIGN_OR_RETURN(Elements elements, ElementsOf(program));

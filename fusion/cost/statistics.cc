@@ -67,6 +67,8 @@ class Counter {
  private:
   static constexpr int64_t kMaxSamples = 4096;
 
+  // Iterations are alike unless bounds inside depend on the index; then evenly spaced ones are
+  // counted and taken for all.
   double CountLoop(const Loop& loop, int64_t samples) {
     const absl::optional<Progression> index = sized_.IndexOf(loop, vars_);
     if (!index) return 0;
@@ -137,6 +139,7 @@ absl::Status AddBytes(const SizedProgram& sized, absl::Span<const TensorId> tens
 
 }  // namespace
 
+// Nothing runs: counts follow from the bounds of loops at these sizes.
 absl::StatusOr<Statistics> StatisticsOf(const Program& program, const Sizes& sizes,
                                         const StatisticsOptions& options) {
   NESTOR_ASSIGN_OR_RETURN(const SizedProgram sized, SizedProgram::Create(program, sizes));
