@@ -291,6 +291,7 @@ IndexExpr OpBuilder::IndexParam(absl::string_view name, const ParamLimits& limit
   return AsIndex(Param(name, DType::kI64, limits));
 }
 
+// The tensor is looked at first: a misuse that it carries says more than a name that is taken.
 void OpBuilder::Result(absl::string_view name, const TensorRef& tensor) {
   const std::string where = absl::StrCat("result ", name);
   const absl::StatusOr<NodeId> node = NodeOf(tensor);
@@ -409,6 +410,7 @@ std::vector<TensorRef> OpBuilder::Call(const Op& callee, const std::vector<Tenso
   return results;
 }
 
+// A node without a meaning of its own, until Settle gives it one.
 TensorRef OpBuilder::Carry(DType type, const std::vector<IndexExpr>& shape, int axis,
                            bool backward) {
   Shape extents;

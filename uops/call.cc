@@ -24,6 +24,7 @@ class Inliner {
       : callee_(callee), args_(args), bindings_(bindings), caller_(caller),
         from_(callee.graph.pool()), to_(caller.graph.pool()) {}
 
+  // Checks come first: a failed call leaves at most unused nodes.
   absl::StatusOr<std::vector<NodeId>> Run() {
     if (caller_.graph.size() + callee_.graph.size() > kMostMicroOps) {
       return Error(absl::StrCat("the program grows beyond ", kMostMicroOps, " micro-ops"));
@@ -136,6 +137,7 @@ class Inliner {
     return absl::OkStatus();
   }
 
+  // Every dimension must have a value now: from an axis that is just its name, or by name.
   absl::Status CheckBound(IndexId extent) const {
     absl::Status status;
     VisitIndex(from_, extent, [&](IndexId id, const IndexNode& node) {
@@ -234,6 +236,8 @@ class Inliner {
     return caller_.graph.AddParam(to_.SymbolName(value), type);
   }
 
+  // The notation allows a literal or a $param as a fill, so an expression passed for one has no
+  // form.
   absl::Status CheckFills() const {
     for (int i = 0; i < callee_.graph.size(); ++i) {
       const Param* param = callee_.graph.As<Param>(NodeId{i});

@@ -166,6 +166,7 @@ bool Scalar::IsNaN() const {
 
 Scalar Scalar::Canonical() const { return IsNaN() ? Scalar{type, NaNOf(FactsOf(type))} : *this; }
 
+// By the C++ type of each row of element_types.inc.
 double Scalar::ToDouble() const {
   return VisitType(type, [&](auto zero) -> double {
     using T = decltype(zero);
@@ -208,6 +209,7 @@ std::string LiteralText(const Scalar& value) {
   return text;
 }
 
+// true and false are literals of bool only, and bool has no others.
 absl::optional<Scalar> ParseLiteral(absl::string_view text, DType type) {
   if (text == "true" || text == "false") {
     if (type != DType::kBool) return absl::nullopt;

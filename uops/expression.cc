@@ -86,6 +86,7 @@ IndexHandle Not(IndexHandle a) {
                    [](IndexPool& pool, IndexId x, IndexId) { return pool.Not(x); });
 }
 
+// Checked where the access is used: a handle may be made long before.
 std::string AccessMisuse(const ExprNode& access, const Graph& graph) {
   if (access.graph == nullptr || !access.tensor.valid())
     return "a tensor handle that was never set";

@@ -89,6 +89,7 @@ absl::optional<ReduceOp> ReduceOpByName(absl::string_view name) {
   return absl::nullopt;
 }
 
+// 0 op x is x for sums, and so on: what an accumulation starts from, and an empty reduction gives.
 Scalar Identity(ReduceOp op, DType type) {
   switch (op) {
     case ReduceOp::kSum:
@@ -210,6 +211,7 @@ NodeId Graph::AddBroadcast(NodeId x, Shape shape, absl::Span<const int> axes) {
   return AddReindex(x, std::move(shape), std::move(place));
 }
 
+// All axes of any node but a reindex; see the head of the file.
 std::vector<int> Graph::UsedAxes(NodeId x) const {
   const Reindex* reindex = As<Reindex>(x);
   if (reindex == nullptr) {
@@ -223,6 +225,7 @@ std::vector<int> Graph::UsedAxes(NodeId x) const {
   return {vars.begin(), vars.end()};
 }
 
+// Only a reindex can depend on fewer axes than it has; its expressions are renumbered.
 NodeId Graph::Restrict(NodeId x, absl::Span<const int> axes) {
   if (static_cast<int>(axes.size()) == rank(x)) return x;
   const Reindex node = *As<Reindex>(x);
@@ -379,6 +382,7 @@ NodeId Graph::AddCarry(DType type, Shape shape, int axis, bool backward) {
   return Intern(Carry{carries_++, axis, backward}, type, std::move(shape));
 }
 
+// Views of one system have equal carries; the first of them is listed in recurrences().
 NodeId Graph::AddRecurrence(NodeId x, absl::Span<const NodeId> carries,
                             absl::Span<const NodeId> bodies) {
   NESTOR_CHECK(!carries.empty() && carries.size() == bodies.size(),

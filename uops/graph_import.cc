@@ -64,6 +64,7 @@ class Import {
   Import(const Graph& from, Graph& to, const ImportLeaves& leaves)
       : from_(from), to_(to), leaves_(leaves), image_(from.size()) {}
 
+  // In the order of ids, so that operands have their images first.
   std::vector<NodeId> Run(absl::Span<const NodeId> roots) {
     const std::vector<bool> live = Reachable(from_, roots, leaves_.cut);
     for (NodeId id : leaves_.cut) {
@@ -78,6 +79,7 @@ class Import {
   }
 
  private:
+  // Carries are made anew: those of two graphs are never the same.
   NodeId ImageOf(NodeId id) {
     if (from_.As<Input>(id) != nullptr || from_.As<Param>(id) != nullptr) return leaves_.leaf(id);
     if (const Carry* carry = from_.As<Carry>(id)) {

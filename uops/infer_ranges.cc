@@ -27,6 +27,7 @@ class RangeWalk {
       : statement_(statement), partial_(partial), op_(op), graph_(op.graph),
         pool_(op.graph.pool()) {}
 
+  // The left side first, then the body: the first axis in the text gives an index its range.
   absl::StatusOr<Ranges> Run() {
     for (const IndexHandle& index : statement_.indices) NESTOR_RETURN_IF_ERROR(Push(index));
     own_ = stack_.size();
@@ -78,6 +79,8 @@ class RangeWalk {
     return bindings_.size() - 1;
   }
 
+  // Brings an index into scope. A variable can be in scope once: otherwise its uses would be
+  // ambiguous.
   absl::Status Push(const IndexHandle& index) {
     NESTOR_ASSIGN_OR_RETURN(const IndexId id, ResolveIndex(graph_, index));
     const int64_t variable = pool_.VarValue(id);
@@ -211,6 +214,7 @@ class RangeWalk {
     return WalkLoads(node.conditions);
   }
 
+  // A node that only one parent has is not remembered: nothing can come to it again.
   absl::Status Walk(const ExprNodePtr& node) {
     if (node.use_count() > 1 && !walked_.insert(node.get()).second) return absl::OkStatus();
     if (node->form == Form::kReduce) return WalkReduction(*node);
@@ -226,6 +230,8 @@ class RangeWalk {
     return absl::OkStatus();
   }
 
+  // The body is seen with the reduction's indices in scope; the ranges found are kept for the
+  // builder.
   absl::Status WalkReduction(const ExprNode& node) {
     auto outside = std::exchange(walked_, {});
     for (const IndexHandle& index : node.indices) NESTOR_RETURN_IF_ERROR(Push(index));

@@ -91,6 +91,7 @@ class TypeWalk {
     return all;
   }
 
+  // The condition of a select has a type of its own; all other operands have one together.
   absl::StatusOr<NodeTypes> VisitMap(const ExprNode& node) {
     const ScalarOpRow& row = Row(node.op);
     if (static_cast<int>(node.args.size()) != row.arity) {
@@ -107,6 +108,7 @@ class TypeWalk {
     return NodeTypes{own, operands};
   }
 
+  // Rows whose result has another type decide it now, with the types of literals settled.
   static absl::StatusOr<MetType> ResultOf(const ExprNode& node, const ScalarOpRow& row,
                                           const MetType& operands) {
     switch (row.result) {

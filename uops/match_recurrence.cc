@@ -81,6 +81,7 @@ class Matching {
     Pair(a.x, b.x);
     ComparePlaces(a.place, b.place);
   }
+  // Each must be a carry of its own system; then their bodies must match, too.
   void CompareOps(const Carry& a, NodeId ours, NodeId theirs) {
     const Carry& b = Theirs(a, theirs);
     const auto k = absl::c_find(carries_, ours) - carries_.begin();

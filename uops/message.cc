@@ -83,6 +83,7 @@ std::string ValidUtf8(absl::string_view text) {
   return valid;
 }
 
+// Word by word, so that a message stays readable around a name of a megabyte.
 std::string ClipWords(absl::string_view text, size_t longest) {
   std::string clipped;
   while (!text.empty()) {

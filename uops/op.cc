@@ -64,6 +64,8 @@ void Op::AddWarning(std::string warning) {
     warnings_.push_back(std::move(warning));
 }
 
+// For warnings, so only what is certain: x[3] of x: f32[3], but not x[i + 3], which a mask may be
+// meant for.
 std::string AlwaysOutOfBounds(IndexPool& pool, IndexId place, IndexId extent,
                               absl::string_view tensor, size_t axis) {
   if (pool.VarValue(place) >= 0) return "";

@@ -34,6 +34,7 @@ bool TakesFloat(const ScalarOpRow& row, DType operand, int index) {
 
 }  // namespace
 
+// From the coarsest fact to the finest: type, trait, then the body.
 OperandUse UseOf(ScalarOp op, DType operand, DType target, int index) {
   const ScalarOpRow& row = Row(op);
   if (!TakesFloat(row, operand, index)) return {};

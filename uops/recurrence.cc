@@ -140,6 +140,7 @@ Steps StepsOf(const Graph& graph, const Recurrence& recurrence) {
 
 namespace {
 
+// An equation by itself.
 std::string EquationMisuse(const Graph& graph, const Equation& equation) {
   if (graph.As<Carry>(equation.carry) == nullptr) return "an equation of what is no carry";
   if (graph.type(equation.carry) != graph.type(equation.body)) {
@@ -228,6 +229,7 @@ std::string EquationsMisuse(Graph& graph, absl::Span<const Equation> equations,
   return "";
 }
 
+// The difference of index and place, in which the index must cancel.
 absl::optional<IndexId> LagOf(IndexPool& pool, IndexId place, int axis, bool backward) {
   if (pool.HasLoad(place)) return absl::nullopt;
   const IndexId index = pool.Var(axis);
@@ -277,6 +279,7 @@ class Settler::Impl {
     for (size_t k = 0; k < set.size(); ++k) into[k] = into[k] || set[k];
   }
 
+  // One pass over the nodes in topological order; a carry needs itself.
   void FindNeeds() {
     if (equations_.empty()) return;
     int first = size_;  // nothing before it needs a carry
@@ -409,6 +412,7 @@ class Settler::Impl {
     MeetKnown(component);
   }
 
+  // Rebuilds the steps: those of the component by their images, all else settled.
   void MakeImages(Component& component, absl::Span<const NodeId> steps) {
     absl::flat_hash_map<NodeId, NodeId>& images = component.steps;
     for (NodeId step : steps) images.erase(step);

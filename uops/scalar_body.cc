@@ -79,6 +79,7 @@ ScalarBody Narrow(ScalarOp op, DType type) {
 
 }  // namespace
 
+// Registers on the stack: bodies have some dozens of steps.
 Bits ScalarFunction::operator()(const Bits* operands) const {
   if (primitive != nullptr) return primitive(operands);
   const size_t constants = body->constants.size();

@@ -170,6 +170,8 @@ constexpr OperandTypes ReferenceTypes(ScalarOp op) {
   return row.body_for_floats_only ? kInteger : row.operands;
 }
 
+// One function for each type that the row takes; `sample` stands for the kind of type, which
+// decides.
 template <ScalarOp op>
 PrimitiveFunction ForType(DType type) {
   return VisitType(type, [](auto zero) -> PrimitiveFunction {
@@ -306,6 +308,7 @@ bool HasForms(ScalarOp op, DType type) {
          TranscendentalBodyOf(row, type).texts[static_cast<int>(BodyForm::kLdexp)] != nullptr;
 }
 
+// For f16 and bf16 it is f32's: the casts around it are not in the text.
 std::string BodyText(ScalarOp op, DType type, BodyForm form) {
   const ScalarOpRow& row = Row(op);
   if (!HasBody(op, type)) return "";

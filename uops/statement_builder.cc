@@ -250,6 +250,8 @@ class NodeBuilder {
                                 type == DType::kBool ? ": cast it" : ""));
   }
 
+  // Operands have the result's type, or, where the row's result has another one, that which was
+  // inferred for them.
   absl::StatusOr<Value> BuildMap(const ExprNode& node, DType type) {
     const ResultType result = Row(node.op).result;
     const bool choice = result == ResultType::kChoice;
@@ -282,6 +284,7 @@ class NodeBuilder {
     return result;
   }
 
+  // Over the indices of any operand; those that lack one are repeated over it.
   absl::StatusOr<Value> Apply(ScalarOp op, absl::Span<const Value> operands,
                               const TextPosition& position) {
     const DType type = graph_.type(operands.back().node);
@@ -325,6 +328,7 @@ absl::Status CheckTarget(const ScatterTarget& target) {
 
 }  // namespace
 
+// The same inference as for building, but with open accesses, and without lasting effect on `op`.
 absl::StatusOr<Signature> InferSignature(const Statement& statement, Op& op) {
   NESTOR_RETURN_IF_ERROR(CheckDepth(statement.body));
   const auto known = static_cast<int64_t>(op.equalities.size());
@@ -339,6 +343,7 @@ absl::StatusOr<Signature> InferSignature(const Statement& statement, Op& op) {
   return signature;
 }
 
+// Ranges, then types, then nodes: each step uses what the ones before it found.
 absl::StatusOr<NodeId> BuildStatement(const Statement& statement, Op& op) {
   const ExprNodePtr& body = statement.body;
   NESTOR_RETURN_IF_ERROR(CheckDepth(body));

@@ -103,6 +103,7 @@ IndexId ReplaceLeaves(IndexPool& pool, IndexId id, IndexKind kind,
   });
 }
 
+// Most expressions load nothing, and are returned at once.
 IndexId ReplaceLoads(IndexPool& pool, IndexId id, absl::FunctionRef<int64_t(int64_t)> tensor) {
   if (!pool.HasLoad(id)) return id;
   return CopyIndex(

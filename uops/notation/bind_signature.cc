@@ -105,6 +105,7 @@ class SignatureBinder {
     return false;
   }
 
+  // ..B of length 2 is the dimensions B0 and B1, or other names if an argument has these.
   void DeclarePack(const std::string& pack, int length) {
     if (environment_.dim_packs.contains(pack)) return;
     std::vector<IndexId>& dims = environment_.dim_packs[pack];
@@ -173,6 +174,7 @@ class SignatureBinder {
     return ParamLiteral(literal, type);
   }
 
+  // Names of tensors and dimensions are kept apart: in an expression they would mean two things.
   absl::Status DeclareArguments() {
     for (const ast::Argument& arg : syntax_.args) {
       if (environment_.dims.contains(arg.name)) {

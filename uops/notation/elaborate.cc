@@ -79,6 +79,7 @@ class Elaborator {
     return internal::CheckSize(op().graph, statement.position);
   }
 
+  // From here to CloseBlock, names of the block's tensors mean steps.
   absl::Status OpenBlock(const ast::Statement& statement) {
     StepBlock block;
     block.index = statement.targets[0];
@@ -228,6 +229,7 @@ class Elaborator {
     return absl::OkStatus();
   }
 
+  // Tensors, dimensions and indices share one space of names.
   absl::Status CheckFree(const std::string& name, const ast::Position& position) const {
     if (environment_.tensors.contains(name) || environment_.shapes.contains(name)) {
       return ErrorAt(position, absl::StrCat("'", name, "' is already defined"));
@@ -337,6 +339,7 @@ class Elaborator {
     return absl::OkStatus();
   }
 
+  // Dimensions that no argument has as an axis of its own must be given by name in the call.
   static bool IsDimension(const Op& callee, const std::string& name) {
     const IndexPool& pool = callee.graph.pool();
     bool found = false;
@@ -372,6 +375,7 @@ class Elaborator {
     return graph.AddCast(graph.AddIndex(index, {}), type);
   }
 
+  // A result is a tensor by its name; an argument may be one.
   absl::Status CollectResults() {
     absl::flat_hash_set<absl::string_view> named;
     for (const ast::Result& result : syntax_.results) {

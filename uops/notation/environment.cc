@@ -10,6 +10,8 @@
 
 namespace nestor {
 
+// Three kinds of help: that it is an index elsewhere, what the notation has for it, or a name that
+// is near.
 absl::Status Environment::UnknownName(const std::string& name, const ast::Position& position,
                                       absl::string_view what) const {
   std::vector<std::string> known(index_names.begin(), index_names.end());

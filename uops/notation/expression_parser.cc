@@ -68,6 +68,7 @@ absl::Status ExpressionParser::Expected(absl::string_view what) const {
 absl::Status ExpressionParser::Need(absl::string_view text) {
   return Take(text) ? absl::OkStatus() : Expected(absl::StrCat("'", text, "'"));
 }
+// A reserved word gives a message of its own, because it looks like a name.
 absl::StatusOr<Token> ExpressionParser::Name(absl::string_view what) {
   const Token& token = Peek();
   if (token.kind != TokenKind::kName) return Expected(what);
@@ -166,6 +167,7 @@ class ExpressionParser::Nesting {
   ExpressionParser& parser_;
 };
 
+// A minus before a number is part of the literal: -128 must fit i8, as 128 does not.
 absl::StatusOr<ExprPtr> ExpressionParser::Prefix() {
   const Nesting nesting(*this);
   NESTOR_RETURN_IF_ERROR(nesting.Check());
@@ -229,6 +231,7 @@ absl::StatusOr<ExprPtr> ExpressionParser::Size() {
   return expr;
 }
 
+// NAME[INDICES](BODY)
 absl::StatusOr<ExprPtr> ExpressionParser::Reduction() {
   ExprPtr expr = NewExpr(ExprKind::kReduction, Peek().position, Peek().text);
   next_ += 2;

@@ -23,6 +23,7 @@ const ast::Op* Find(const std::vector<ast::Op>& ops, absl::string_view name) {
   return nullptr;
 }
 
+// y = exp(x) must not mean two things.
 absl::Status CheckNames(const std::vector<ast::Op>& ops) {
   absl::flat_hash_set<absl::string_view> names;
   for (const ast::Op& op : ops) {
@@ -96,6 +97,7 @@ absl::StatusOr<Op> Module::Instantiate(absl::string_view name, const ArgumentSpe
   return Instantiate(name, specs, calls);
 }
 
+// `calls`: what the whole instantiation has made so far, and how deep it is.
 absl::StatusOr<Op> Module::Instantiate(absl::string_view name, const ArgumentSpecs& specs,
                                        Calls& calls) const {
   const ast::Op* syntax = nullptr;

@@ -87,6 +87,7 @@ class Parser : ExpressionParser {
     return statements;
   }
 
+  // (ARGUMENT, ..; PARAM, ..), either list perhaps empty.
   absl::Status Signature(ast::Op& op) {
     if (!At(";") && !At(")")) {
       do {
@@ -238,6 +239,7 @@ class Parser : ExpressionParser {
     return At(sign) && At("=", 1) ? 2 : 0;
   }
 
+  // +=, *= are one token; max= and min= are two.
   absl::Status ScatterOperator(ast::Statement& statement) {
     for (ReduceOp op : {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax, ReduceOp::kMin}) {
       const size_t length = AccumulationLength(op);
@@ -256,6 +258,7 @@ class Parser : ExpressionParser {
            !ScalarOpByName(token.text) && !type_variables_.contains(token.text);
   }
 
+  // NAME(TENSOR, ..; NAME = VALUE, ..): arguments are names of tensors, never expressions.
   absl::Status Call(ast::Statement& statement) {
     statement.kind = ast::StatementKind::kCall;
     const Token callee = tokens_[next_++];
@@ -289,6 +292,7 @@ class Parser : ExpressionParser {
     return value;
   }
 
+  // where i < E, j < F. A limit stops at a comparison or a comma.
   absl::Status Bounds(ast::Statement& statement) {
     do {
       ast::Bound bound;
@@ -307,6 +311,7 @@ class Parser : ExpressionParser {
 
 }  // namespace
 
+// The words of the grammar, and all types: a name must never be read as one of these.
 bool IsReserved(absl::string_view word) {
   static const auto* const words = [] {
     auto* set = new absl::flat_hash_set<absl::string_view>{

@@ -139,6 +139,7 @@ class Printer {
     return text;
   }
 
+  // The signature, with the element types that the op has now: type variables are gone.
   std::string Header() const {
     std::string text = absl::StrCat("op ", op_.name, "(");
     text += absl::StrJoin(op_.args, ", ", [&](std::string* out, const Argument& arg) {
@@ -210,6 +211,7 @@ class Printer {
     return absl::StrCat(Left(result.name, names), " = ", value, Where());
   }
 
+  // The indices run over the operand's axes; the left side says where each element goes.
   std::string ScatterText(NodeId id, const Scatter& scatter) {
     const int own_axis = names_.StepAxisOf(id);
     const int step_axis =
@@ -281,6 +283,7 @@ class Printer {
     for (IndexId e : place) RecordLoads(e, names);
   }
 
+  // Accesses inside a subscript count for ranges, too.
   void RecordLoads(IndexId e, const Names& names) {
     if (!pool_.HasLoad(e)) return;
     const IndexNode& node = pool_[e];
@@ -399,6 +402,7 @@ class Printer {
     return text + ")";
   }
 
+  // Fresh names for the reduced axes, which come last in the operand.
   std::string ReduceText(const Reduce& reduce, const Names& names) {
     Names inner = names, own;
     const Shape& shape = graph_.shape(reduce.x);

@@ -40,6 +40,7 @@ NodeNames::NodeNames(const Op& op)
   NumberNames();
 }
 
+// A step, its carry and the view of it from outside are one tensor in the text, by one name.
 void NodeNames::FindBlocks() {
   for (int i = 0; i < graph_.size(); ++i) {
     const Recurrence* recurrence = graph_.As<Recurrence>(NodeId{i});
@@ -97,6 +98,7 @@ void NodeNames::NameArgumentsAndResults() {
 
 // ---- Which nodes are named
 
+// Its subscripts are indices alone, in ascending order, over whole axes.
 bool NodeNames::IsRepeat(NodeId id) const {
   const Reindex* reindex = graph_.As<Reindex>(id);
   if (reindex == nullptr || !reindex->conditions.empty()) return false;
@@ -194,6 +196,7 @@ void NodeNames::NameIndexOperands() {
   }
 }
 
+// An expression is parsed, and its types are found, by recursion.
 void NodeNames::NameWhatIsDeep() {
   std::vector<int> depth(graph_.size(), 0);
   for (int i = 0; i < graph_.size(); ++i) {

@@ -170,6 +170,7 @@ Resolver::Handle Resolver::ParamHandle(const Expr& expr) const {
                                              ", an index is an integer"));
 }
 
+// size(..B): the product of the pack's dimensions; 1 for an empty one.
 Resolver::Handle Resolver::SizeHandle(const Expr& expr) const {
   const auto pack = environment_.dim_packs.find(expr.text);
   if (pack == environment_.dim_packs.end()) {
@@ -276,6 +277,7 @@ absl::StatusOr<std::vector<internal::IndexHandle>> Resolver::Place(
   return place;
 }
 
+// A pack is all its dimensions, in order.
 absl::StatusOr<Shape> Resolver::Extents(const std::vector<Item>& dims) const {
   Shape shape;
   for (const Item& item : dims) {
@@ -298,6 +300,7 @@ absl::StatusOr<Shape> Resolver::Extents(const std::vector<Item>& dims) const {
 
 // ---- Values
 
+// Index values first; what is left is a value by its kind.
 Resolver::Node Resolver::Value(const Expr& expr) const {
   if (expr.kind != ExprKind::kLiteral && IsIndexValue(expr)) {
     const Handle handle = IndexHandle(expr, true);
@@ -463,6 +466,7 @@ Resolver::Node Resolver::Map(const Expr& expr, ScalarOp op) const {
   return MakeNode(std::move(node));
 }
 
+// A type's name is a cast; else it must be a row of the scalar ops.
 Resolver::Node Resolver::Function(const Expr& expr) const {
   if (const auto target = environment_.FindType(expr.text)) {
     ExprNode node = NodeOf(Form::kCast, expr);

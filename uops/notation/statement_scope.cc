@@ -193,6 +193,7 @@ absl::Status StatementScope::WalkItems(const std::vector<Item>& items) {
 
 // ---- Lengths and ranges
 
+// The axes that items of known length take; packs of unknown length are appended.
 int StatementScope::KnownLength(const Access& access, std::vector<int>& unknown) const {
   int known = 0;
   for (const Item& item : *access.items) {
@@ -224,6 +225,7 @@ absl::Status StatementScope::SolvePackLengths() {
   return absl::OkStatus();
 }
 
+// In the order of binding, which is that of the text.
 void StatementScope::NumberInstances() {
   for (Binding& binding : bindings_) {
     for (int i = 0; i < binding.length; ++i) {
@@ -278,6 +280,7 @@ absl::Status StatementScope::ApplyBounds(const ast::Statement& statement) {
   return absl::OkStatus();
 }
 
+// An index takes one bound only.
 absl::Status StatementScope::ApplyBound(const ast::Bound& bound, Binding& binding) {
   const StatementScope without_indices;
   NESTOR_ASSIGN_OR_RETURN(const IndexId limit,
