@@ -144,6 +144,8 @@ class Scan {
   }
 
  private:
+  // The scan's step for one range: registers of ended ranges are free again, except, at an
+  // operation that writes its result early, of those that end right here.
   void Place(int32_t range) {
     const int32_t begin = problem_.ranges[range].begin;
     const Operation& op = problem_.list.operations[begin];
@@ -175,6 +177,8 @@ class Scan {
     return __builtin_ctz((free & aside_) != 0 ? free & aside_ : free);
   }
 
+  // The range, or a cheaper one that holds a register it could use, stays in memory for its whole
+  // length.
   void Spill(int32_t range, uint32_t usable) {
     ++spilled_;
     int32_t victim = range;
@@ -295,6 +299,7 @@ void AddSlots(const Problem& problem, const std::vector<int32_t>& assigned, Regi
   }
 }
 
+// A frame that holds vectors is a multiple of a vector, so that each slot is aligned.
 Locations LocationsOf(const Problem& problem, const RegisterFile& file,
                       const std::vector<int32_t>& assigned) {
   Locations locations;
@@ -329,6 +334,7 @@ class Rewriter {
     Operand scratch;
   };
 
+  // Most operations have no spilled operand, and are done with new numbers.
   void Rewrite(const Operation& original) {
     out_.push_back(original);
     Operation& op = out_.back();

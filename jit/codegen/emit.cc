@@ -127,6 +127,8 @@ void Generator::Prologue() {
   mov(ParameterSlot(2), rcx);
 }
 
+// The prologue in reverse. vzeroupper: mixing with code that has no VEX encoding is slow while
+// upper halves are in use.
 void Generator::Epilogue() {
   L(epilogue_);
   // Streaming stores are not ordered with any other store, not even with the one that tells another
@@ -163,6 +165,7 @@ void Generator::Pool() {
   }
 }
 
+// An operation wider than the set's registers is refused before anything of it is encoded.
 void Generator::Enter(const Operation* op) {
   const auto has_lanes = [](RegisterClass c) {
     return c == RegisterClass::kVector || c == RegisterClass::kMask;
@@ -216,6 +219,7 @@ VectorRegister Generator::Vector(int64_t number, int bytes) {
   return kRegisters.vector[bytes / 32][number];
 }
 
+// Constants are in memory after the code, spilled values in the frame.
 Place Generator::VectorPlace(const Operand& operand, int bytes) {
   if (operand.kind == Operand::kConstant) return Constant(operand.value, bytes);
   if (operand.kind == Operand::kStack) {
@@ -234,6 +238,7 @@ VectorRegister Generator::Loaded(const Operand& operand, int bytes) {
   return scratch;
 }
 
+// Zero is made, not loaded.
 void Generator::LoadVector(const VectorRegister& to, const Operand& operand, int bytes) {
   if (operand.is_register()) {
     if (operand.value != to.getIdx()) vmovaps(to, Vector(operand.value, bytes));
@@ -295,6 +300,7 @@ void Generator::LoadGeneral(const Xbyak::Reg64& to, const Operand& operand) {
   }
 }
 
+// Displacements are subtracted as unsigned numbers, the one form that takes all values.
 Xbyak::RegExp Generator::AddressOf(const Memory& memory, int64_t offset) const {
   Xbyak::RegExp address;
   if (memory.base.kind != Operand::kNone) address = Xbyak::RegExp(General(memory.base));

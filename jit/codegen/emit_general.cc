@@ -114,6 +114,7 @@ struct Multiply {
 
 }  // namespace
 
+// A shift where a factor is a power of two, and the three-operand form where it is short.
 void EmitMulG(Generator& g, const Operation& op) {
   Operand a = op.operands[0], b = op.operands[1];
   if (IsImmediate(a)) std::swap(a, b);
@@ -132,6 +133,7 @@ namespace {
 
 using ConditionalMove = void (Xbyak::CodeGenerator::*)(const Xbyak::Reg&, const Xbyak::Operand&);
 
+// Without a branch: both values are there, and one is moved.
 void Extremum(Generator& g, const Operation& op, ConditionalMove take_b) {
   Operand a = op.operands[0], b = op.operands[1];
   if (IsImmediate(a)) std::swap(a, b);

@@ -80,6 +80,8 @@ void StorePackedByCount(Generator& g, const Operation& op, const VectorRegister&
 
 // ---- The first elements, by mask.
 
+// Masked elements are not touched, so they may lie on a page that is not there; lanes without one
+// become 0.
 void LoadByMask(Generator& g, const Operation& op, const VectorRegister& r) {
   const Xbyak::Address address = g.ptr[g.AddressOf(op.memory)];
   if (g.avx512()) {
@@ -108,6 +110,7 @@ void StoreByMask(Generator& g, const Operation& op) {
 }
 
 // ---- Elements at a stride.
+
 // Loads one element to the low lane.
 void LoadElement(Generator& g, const VectorRegister& r, DType type, const Xbyak::RegExp& address) {
   const VectorRegister x = Xmm(g, r);
@@ -127,6 +130,8 @@ void LoadElement(Generator& g, const VectorRegister& r, DType type, const Xbyak:
 
 }  // namespace
 
+// Narrow elements are widened on the way if their lanes fill a register, else after a load of just
+// their bytes.
 void EmitLoad(Generator& g, const Operation& op) {
   const Xbyak::RegExp address = g.AddressOf(op.memory);
   const VectorRegister r = g.Vector(op.result.value, WideBytes(op));
@@ -174,6 +179,7 @@ void EmitStore(Generator& g, const Operation& op) {
   StorePacked(g, g.AddressOf(op.memory), Packed(g, op, op.operands[0]), PackedBytes(op));
 }
 
+// By its mask, or packed and then stored in pieces.
 void EmitStorePartial(Generator& g, const Operation& op) {
   if (ByMask(g, op)) return StoreByMask(g, op);
   const VectorRegister packed = g.Scratch(std::max(16, PackedBytes(op)));

@@ -217,6 +217,7 @@ void EmitShiftRightSignedBy(Generator& g, const Operation& op) {
 
 // ---- Conversions.
 
+// The low halves of 64-bit lanes, side by side.
 void EmitNarrowLanes(Generator& g, const Operand& result, const Operand& from, int lanes) {
   constexpr uint8_t kEvenLanes = 0x88;
   const int bytes = RegisterBytes(lanes, Lane::kI64);
@@ -405,6 +406,7 @@ void PermuteHalves(Generator& g, const Operation& op) {
 
 }  // namespace
 
+// vperm2f128 has no EVEX form, which could reach registers 16 to 31.
 void EmitPermute128(Generator& g, const Operation& op) {
   NESTOR_CHECK(RegisterBytes(op) == 32, "permute_128 is of 256 bits");
   if (g.avx512()) return PermuteHalves(g, op);

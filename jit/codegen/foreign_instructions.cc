@@ -69,6 +69,7 @@ bool HasExtension(const ZydisDecodedInstruction& instruction, Isa isa) {
          IsPartOfAvx512(instruction.meta.isa_set);
 }
 
+// An instruction of an allowed extension may still use a register that only AVX-512 has.
 bool HasRegister(ZydisRegister reg, Isa isa) {
   switch (ZydisRegisterGetClass(reg)) {
     case ZYDIS_REGCLASS_XMM:
@@ -118,6 +119,7 @@ bool IsStreamingStore(ZydisMnemonic mnemonic) {
 
 }  // namespace
 
+// In the order of the bytes: code has no data in between.
 absl::optional<std::string> FirstForeignInstruction(absl::Span<const uint8_t> code, Isa isa) {
   Decoded decoded;
   for (size_t offset = 0; offset < code.size(); offset += decoded.instruction.length) {

@@ -140,6 +140,7 @@ void FunctionBuilder::Branch(Condition condition, Operand a, Operand b, int labe
   list_.operations.push_back(operation);
 }
 
+// `computed` makes equal operations of a frame one.
 Operand FunctionBuilder::OnEntry(int depth, Operation operation) {
   Frame& frame = frames_[depth];
   const auto [known, is_new] = frame.computed.try_emplace(operation);

@@ -145,6 +145,7 @@ Operand FunctionBuilder::Coefficient(const std::vector<TableSlot::Part>& parts, 
   return Operand::Table(table_.Slot(slot));
 }
 
+// An address of the call, or of the worker's own memory plus an offset that all workers share.
 Operand FunctionBuilder::BaseOf(loop::TensorId tensor) {
   if (places_[tensor.value].kind == TensorPlace::kTable) {
     return OnEntry(
@@ -284,6 +285,7 @@ Operand FunctionBuilder::RunningPointer(int depth, Operand pointer,
   return running;
 }
 
+// The coefficient of `var` in the address: x[2*v, v] has two parts, twice a row and one element.
 Operand FunctionBuilder::Stride(loop::TensorId tensor, const IndexList& place, int32_t var) {
   std::vector<TableSlot::Part> parts;
   const std::vector<ComputedPlace> computed(place.size(), ComputedPlace{Immediate(0)});

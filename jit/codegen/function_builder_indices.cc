@@ -43,6 +43,7 @@ std::pair<Operand, int64_t> FunctionBuilder::Var(int64_t var) const {
   return {};
 }
 
+// The frame of the innermost loop whose index is in e: there, and in all frames inside, e is known.
 int FunctionBuilder::FrameOf(IndexId e) const {
   if (!program_.pool.HasVar(e)) return 0;
   const int64_t own = program_.pool.VarValue(e);  // most are variables

@@ -140,6 +140,7 @@ class TileWalk {
     return is_read && is_power && vector_.extent && lane + *vector_.extent <= lanes;
   }
 
+  // x[v, c] of a square tile, v running over all lanes of a vector: a column of its transpose.
   bool IsColumn(TensorId tensor, absl::Span<const IndexId> place) const {
     const Shape& shape = program_[tensor].shape;
     const int lanes = homes_[tensor.value].tile_lanes;

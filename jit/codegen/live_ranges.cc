@@ -41,6 +41,7 @@ class RangeFinder {
     carrier_.reserve(list.classes.size());
   }
 
+  // A loop's end is known only once it was passed, so ranges are extended at last.
   std::vector<LiveRange> Ranges() && {
     loop_end_.assign(list_.operations.size(), kNone);
     for (at_ = 0; at_ < static_cast<int32_t>(list_.operations.size()); ++at_)

@@ -161,6 +161,7 @@ T FloatOperation(Opcode opcode, T a, T b, T c, int64_t immediate) {
   return a;
 }
 
+// Unsigned inside, since C++ leaves the overflow of signed numbers undefined.
 template <class T>
 T IntegerOperation(Opcode opcode, T a, T b) {
   using U = Word<T>;
@@ -184,6 +185,7 @@ int32_t DotHalves(int32_t a, int32_t b, int32_t c) {
   return static_cast<int32_t>(c + half(a, 0) * half(b, 0) + half(a, 16) * half(b, 16));
 }
 
+// On the lane's bits; counts beyond the width shift everything out.
 template <class T>
 T BitOperation(Opcode opcode, T x, T y, int64_t immediate) {
   const Word<T> a = BitsOf(x), b = BitsOf(y);
@@ -278,6 +280,8 @@ class Model {
   }
 
  private:
+  // An instruction takes one operand from memory, the last; a blend, and an fma without a constant
+  // summand, the middle one, too.
   void Check(const Operation& op) const {
     NESTOR_CHECK(IsInSet(list_.isa, op),
                  absl::StrCat("not in ", Name(list_.isa), ": ", ToString(list_, op)));
@@ -367,6 +371,7 @@ class Model {
     else return IntegerOperation(op.opcode, x, y);
   }
 
+  // Element i, widened to its lane.
   template <class T>
   T Loaded(const Operation& op, int i) const {
     return VisitType(op.type, [&](auto zero) {
@@ -407,6 +412,7 @@ class Model {
     return LaneBytes(op.lane);
   }
 
+  // Bit i of a mask.
   bool MaskResult(const Operation& op, int i) const {
     const int bytes = LaneBytes(op.lane);
     const auto bit = [&](int operand) { return MaskBit(op.operands[operand], i, bytes); };
@@ -431,6 +437,7 @@ class Model {
     });
   }
 
+  // Only what expansions use; REQUIRES of divisions: the divisor is not 0.
   int64_t GeneralResult(const Operation& op) const {
     const int64_t a = GeneralOperand(op.operands[0]), b = GeneralOperand(op.operands[1]);
     switch (op.opcode) {

@@ -185,6 +185,7 @@ class Hoister {
     }
   }
 
+  // How much each constant would save in the loop, and how wide it must be.
   std::vector<Use> UsesIn(size_t begin, size_t end) const {
     std::vector<Use> uses;
     absl::flat_hash_map<int64_t, size_t> places;  // in `uses`, by constant

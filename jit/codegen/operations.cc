@@ -186,6 +186,7 @@ size_t ComputationHash::operator()(const Operation& x) const {
                       x.operands[1], x.operands[2]);
 }
 
+// Constants that were put into the list without this function are numbered first.
 Operand OperationList::AddConstant(const PoolConstant& constant) {
   PoolConstant wanted = constant;
   if (const int bits = 8 * LaneBytes(wanted.lane); bits < 64) {
@@ -229,6 +230,7 @@ std::string ToString(const OperationList& list, const Operation& op) {
   return text;
 }
 
+// Loops are indented; labels and jumps are not, since they need not nest.
 std::string ToString(const OperationList& list) {
   std::string text;
   for (size_t i = 0; i < list.constants.size(); ++i) {

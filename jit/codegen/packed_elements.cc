@@ -11,6 +11,7 @@
 
 namespace nestor::jit {
 
+// Exactly `bytes` bytes: there is no load of one or two of them into a vector register.
 void LoadPacked(Generator& g, const VectorRegister& to, const Xbyak::RegExp& address, int bytes) {
   const VectorRegister x = Xmm(g, to);
   switch (bytes) {
@@ -70,6 +71,7 @@ void WidenIntegers(Generator& g, const VectorRegister& r, const Xbyak::Operand& 
 
 }  // namespace
 
+// A bf16 is the upper half of its f32.
 void Widen(Generator& g, const VectorRegister& r, const Xbyak::Operand& packed, DType type) {
   switch (type) {
     case DType::kF16: return g.vcvtph2ps(r, packed);
@@ -143,6 +145,7 @@ void NarrowLanes(Generator& g, const Xbyak::Operand& to, const VectorRegister& l
   ByteSize(type) == 1 ? g.vpmovdb(to, lanes) : g.vpmovdw(to, lanes);
 }
 
+// The constants are the bytes that a shuffle picks from each 128 bits; 0x80 gives 0.
 VectorRegister Pack(Generator& g, const Operation& op, const Operand& from) {
   constexpr uint64_t kLowBytes = 0x808080800C080400, kLowWords = 0x0D0C090805040100,
                      kUpperWords = 0x0F0E0B0A07060302;

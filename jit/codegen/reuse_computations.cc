@@ -154,6 +154,8 @@ class Reuse {
            list_.classes[op.result.value] != RegisterClass::kGeneral;
   }
 
+  // Two keys are equal only if the same versions of the same registers are read, and memory is the
+  // same.
   Key KeyOf(const Operation& op) const {
     Key key{op};
     key.op.result = {};

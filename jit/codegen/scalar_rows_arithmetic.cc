@@ -160,6 +160,8 @@ Operand ScaledBySteps(const Expansion& x) {
   return b.Select(finite, lane, y, beyond);
 }
 
+// Lanes of 16 bits hold two bytes each. x * y is right in the low byte; (x >> 8) * (y & 0xff00) in
+// the upper one.
 Operand MulOfI8(ValueBuilder& builder, Operand x, Operand y) {
   const Lane lane = Lane::kI16;
   ValueBuilder b(builder.list(), builder.lanes() / 2, LaneBytes(lane));

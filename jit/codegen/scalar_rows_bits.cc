@@ -103,6 +103,7 @@ Operand AddNeighbours(ValueBuilder& b, Lane lane, Operand v, int shift, uint64_t
       {b.Vector(Opcode::kAnd, lane, {v, fields}), b.Vector(Opcode::kAnd, lane, {next, fields})});
 }
 
+// (Warren, "Hacker's Delight", 2nd ed., 2013, ch. 5; leading zeros likewise.)
 Operand CountOnes(ValueBuilder& b, Lane lane, Operand v) {
   v = AddNeighbours(b, lane, v, 1, 0x55);
   v = AddNeighbours(b, lane, v, 2, 0x33);
@@ -119,6 +120,7 @@ TypedValue ExpandPopcount(const Expansion& x) {
   return {x.type(), CountOnes(x.builder, x.lane(), OwnBits(x))};
 }
 
+// After the shifts every bit below the first one is set.
 TypedValue ExpandClz(const Expansion& x) {
   ValueBuilder& b = x.builder;
   Operand v = OwnBits(x);

@@ -183,6 +183,7 @@ Operand WholeToI64(ValueBuilder& b, Operand n) {
   return bits(Opcode::kOr, high_bits, low_bits);
 }
 
+// Rounded and clamped as a float, so that the conversion itself is exact.
 Operand F64ToI64(ValueBuilder& b, Operand v) {
   if (HasConversion(b.isa(), Lane::kF64, Lane::kI64))
     return TruncateSaturating(b, Lane::kF64, Lane::kI64, v);

@@ -170,6 +170,8 @@ Operand NarrowedInteger(ValueBuilder& builder, DType type, Operand lanes) {
   return builder.Vector(Opcode::kShiftRightSigned, lane, {top}, rest);
 }
 
+// `any_nan`: a lane may hold a NaN whose lower half is not 0, and rounding to bf16 must keep it
+// one.
 TypedValue NarrowedBy(ValueBuilder& builder, DType type, Operand lanes, bool any_nan) {
   if (IsInteger(type)) return {type, NarrowedInteger(builder, type, lanes)};
   switch (type) {
@@ -194,6 +196,7 @@ TypedValue NarrowedOwn(ValueBuilder& builder, DType type, Operand lanes) {
   return NarrowedBy(builder, type, lanes, /*any_nan=*/false);
 }
 
+// x86 compares signed lanes; flipping the first bit of both turns unsigned order into signed order.
 TypedValue LessOfIntegers(ValueBuilder& builder, DType type, Operand a, Operand b) {
   const Lane lane = builder.LaneOf(type);
   if (FillsUnsigned(lane, type)) {

@@ -101,6 +101,7 @@ absl::Status Translator::CheckMemory() {
   return absl::OkStatus();
 }
 
+// Temporaries are compact; arguments have the layouts that the code is made for.
 std::vector<TensorPlace> Translator::Places() const {
   std::vector<TensorPlace> places(program_.tensors.size());
   for (size_t i = 0; i < places.size(); ++i) {
@@ -168,6 +169,7 @@ void Translator::BeginStep(bool parallel, bool constant) {
   f_ = std::make_unique<FunctionBuilder>(program_, out_.table, places_, options_.isa);
 }
 
+// A function that comes to its end has found every access in range: 0.
 absl::Status Translator::EndStep() {
   Operation leave{Opcode::kReturn};
   leave.operands[0] = Immediate(0);
@@ -224,6 +226,7 @@ void Translator::SequentialBlock(const loop::Block& block) {
 
 // ---- Scopes
 
+// In order, but for sums of gated products, which are translated as wholes.
 void Translator::Scope(const loop::Scope& scope) {
   for (size_t i = 0; i < scope.size(); ++i) {
     Item(scope[i]);

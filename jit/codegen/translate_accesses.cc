@@ -20,6 +20,7 @@ using loop::Storage;
 using loop::TensorId;
 using loop::TensorInfo;
 
+// A masked access whose mask is not needed is a plain one.
 TypedValue Translator::Load(const Access& access) {
   if (access.masked) {
     const Location location = Locate(access);
@@ -200,6 +201,7 @@ TypedValue Translator::LoadElements(DType type, const Location& location, bool i
   return FromLoaded(builder, type, Emit(load));
 }
 
+// As LoadElements; past the caches only whole vectors.
 void Translator::StoreElements(DType type, const Location& location, const TypedValue& value,
                                bool streams) {
   ValueBuilder builder = Builder();

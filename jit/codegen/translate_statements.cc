@@ -341,6 +341,8 @@ TypedValue Translator::Param(const std::string& name, DType type) {
   return FromLoaded(builder, type, value);
 }
 
+// The number of the first lane, and that of lane k: k times the coefficient of the lanes' index
+// more.
 TypedValue Translator::IndexNumber(IndexId e) {
   const CheckedIndex index = f_->Checked(e);
   if (index.valid.kind != Operand::kNone) Trap(index.valid);
