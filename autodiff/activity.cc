@@ -19,6 +19,9 @@ class ActivityAnalysis {
   ActivityAnalysis(const Op& op, int forward_size)
       : op_(op), graph_(op.graph), forward_size_(forward_size), active_(forward_size, false) {}
 
+  // Nodes stand after their operands, so one pass in their order is enough but for carries, whose
+  // bodies stand after them: the passes repeat until no carry becomes active. An extremum that the
+  // results do not depend on, such as the maximum in a softmax, is no path and stays inactive.
   std::vector<bool> Run(absl::Span<const NodeId> results, absl::Span<const NodeId> wrt) {
     for (NodeId id : wrt) active_[id.value] = true;
     std::vector<bool> frozen(forward_size_, false);

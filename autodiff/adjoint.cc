@@ -94,6 +94,9 @@ class ReverseWalk {
         chain_rule_(op.graph, algebra_), adjoints_(forward_size_),
         masks_(forward_size_, kUnmasked) {}
 
+  // From the last node to the first: when a node is visited, all its users have contributed, so its
+  // adjoint is complete. A system of equations is visited once, at its oldest view, which may be
+  // one that has no adjoint itself.
   absl::StatusOr<std::vector<NodeId>> Run() {
     FindActive();
     FindViews();
@@ -121,6 +124,9 @@ class ReverseWalk {
     }
   }
 
+  // Adds to the adjoint of `to`: a value with several users has the sum over them. What the steps
+  // of a recurrence contribute to a node outside of it waits until the loop is closed, for it is
+  // one term of each step.
   void Contribute(NodeId to, NodeId adjoint, uint8_t mask) {
     if (!active_[to.value]) return;
     if (block_ != nullptr && !block_->values.contains(to)) {
@@ -276,6 +282,7 @@ class ReverseWalk {
     return handed.size() - 1;
   }
 
+  // `step` reads an earlier step of a carry: adds its adjoint, in the places of the carry.
   void AddRead(NodeId step, int axis, NodeId& sum) {
     const Reindex read = *graph_.As<Reindex>(step);
     const int carry_axis = graph_.As<Carry>(read.x)->axis;
@@ -298,6 +305,8 @@ class ReverseWalk {
 
   // ---- Elementwise
 
+  // Each operand gets g times the partial derivative of the operation, which is a text in the
+  // operation's row, an op over the operands, the result and g.
   absl::Status VisitMap(NodeId id, const Map& map, NodeId g) {
     if (map.tag > 0) return VisitCustomCall(id, map);
     const ScalarOpRow& row = Row(map.op);
@@ -325,6 +334,8 @@ class ReverseWalk {
                : StepAxes{block_->steps.axes.at(id), stepped->second};
   }
 
+  // The transpose of a gather is a scatter: y[i] = x[place(i)] gives x'[place(i)] += y'[i].
+  // Elements whose conditions do not hold read nothing, so they give nothing.
   absl::Status VisitReindex(NodeId id, const Reindex& n, NodeId g) {
     if (!active_[n.x.value]) return absl::OkStatus();
     const uint8_t mask = masks_[id.value] | (ReadsAll(id, n) ? kUnmasked : kZeroed);

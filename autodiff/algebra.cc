@@ -95,6 +95,7 @@ NodeId Algebra::Div(NodeId a, NodeId b) {
   return graph_.AddMap(ScalarOp::kDiv, {a, b});
 }
 
+// Only a reindex tells: it is constant along the axes that its place and conditions do not name.
 bool Algebra::DependsOn(NodeId x, absl::Span<const int> axes) const {
   const Reindex* reindex = graph_.As<Reindex>(x);
   if (reindex == nullptr) return true;
@@ -105,6 +106,9 @@ bool Algebra::DependsOn(NodeId x, absl::Span<const int> axes) const {
                      [&](int axis) { return std::binary_search(vars.begin(), vars.end(), axis); });
 }
 
+// The sum of x over `axes`, with the factors that do not vary along them taken out: the sum of
+// a[i,k] b[i] over k is b[i] times the sum of a[i,k]. The adjoint of a broadcast is such a sum, and
+// the product would otherwise be done once for each k.
 NodeId Algebra::SumOut(NodeId x, absl::Span<const int> axes) {
   if (axes.empty()) return x;
   NodeList inner;

@@ -38,6 +38,7 @@ Op MakeDerivative(ScalarOp scalar_op, int operand, DType type, DType result) {
 
 }  // namespace
 
+// Parses a row's derivative once in a process; the ops are never deleted, so references stay valid.
 const Op& DerivativeOf(ScalarOp scalar_op, int operand, DType type, DType result) {
   static absl::Mutex mutex;
   static auto* const made =

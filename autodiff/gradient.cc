@@ -54,6 +54,7 @@ class Differentiator {
 
   // ---- What to differentiate, and by what
 
+  // The results that the request names, or all floats if it names none.
   absl::Status ChooseResults() {
     for (const std::string& name : request_.of) {
       const Result* result = op_.FindResult(name);
@@ -112,6 +113,7 @@ class Differentiator {
     return fresh;
   }
 
+  // Names that are taken: an argument of the gradient must not be called as one of these.
   absl::flat_hash_set<std::string> NamesOfOp() const {
     absl::flat_hash_set<std::string> names;
     for (const Argument& arg : op_.args) {
@@ -345,6 +347,7 @@ class Differentiator {
     return result;
   }
 
+  // An input of `op` that stands for `node`: the import ends there instead of at its computation.
   void AddArgument(Op& op, const std::string& name, NodeId node, bool shape_only) {
     Shape shape;
     for (IndexId e : work_.graph.shape(node)) {
@@ -356,6 +359,7 @@ class Differentiator {
     op.args.push_back({name, type, std::move(shape), shape_only, input});
   }
 
+  // Copies what the gradients need into `op`, as far as the values that it is given as arguments.
   std::vector<NodeId> Import(Op& op) {
     const auto leaf = [&](NodeId id) {
       const auto it = images_.find(id);

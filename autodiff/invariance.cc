@@ -84,6 +84,8 @@ class Classifier {
     }
   }
 
+  // The class of `id` by those of its operands, which are found before it: what uses nothing that
+  // depends on m does not depend on it.
   Dependence Classify(NodeId id) const {
     bool none = true;
     VisitOperands(graph_, id, [&](NodeId x) { none &= !classes_.contains(x); });
@@ -165,6 +167,8 @@ class Classifier {
     return true;
   }
 
+  // max(f + m) = max(f) + m, sum(f exp(m)) = exp(m) sum(f), and the place of a maximum stays where
+  // it is; each holds only if m is the same along the reduced axes.
   Dependence ClassifyReduce(const Reduce& reduce) const {
     const Dependence& x = At(reduce.x);
     const int kept = graph_.rank(reduce.x) - reduce.count;
@@ -187,6 +191,7 @@ class Classifier {
 
 }  // namespace
 
+// Asks for each extremum in turn, with a walk over its users: extrema are few.
 std::vector<NodeId> CancellingExtrema(const Graph& graph, absl::Span<const NodeId> results) {
   const std::vector<bool> live = Reachable(graph, results);
   const std::vector<std::vector<NodeId>> users = UsersOf(graph);

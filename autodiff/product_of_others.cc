@@ -32,6 +32,9 @@ NodeId ProductOnOneSide(Graph& graph, NodeId x, bool after) {
   return Settler(graph, {{product, body}}).Settle(body);
 }
 
+// The product over the last `count` axes of all elements but each one itself. In a row these are
+// the products before it and after it; with several axes, also the whole products of the other
+// rows, which is the same problem with one axis less.
 NodeId OfOneType(Graph& graph, NodeId x, int count) {
   const NodeId after = ProductOnOneSide(graph, x, true);
   const NodeId before = ProductOnOneSide(graph, x, false);

@@ -33,6 +33,8 @@ bool Recomputation::Costs(NodeId id) const {
          graph_.As<Scatter>(id) != nullptr || graph_.As<Recurrence>(id) != nullptr;
 }
 
+// Tries to recompute `nodes` instead of being given them. Whatever this needs becomes live in turn,
+// until the walk meets an obstacle, a node that must not be computed again; then all is undone.
 bool Recomputation::Drop(absl::Span<const NodeId> nodes) {
   Attempt attempt;
   for (NodeId id : nodes) given_[id.value] = false;
