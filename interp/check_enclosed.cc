@@ -29,6 +29,7 @@ std::string ExcessText(long double excess) {
 
 }  // namespace
 
+// Reports the element that is farthest outside, not the first: it tells best what is wrong.
 absl::Status CheckEnclosed(const ReferenceTensor& want, const TensorView& got) {
   if (got.type != want.type || got.shape != want.shape) {
     return absl::InvalidArgumentError(absl::StrCat(Name(got.type), ShapeText(got.shape), ", want ",

@@ -102,6 +102,7 @@ Enclosure Point(const Scalar& value) {
   return FromEnds(value.type, x, x);
 }
 
+// An infinite end says that the infinity is a member and that nothing bounds the finite members.
 Enclosure FromEnds(DType type, long double low, long double high) {
   Enclosure e;
   e.plus_infinity = high == kInfinity;
@@ -118,6 +119,7 @@ Enclosure Everything(DType type) {
   return e;
 }
 
+// The least enclosure of the members of both.
 Enclosure Join(const Enclosure& a, const Enclosure& b) {
   Enclosure e = a.HasFinite() ? a : b;
   if (a.HasFinite() && b.HasFinite()) {
@@ -145,6 +147,7 @@ bool Encloses(const Enclosure& e, const Scalar& value) {
   return e.HasFinite() && !Below(x, e.low) && !Below(e.high, x);
 }
 
+// The member if there is exactly one: NaN, an infinity, or a number that the type can hold.
 absl::optional<Scalar> OnlyMember(DType type, const Enclosure& e) {
   const int kinds = e.HasFinite() + e.nan + e.plus_infinity + e.minus_infinity;
   if (kinds != 1) return absl::nullopt;

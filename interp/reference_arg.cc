@@ -24,6 +24,9 @@ bool SecondBeats(const Enclosure& a, const Enclosure& b) {
 
 }  // namespace
 
+// Keeps those that may be the extremum: a new element is left out if an earlier one beats it for
+// certain, and removes those that it beats for certain. Ties go to the first, so an earlier element
+// also wins when the two may only be equal.
 void ArgCandidates::Take(const Enclosure& value, const Enclosure& position) {
   const Enclosure v = op_ == ReduceOp::kArgmin ? Negated(value) : value;
   for (const Candidate& c : candidates_) {

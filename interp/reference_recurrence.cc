@@ -62,6 +62,8 @@ void LinearRecurrence::Multiply(const Enclosure& factor) {
   integers_ &= IsInteger(factor);
 }
 
+// The bounds are those of the exact recurrence; `most_` is S in the header, which an addition grows
+// by the term and by one rounding.
 void LinearRecurrence::Add(const Enclosure& term) {
   ++operations_;
   ++additions_;

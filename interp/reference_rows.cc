@@ -115,6 +115,8 @@ struct Piece {
 };
 using Pieces = absl::InlinedVector<Piece, 5>;
 
+// NaN, each infinity, the negative and the positive numbers apart: a primitive whose rule is
+// AtCorners may jump between these, but is monotone within each. -0 belongs to the negative ones.
 Pieces PiecesOf(DType type, const Enclosure& e) {
   Pieces pieces;
   const auto add = [&](long double low, long double high) {
@@ -184,6 +186,8 @@ void VisitBoxes(absl::Span<const Pieces> pieces, Visit&& visit) {
   }
 }
 
+// The image of a primitive that is monotone in each operand on each piece: the hull of its values
+// at the corners of all boxes of pieces.
 Enclosure AtCorners(ScalarOp op, DType operand, DType target, Args args) {
   const PrimitiveFunction f = Primitive(op, operand, target);
   absl::InlinedVector<Pieces, 3> pieces;
@@ -207,6 +211,8 @@ absl::optional<Enclosure> AtOnlyMembers(ScalarOp op, DType operand, DType target
 
 // ---- Sums and products of floats: on the ends, in long double
 
+// Interval addition, with directed rounding; an infinity stays if the other operand has a member
+// that does not cancel it, and inf + -inf is NaN.
 Enclosure Sum(DType type, const Enclosure& a, const Enclosure& b) {
   Enclosure e;
   if (a.HasFinite() && b.HasFinite()) {
@@ -236,6 +242,7 @@ Enclosure Truth(bool may_be_false, bool may_be_true) {
   return FromEnds(DType::kBool, may_be_false ? 0 : 1, may_be_true ? 1 : 0);
 }
 
+// Certain only if both are the same single number, or if they have no member in common.
 Enclosure Equal(const Enclosure& a, const Enclosure& b, bool negate) {
   const bool numbers = a.HasNumber() && b.HasNumber();
   const bool overlap = a.HasFinite() && b.HasFinite() && a.low <= b.high && b.low <= a.high;
@@ -407,6 +414,8 @@ const Enclosure* GivenBack(ScalarOp op, DType operand, DType target, Args args) 
   }
 }
 
+// The operands are rounded to their type first, unless the row's rule passes a wider value through;
+// then the row's kind decides: a bound in ulps, a body of other operations, or a primitive.
 Enclosure Image(ScalarOp op, DType operand, DType target, Args args) {
   const bool has_body = HasBody(op, operand);
   absl::InlinedVector<Enclosure, 3> rounded(args.begin(), args.end());

@@ -109,6 +109,8 @@ bool Accumulation::MayVanish(const Extreme& extreme) const {
 
 // ---- Sums
 
+// The exact sum's bounds, and apart from them the sums of the positive and of the negative terms:
+// in any order, no partial sum is larger than these, which bounds both roundings and overflow.
 void Accumulation::AddTerm(const Enclosure& term) {
   plus_infinity_ |= term.plus_infinity;
   minus_infinity_ |= term.minus_infinity;
@@ -134,6 +136,8 @@ bool Accumulation::SumIsExact() const {
          largest <= format.Largest() && largest <= std::ldexp(1.0L, grid_ + format.precision);
 }
 
+// The exact bounds, widened by gamma times the greatest partial sum and by what subnormal results
+// may lose. An infinity is a member if partial sums may overflow in some order.
 Enclosure Accumulation::Sum() const {
   const FloatFormat& format = FormatOf(type_);
   const bool exact = SumIsExact();
@@ -162,6 +166,8 @@ Enclosure Accumulation::Sum() const {
 
 // ---- Products
 
+// As for sums: the product of the factors above 1 and of those below 1 bound each partial product
+// in any order, and so tell whether some order overflows or underflows.
 void Accumulation::MultiplyFactor(const Enclosure& factor) {
   infinity_ |= factor.plus_infinity || factor.minus_infinity;
   zero_ |= factor.HasFinite() && factor.HasZero();
@@ -193,6 +199,8 @@ bool Accumulation::ProductIsExact() const {
          small_.value >= format.LeastNormal();
 }
 
+// The exact bounds, widened by gamma; if some order underflows, by what it loses, enlarged by all
+// factors that may follow. Infinity times zero is NaN, where some order may meet both.
 Enclosure Accumulation::Product() const {
   const FloatFormat& format = FormatOf(type_);
   if (terms_ == 0) return FromEnds(type_, 1, 1);

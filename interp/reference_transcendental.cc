@@ -58,6 +58,7 @@ long double WidenedLow(const FloatFormat& format, int ulps, long double low, lon
   return GreaterOf(least, 0.0L);
 }
 
+// What may be returned for exact values in `exact`: within `ulps` of them, and a value of the type.
 Enclosure Widened(DType type, int ulps, const Range& exact) {
   if (exact.low == exact.high && std::isinf(exact.low))
     return FromEnds(type, exact.low, exact.high);
@@ -138,6 +139,7 @@ Enclosure Image(const Monotone& row, DType type, int ulps, const Enclosure& x) {
 
 // ---- Functions of magnitudes
 
+// The enclosure of |x|, for functions that are even.
 Enclosure Magnitudes(const Enclosure& x) {
   Enclosure m = x;
   m.plus_infinity |= x.minus_infinity;
@@ -185,6 +187,8 @@ bool MayHold(long double low, long double high, long double x) {
   return std::floor(last + slack) >= std::ceil(first - slack);
 }
 
+// The hull of the values at the ends, and of 1 or -1 if a maximum or a minimum may lie between
+// them.
 Range RangeOf(const Wave& row, long double low, long double high) {
   const auto at = [&](long double x) {
     return x == row.zero ? Range{row.f(x), row.f(x)} : Around(row.f(x));
@@ -211,6 +215,7 @@ Enclosure Image(const Wave& row, DType type, int ulps, const Enclosure& x) {
 
 struct Tangent {};
 
+// Rises between two poles; from an interval that may hold a pole comes any number.
 Enclosure Image(const Tangent&, DType type, int ulps, const Enclosure& x) {
   Enclosure image;
   if (x.HasFinite()) {
@@ -282,6 +287,7 @@ Enclosure PowerOfNegative(DType type, int ulps, const Range& a, const Range& b) 
   return image;
 }
 
+// Cut at 1 and at 0, pow is monotone in each operand on each box, so its corners bound it.
 Enclosure Power(DType type, int ulps, const Enclosure& a, const Enclosure& b) {
   Enclosure image;
   for (const Range& x : Cut(a, 1)) {
