@@ -118,6 +118,8 @@ Scheduled ScheduledOf(const Loop& loop) {
   return nothing ? Scheduled::kNothing : Scheduled::kAll;
 }
 
+// Only where a block is one loop, whose iterations do not depend on each other: items of a block
+// run one after the other.
 absl::StatusOr<bool> MarkParallel(Program& program) {
   bool changed = false;
   for (Block& block : program.blocks) {
@@ -133,6 +135,9 @@ absl::StatusOr<bool> MarkParallel(Program& program) {
   return changed;
 }
 
+// A chain of loops directly in a parallel one, while they begin at 0, step by 1 and have ends that
+// do not move: then the iterations of all of them count as one range, which keeps workers busy
+// where the outermost loop alone is short.
 absl::StatusOr<bool> MarkInnerParallel(Program& program) {
   // A few vectors are less work than finding out which iteration they belong to.
   const auto is_work = [&](const Item& item) {

@@ -2,6 +2,7 @@
 // them. A sum may run later if it loads the same values then: from a tensor that the nest does not
 // change, or stores each element of once, before the sum loads it. A scalar of the nest may be read
 // from where it was stored.
+//
 // This is loop distribution (Allen and Kennedy, "Optimizing Compilers for Modern Architectures",
 // 2001) of a special case: the statements that move are sums which nothing in the nest reads, so
 // that the only dependences on the way are flow dependences from the nest to them. These are
@@ -164,6 +165,7 @@ class Mover {
 
 }  // namespace
 
+// A sum that moves stands directly after its loop: nothing between them can write what it reads.
 absl::StatusOr<bool> MoveCarriedSums(Program& program) {
   bool changed = false;
   for (Block& block : program.blocks) {

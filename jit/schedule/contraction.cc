@@ -141,6 +141,8 @@ class Matcher {
 
   // ---- The core: scalars, one nest that sums into one of them, and statements.
 
+  // The core is declarations of scalars, loops of which one holds the step, then what reads the
+  // sum; in another order it is no contraction.
   bool FindSum() {
     for (const Item& item : *core_) {
       if (const auto* loop = item.As<Loop>()) {

@@ -96,6 +96,7 @@ Hull CommonBounds(Program& program, const Contraction& nest, IndexId first, Inde
   return {over(nest.sums[0]->begin).greatest, over(nest.sums[0]->end).least};
 }
 
+// The steps of a row that are not common to all rows: those before and those after the common ones.
 std::vector<Hull> RaggedParts(Program& program, const Contraction& nest, const Hull& common,
                               const Hull& bounds) {
   IndexPool& pool = program.pool;

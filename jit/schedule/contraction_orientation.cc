@@ -51,6 +51,8 @@ bool HasFewColumns(const Program& program, const Contraction& nest, int64_t lane
   return columns && *columns >= 2 && 4 * *columns <= 3 * lanes;
 }
 
+// The nest with rows and columns exchanged, if lanes along its rows pay more: the product is
+// transposed, not the operands.
 absl::optional<Contraction> TurnedAround(Program& program, Ranges& ranges, const Contraction& nest,
                                          int64_t lanes, const std::vector<bool>& bound) {
   const auto is_fixed = [&](const Loop& side) {

@@ -137,6 +137,7 @@ class DotTiling : private SizeArithmetic {
   }
   IndexId ColumnAt(IndexId column) { return pool_.Add(nest_.column->begin, column); }
 
+  // Whole tiles of rows, then the rows that are left one by one.
   Scope Rows() {
     const IndexId rows = ranges_.LengthOf(*nest_.row), tiles = pool_.Div(rows, Const(rows_));
     Scope scope = make_.Counted("p", OnlyIf(pool_, runs_, tiles), kPlain,
@@ -225,6 +226,7 @@ class DotTiling : private SizeArithmetic {
 
 }  // namespace
 
+// The nest or its exchange, whichever has so few columns that lanes along the sum pay.
 absl::optional<Contraction> WithFewColumns(Program& program, Ranges& ranges,
                                            const Contraction& nest, jit::Isa isa,
                                            const std::vector<bool>& bound) {

@@ -36,6 +36,8 @@ absl::optional<Interval> RangeOfApply(Program& program, Ranges& ranges, ValueId 
 
 Interval RangeOf(DType type) { return {Lowest(type).ToInt(), Highest(type).ToInt()}; }
 
+// From the leaves up: a constant is known, an index has its loops' bounds, and a load of a narrow
+// type its type's. A result that might leave its own type wraps around, so nothing is known of it.
 absl::optional<Interval> RangeOf(Program& program, Ranges& ranges, ValueId id) {
   const DType type = program[id].type;
   if (!IsInteger(type) || type == DType::kU64) return absl::nullopt;

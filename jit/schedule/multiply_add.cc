@@ -93,6 +93,7 @@ absl::optional<ValueId> WideProduct(Program& program, ValueId id) {
   return Widened(program, cast->args[0], type);
 }
 
+// f32(a * b) + c as f32(a) * f32(b) + c, on either side: then the two can become one instruction.
 absl::optional<ValueId> WithWideProducts(Program& program, ValueId id) {
   const auto* sum = absl::get_if<ApplyValue>(&program[id].node);
   if (sum == nullptr || (sum->op != ScalarOp::kAdd && sum->op != ScalarOp::kSub))
@@ -120,6 +121,7 @@ bool RewriteAll(Program& program, Replace replace) {
 
 }  // namespace
 
+// Also the step of a sum, which adds its value without an addition being written.
 absl::StatusOr<bool> WidenProducts(Program& program) {
   bool changed = RewriteAll(program, [&](ValueId id) { return WithWideProducts(program, id); });
   for (Block& block : program.blocks) {
@@ -133,6 +135,7 @@ absl::StatusOr<bool> WidenProducts(Program& program) {
   return changed;
 }
 
+// dot_halves(a, b, 0) + c becomes dot_halves(a, b, c): the instruction adds for nothing.
 absl::StatusOr<bool> AddOntoDotProducts(Program& program) {
   return RewriteAll(program, [&](ValueId id) -> absl::optional<ValueId> {
     const ApplyValue* sum = jit::AsApply(program, id, ScalarOp::kAdd);

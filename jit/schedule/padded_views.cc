@@ -292,6 +292,7 @@ class Materializer {
     Sharing sharing;
   };
 
+  // Contractions side by side that may read one view.
   std::vector<Candidate> CandidatesIn(const Scope& scope) {
     std::vector<Candidate> candidates;
     for (size_t i = 0; i < scope.size(); ++i) {

@@ -409,6 +409,7 @@ class ParallelSums {
   // Loops over all places of sums of one shape, around `each` for each sum; the first indices
   // are in `begun`.
   using Each = absl::FunctionRef<Scope(const RowSum& sum, const IndexList& place)>;
+  // `each` for every element of sums of one shape, in one nest of loops.
   Scope ForAll(absl::Span<const RowSum> alike, Each each, const IndexList& begun = {}) {
     const Shape shape = program_[alike[0].sum].shape;
     Scope scope;

@@ -73,6 +73,8 @@ RegisterTile::RegisterTile(Program& program, Ranges& ranges, const Contraction& 
   }
 }
 
+// The tile's life: it begins at zero or with the part of the sum from before, takes the steps, and
+// is finished or stored for the next part.
 Scope RegisterTile::At(const Patch& patch, const absl::optional<SumBlock>& part,
                        const absl::optional<Below>& below) {
   const Extent extent = patch.extent;

@@ -46,6 +46,7 @@ Scope SecondRun::FlagIf(ValueId value, IndexId flag, IndexId condition, const Lo
   return {InOwnLoops(program_, loops, std::move(statement))};
 }
 
+// A value is asked in the loops that move it only: others would ask for it again.
 Scope SecondRun::FlagIfNotFinite(absl::Span<const ValueId> values, IndexId flag, IndexId condition,
                                  const LoopsAround& loops) {
   Scope scope;

@@ -46,6 +46,7 @@ class Splitter {
   Splitter(Program& program, Ranges& ranges)
       : program_(program), pool_(program.pool), ranges_(ranges) {}
 
+  // Splits the first core that gains by it; the pass asks again for the others.
   absl::optional<Scope> Split(const Loop& nest) {
     std::vector<Path> paths;
     Path path;

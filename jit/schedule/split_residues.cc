@@ -135,6 +135,7 @@ class ResidueSplitter {
     return *loop;
   }
 
+  // Each nest once for each rest of its loop `number`, which then steps by the divisor.
   Scope Divided(const Scope& nests, int number, int64_t divisor) {
     Scope pieces;
     for (const Item& nest : nests) {
@@ -183,6 +184,7 @@ class ResidueSplitter {
 
 }  // namespace
 
+// The divisor of a division of the loop's variable in the bounds of a sum inside.
 absl::optional<int64_t> DivisorOfBounds(const Program& program, const Loop& loop) {
   absl::optional<int64_t> divisor;
   VisitItems(loop.body, [&](const Item& item) {

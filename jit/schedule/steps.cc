@@ -93,6 +93,8 @@ class StepMover {
 
 // ---- The last step in a register
 
+// In an innermost loop, the step that the next iteration reads is kept in a scalar besides being
+// stored: for (t) h[t] = h[t - 1] + x[t] then reads no memory for h[t - 1].
 class StepKeeper {
  public:
   explicit StepKeeper(Program& program)

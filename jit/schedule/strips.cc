@@ -485,6 +485,7 @@ class Strips {
 
 }  // namespace
 
+// The strips are tried on a copy: an attempt adds tensors and variables before it may fail.
 absl::StatusOr<bool> RunInStrips(Program& program, const StripOptions& options) {
   absl::flat_hash_set<int32_t> rows;
   for (const Block& block : program.blocks) FindRows(program, block.body, rows);

@@ -45,6 +45,7 @@ std::vector<const Loop*> Ordered(Program& program, const Contraction& nest) {
   return ordered;
 }
 
+// Permutes the loops of the sum by exchanging their heads, since each one holds only the next.
 bool Order(Program& program, Loop& outermost, const Contraction& nest) {
   const std::vector<const Loop*> ordered = Ordered(program, nest);
   if (ordered == nest.sums) return false;

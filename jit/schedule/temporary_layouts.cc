@@ -34,6 +34,9 @@ class Layouts {
   Layouts(Program& program, jit::Isa isa, const std::vector<bool>& bound)
       : program_(program), pool_(program.pool), isa_(isa), bound_(bound) {}
 
+  // Only a chain of contractions, where one sums what another has stored, gains by another layout;
+  // element-wise statements between them must then agree, so the layout spreads until nothing
+  // changes.
   bool Run() {
     // Looking for temporaries takes less time than looking for contractions.
     if (!absl::c_linear_search(bound_, true) || absl::c_none_of(program_.tensors, HasAxes))

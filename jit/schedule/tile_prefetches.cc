@@ -88,6 +88,7 @@ class TilePrefetcher {
     else if (read && tile.is_summed) tile.ends.push_back({*read, ReadsBeside(*loop)});
   }
 
+  // Reads along the loop, at places that are known without reading memory.
   std::vector<Access> ReadsBeside(const Loop& loop) const {
     std::vector<Access> reads;
     for (const Item& item : loop.body) {

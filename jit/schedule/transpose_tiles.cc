@@ -157,6 +157,7 @@ class TransposeTiles {
 
   // ---- The three parts
 
+  // Whole squares first, which are transposed in registers; plain loops for the edges.
   Scope Cut(const LoopsAround& loops, const Nest& nest) {
     const Loop& inner = *loops.back();
     const int64_t lanes = jit::LanesOf(program_, inner, isa_), tiles = TilesInSquare();

@@ -39,6 +39,7 @@ class Turner {
   Turner(Program& program, Ranges& ranges, jit::Isa isa, const std::vector<bool>& bound)
       : program_(program), pool_(program.pool), ranges_(ranges), isa_(isa), bound_(bound) {}
 
+  // The sums go to a temporary that lies as they are computed, and a copy then turns it.
   absl::optional<Scope> Turned(const Loop& loop) {
     const absl::optional<Contraction> nest = ContractionOf(program_, loop);
     if (!nest || !MayKeepSums(*nest)) return absl::nullopt;

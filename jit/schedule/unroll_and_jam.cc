@@ -43,6 +43,7 @@ class Jammer {
  public:
   explicit Jammer(Program& program) : program_(program), pool_(program.pool), ranges_(program) {}
 
+  // The loop over the rest of the rows is made before the jammed one, from the same body.
   bool Run() {
     FindChains();
     return ReplaceLoops(program_, ranges_, [&](Loop& loop) -> absl::optional<Scope> {

@@ -59,6 +59,7 @@ bool IsInRange(Program& program, Ranges& ranges, const Statement& statement) {
 
 }  // namespace
 
+// A monotone expression has its extremes at the ends of its variable's range.
 absl::optional<Extremes> ExtremesOver(Program& program, IndexId e, int32_t var, IndexId first,
                                       IndexId last) {
   const auto direction = DirectionOf(program.pool, e, var);

@@ -46,6 +46,7 @@ std::vector<ValueId> LoadsOf(const Program& program, ValueId value) {
   return loads;
 }
 
+// Through places of loads and through index values: nothing else reads a loop's variable.
 bool DependsOn(const Program& program, ValueId value, const Loop& loop) {
   bool depends = false;
   VisitValues(program, value, [&](ValueId, const Value& inner) {
