@@ -51,6 +51,8 @@ std::string KeyOf(const loop::Program& program, const CompileOptions& options) {
 
 }  // namespace
 
+// The key is the program's text with the options, the instruction set resolved: two callers that
+// compile the same program at once may both do so, and share the first one's result.
 absl::StatusOr<std::shared_ptr<const Executable>> ExecutableCache::Compile(
     loop::Program program, const CompileOptions& options) {
   CompileOptions resolved = options;

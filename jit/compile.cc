@@ -172,6 +172,8 @@ absl::Status ProveForCode(loop::Program& program, Isa isa) {
   return loop::SetLanes(program, isa).status();
 }
 
+// Machine-independent passes first, then those that choose tiles, lanes and threads for one
+// instruction set.
 absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptions& options) {
   if (static_cast<int64_t>(program.blocks.size()) > kMostBlocks) {
     return absl::ResourceExhaustedError(absl::StrCat("program ", program.name, ": ",
@@ -188,6 +190,7 @@ absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptio
 
 namespace {
 
+// Fills in what the options leave to the machine.
 absl::StatusOr<std::unique_ptr<const Executable>> MakeExecutable(
     loop::Program scheduled, const CompileOptions& options, std::shared_ptr<const Origin> origin) {
   ExecutableOptions executable;

@@ -29,6 +29,7 @@ int64_t NextId() {
 
 }  // namespace
 
+// The kernel knows tensors; a caller knows the numbers of outputs and inputs.
 std::vector<std::pair<int, int>> AliasesOf(const Kernel& kernel) {
   const Program& program = kernel.program();
   std::vector<int> numbers(program.tensors.size());  // of inputs and outputs

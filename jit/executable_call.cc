@@ -273,6 +273,8 @@ absl::Status Executable::CheckOutputs(const Arguments& arguments, const Binding&
   return absl::OkStatus();
 }
 
+// The ranges of bytes that the arguments cover, which aliasing is judged by, and their total, which
+// decides about threads and prefetching.
 absl::Status Executable::Measure(const Arguments& arguments, Workspace::State& state) const {
   state.footprints.clear();
   state.bytes = 0;
@@ -287,6 +289,7 @@ absl::Status Executable::Measure(const Arguments& arguments, Workspace::State& s
   return absl::OkStatus();
 }
 
+// All that a call decides before it runs code. Results without elements need no kernel.
 absl::Status Executable::Prepare(const Arguments& arguments, Workspace::State& state) const {
   NESTOR_ASSIGN_OR_RETURN(const Binding binding,
                           BindArguments(arguments.inputs, arguments.params, arguments.dims));

@@ -121,6 +121,7 @@ void Kernel::RegisterForCrashReport() {
     registration_ = CodeRegistration(code_.data(), code_.size(), std::move(parts));
 }
 
+// Steps run one after the other; a result other than 0 is the first failure, and ends the call.
 int64_t Kernel::Run(const int64_t* table, absl::Span<char* const> private_memory,
                     const RunOptions& options) const {
   const DefaultFloatSettings settings;

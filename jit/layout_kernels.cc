@@ -52,6 +52,7 @@ absl::StatusOr<std::shared_ptr<const LayoutKernels>> LayoutKernels::Create(
   return kernels;
 }
 
+// One kernel for each combination of options that changes the code.
 absl::StatusOr<std::shared_ptr<const Kernel>> LayoutKernels::For(const KernelOptions& given) const {
   const KernelOptions options = WithoutIdleConstants(program_, given);
   std::string key = KeyOf(options);

@@ -27,6 +27,8 @@ KernelOptions WithLayoutsOf(const loop::Program& program, KernelOptions options)
 
 }  // namespace
 
+// The origin of the program in which these dimensions are numbers; what was tuned for such sizes is
+// chosen here.
 Origin Specialized(const Origin& origin, const SizeClass& constants) {
   const auto value_of = [&](const std::string& name) -> absl::optional<int64_t> {
     const auto constant =
@@ -57,6 +59,8 @@ absl::StatusOr<std::unique_ptr<const Variants>> Variants::Create(
       new Variants(std::move(general), std::move(compact), options, std::move(origin)));
 }
 
+// The variant for the sizes' class, else the general kernel; where the scheduled program's indices
+// might overflow at these sizes, the plain one.
 absl::StatusOr<std::shared_ptr<const Kernel>> Variants::For(loop::SymbolValue symbol,
                                                             const KernelOptions& options) const {
   const absl::Status proven = loop::ProveNoOverflow(general_->program(), symbol);
@@ -132,6 +136,8 @@ Variants::Code Variants::CodeOf(const Class& of, const KernelOptions& options) c
   return Keep(of, code.ok() ? *std::move(code) : nullptr);
 }
 
+// No code where the class would give the same kernel as the general one: no axes merge, or no block
+// is constant.
 absl::StatusOr<Variants::Code> Variants::Compile(const Class& of,
                                                  const KernelOptions& options) const {
   loop::Program program = WithConstants(origin_->unfused, of.constants);

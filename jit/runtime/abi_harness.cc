@@ -120,6 +120,8 @@ class Trampoline : public Xbyak::CodeGenerator {
     fnstcw(Field(offsetof(CallState, host_x87_control)));
   }
 
+  // A frame of known words above the stack pointer shows whether the callee writes into its
+  // caller's. `stack_offset` varies the alignment, of which the ABI promises 16 bytes.
   void PrepareStackAndSettings() {
     and_(rsp, -64);
     sub(rsp, 8 * kFrameWords);
@@ -201,6 +203,7 @@ class Trampoline : public Xbyak::CodeGenerator {
 
 std::string Hex(uint64_t value) { return absl::StrCat("0x", absl::Hex(value)); }
 
+// Callee-saved registers, the stack pointer and the frame hold what they held before the call.
 void CheckGeneralRegisters(const CallState& state, std::vector<std::string>* broken) {
   for (int i = 0; i < kNumPreserved; ++i) {
     if (state.preserved[i] == kPattern + i) continue;
@@ -230,6 +233,8 @@ void CheckSettings(const CallState& state, std::vector<std::string>* broken) {
   if (state.x87.tags != kAllEmpty) broken->push_back("the x87 registers are not empty");
 }
 
+// Vector code ends with vzeroupper, or SSE code after it pays for each transition. Zeros alone do
+// not prove it: XGETBV tells whether the CPU takes the upper halves for used.
 void CheckUpperVectors(const CallState& state, std::vector<std::string>* broken) {
   for (int i = 0; i < kVectors; ++i) {
     const absl::Span<const uint8_t> upper =

@@ -60,6 +60,7 @@ CodeMemory::~CodeMemory() {
   if (data_ != nullptr) munmap(data_, RoundUpToPages(size_));
 }
 
+// Pages are writable first, then executable, never both. The rest of the last page traps.
 absl::StatusOr<CodeMemory> CodeMemory::Seal(absl::Span<const uint8_t> code) {
   CodeMemory memory;
   if (code.empty()) return memory;

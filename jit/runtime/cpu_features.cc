@@ -114,6 +114,7 @@ absl::Status Check(const Machine& machine, Isa isa) {
                                                     ": it lacks ", absl::StrJoin(missing, ", ")));
 }
 
+// The greatest instruction set that the machine has, from the one that NESTOR_ISA names downwards.
 absl::StatusOr<Isa> FindBestIsa() {
   Isa best = std::rbegin(kIsas)->isa;
   if (const char* limit = std::getenv("NESTOR_ISA"); limit != nullptr && *limit != '\0') {
