@@ -92,6 +92,7 @@ class Binder {
     return CheckKnown(signature_.name, "dimension", inputs_.dims, Dimensions());
   }
 
+  // An integer param is a symbol, too: extents and indices may name it.
   absl::Status BindParams() {
     for (const ParamInfo& param : *signature_.params) {
       const auto given = inputs_.params.find(param.name);
@@ -132,6 +133,7 @@ class Binder {
                               " does not fit"));
   }
 
+  // Floats are compared so that NaN is outside of every range.
   absl::Status CheckParamRange(const ParamInfo& param, const Scalar& value) const {
     const bool below =
         param.low && (IsInteger(param.type) ? value.ToInt() < param.low->ToInt()
@@ -145,6 +147,7 @@ class Binder {
                               param.high ? LiteralText(*param.high) : "inf", "]"));
   }
 
+  // Types, ranks and layouts here; extents only bind names, which are checked when all are bound.
   absl::Status BindTensors() {
     for (const SignatureArgument& arg : signature_.args) {
       const auto it = inputs_.tensors.find(arg.name);
@@ -183,6 +186,8 @@ class Binder {
     return absl::OkStatus();
   }
 
+  // An extent may be an expression of dimensions that another argument binds, such as N + K - 1, so
+  // it is checked last.
   struct AxisOf {
     const SignatureArgument* arg;
     size_t axis;

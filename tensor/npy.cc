@@ -228,6 +228,7 @@ struct Contents {
   absl::string_view elements;
 };
 
+// The elements are written from where they are if they are contiguous, else from a copy.
 absl::Status Fill(const TensorView& view, Contents* contents) {
   NESTOR_RETURN_IF_ERROR(CheckView(view));
   if (view.rank() > kMaxNpyRank) return Malformed("more than ", kMaxNpyRank, " axes");

@@ -168,6 +168,8 @@ class Printer {
     out_ += ']';
   }
 
+  // Elements of the last axis fill a line; rows begin a new one, and each axis further out leaves
+  // one more line empty.
   void Separate(int axis) {
     out_ += ',';
     const int axes_below = view_.rank() - 1 - axis;
@@ -407,6 +409,8 @@ void Tensor::swap(Tensor& other) noexcept {
   std::swap(data_, other.data_);
 }
 
+// calloc gives zeros, mostly without touching the pages; its memory is aligned by hand, with room
+// added for that.
 absl::StatusOr<Tensor> Tensor::Create(DType type, absl::Span<const int64_t> shape) {
   NESTOR_ASSIGN_OR_RETURN(const int64_t bytes, NumBytes(type, shape));
   void* memory = bytes > kMaxBytes ? nullptr : std::calloc(bytes + kAlignment, 1);
