@@ -52,6 +52,7 @@ std::string ImpliedResult(const std::vector<std::string>& operands) {
   return result;
 }
 
+// Each letter of the result is one of an operand, and stands there once.
 absl::Status CheckResult(const Equation& equation) {
   const std::string all = absl::StrJoin(equation.operands, "");
   for (char c : equation.result) {

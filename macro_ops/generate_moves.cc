@@ -69,6 +69,7 @@ std::string AxisOf(const std::string& number, const std::vector<std::string>& di
 
 }  // namespace
 
+// "2, 0, 1" is op permute(x: T[N0, N1, N2]) -> (y) { y[i2, i0, i1] = x[i0, i1, i2] }.
 absl::StatusOr<std::string> GeneratePermute(Words words) {
   if (words.size() > kMostGenerated) return absl::InvalidArgumentError("too many axes");
   const int rank = static_cast<int>(words.size());
@@ -124,6 +125,7 @@ absl::StatusOr<std::string> GenerateConcat(Words words) {
                       "\n    where ", along, " < ", Before(pieces.count), "\n}\n");
 }
 
+// Two pieces along axis 0: y[i0, i1] = where(i0 == 0, x0[i1], x1[i1]) where i0 < 2.
 absl::StatusOr<std::string> GenerateStack(Words words) {
   NESTOR_ASSIGN_OR_RETURN(const Pieces pieces, ReadPieces(words, true));
   const std::vector<std::string> indices = Names("i", pieces.rank + 1),

@@ -116,6 +116,7 @@ class Resizer {
 
 }  // namespace
 
+// Only nearest takes a fourth word, as it alone rounds to an element.
 absl::StatusOr<std::string> GenerateResize(Words words) {
   if (words.size() != 3 && words.size() != 4)
     return ExpectWords(words, 3, "a mode, coordinates, a number of axes and perhaps a rounding");

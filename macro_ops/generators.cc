@@ -73,6 +73,7 @@ bool IsGeneratorCall(absl::string_view text) {
   return ReadCall(text, inside) != nullptr;
 }
 
+// An einsum's equation has commas of its own, so it is one word.
 absl::StatusOr<std::string> Generate(absl::string_view call) {
   std::string inside;
   const Generator* generator = ReadCall(call, inside);

@@ -83,6 +83,7 @@ const Module& MacroLibrary() {
   return *library;
 }
 
+// Read once, and never deleted: ops in other statics may use it while the process ends.
 const std::vector<MacroOp>& MacroOps() {
   static const auto* const ops = [] {
     auto* list = new std::vector<MacroOp>;
