@@ -117,8 +117,8 @@ class ThreadPool : public Executor {
 
   int NumThreads() const override { return threads_; }
 
-  // The context is isolated, so that a caller who cancels tasks of its own does not cancel these, and
-  // hands this thread's float settings to the workers.
+  // The context is isolated, so that a caller who cancels tasks of its own does not cancel these,
+  // and hands this thread's float settings to the workers.
   void Run(int64_t count, absl::FunctionRef<void(int, int64_t)> task) override {
     if (count <= 1 || threads_ == 1) return RunInline(count, task);
     using tbb::task_group_context;
