@@ -9,7 +9,8 @@
 
 namespace nestor::jit {
 
-// CompactLayout if the whole view is compact; else axis by axis, and no axis is kCompact.
+// CompactLayout if the whole view is compact, row-major without gaps; else axis by axis, and no
+// axis is kCompact. A kernel is compiled for each combination of layouts that calls bring.
 Layout LayoutOf(const TensorView& view);
 
 // Appends text that tells layouts of the same ranks apart.

@@ -21,7 +21,8 @@ class SlotValues {
   SlotValues(const Kernel& kernel, const Binding& binding, const std::vector<Dims>& strides)
       : kernel_(kernel), binding_(binding), strides_(strides) {}
 
-  // 0 for addresses and offsets, which do not follow from sizes alone.
+  // The number that code reads from the slot. 0 for addresses and offsets, which do not follow from
+  // sizes alone.
   int64_t Of(const TableSlot& slot) const;
 
  private:

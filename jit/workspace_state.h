@@ -24,6 +24,8 @@ namespace nestor::jit {
 // Memory aligned to a cache line, kept while it suffices.
 class Buffer {
  public:
+  // The memory, at least that large; its contents are unspecified, and earlier pointers are invalid
+  // where it grows. Null for 0 bytes of a buffer that never had any.
   absl::StatusOr<char*> Reserve(int64_t bytes) {
     if (bytes > bytes_) {
       const size_t whole = static_cast<size_t>(loop::AlignedForArena(bytes));

@@ -5,9 +5,16 @@
 // assignment and accumulation, and no branches. Tensors are not SSA. verify.h lists the invariants,
 // text.h describes the text form.
 //
-// Values and index expressions live in arenas of the program and are immutable;
-// scopes hold their ids. A Program is a value: copies are independent. Not
-// thread-safe while it is changed.
+//   program mean(x: f32[N, K]) -> (y: f32[N]) {
+//     for n in [0, N) {                  # a Block of one item, a Loop; its body:
+//       acc s: f32 = sum                 #   a Declaration of a TensorInfo, with kAccumulator
+//       for k in [0, K) { s += x[n, k] } #   a Loop; its Statement has an op, kSum
+//       y[n] = s / f32(index(K))         #   a Statement without one: an assignment
+//     }
+//   }
+//
+// Values and index expressions live in arenas of the program and are immutable; scopes hold their
+// ids. A Program is a value: copies are independent. Not thread-safe while it is changed.
 #ifndef NESTOR_LOOP_IR_PROGRAM_H_
 #define NESTOR_LOOP_IR_PROGRAM_H_
 
@@ -79,6 +86,10 @@ DType ReadType(const TensorInfo& tensor);
 // A place in a tensor. An unmasked access must be in range. Outside the tensor, or where a
 // condition is false, a masked load gives `fill`, and a masked store is dropped, without evaluating
 // its value.
+//
+//   x[i, k]                     tensor x, place {i, k}
+//   x[i + r - 1, k | 0.0]       masked, with the fill 0.0: padding
+//   drop y[i] if i < K = v      a masked store; its conditions are {i < K}
 struct Access {
   TensorId tensor;
   IndexList place = {};
@@ -125,8 +136,9 @@ struct Value {
 
 // ---- Scopes
 
-// target = value, or target op= value. `position` is only for argmax and argmin: target argmax=
-// (value, position), with position an i64.
+// `y[n] = value`, or `y[n] op= value` for one of the ops of ReduceOp. `position` is only for argmax
+// and argmin: a[n] argmax= (value, position), with position an i64; a read of `a` gives the
+// position that has won.
 struct Statement {
   Access target;
   absl::optional<ReduceOp> op;
@@ -139,7 +151,8 @@ struct Statement {
   IndexList needed_if = {};
 };
 
-// Declares a temp or an accumulator for the rest of the scope that holds the declaration.
+// Declares a temp or an accumulator for the rest of the scope that holds the declaration. Each
+// entry of the scope makes a new tensor: nothing is kept from one iteration to the next.
 struct Declaration {
   TensorId tensor;
 };
@@ -147,7 +160,8 @@ struct Declaration {
 // Enough for the narrowest lanes of the widest vectors.
 constexpr int kMostLanes = 64;
 
-// A loop's attributes permit another order of execution, never another value.
+// A loop's attributes permit another order of execution, never another value. Those who set them
+// prove that (dependence.h); who ignores them, as the interpreter does, is right as well.
 struct LoopAttributes {
   bool parallel = false;  // iterations in any order, or at once
   bool vector = false;    // iterations in groups of lanes
@@ -201,6 +215,8 @@ struct Block {
 // as it was written, so a program keeps it whatever passes do to the loops: CheckDomains
 // (intervals.h) decides before a run whether sizes and $params are legal, so that every engine and
 // every stage of a program answers alike.
+//
+//   y[i] = x[i*$s + 1]    has the extents {N}, the places {i*$s + 1}
 struct Domain {
   IndexList extents;  // the index Program::domain_vars[k] runs over [0, extents[k])
   // The affine parts of places and conditions. A division by zero is out of bounds there.
@@ -226,6 +242,8 @@ class UniqueNames {
   absl::flat_hash_map<std::string, int> next_;  // the number to try next, by name taken
 };
 
+// Members are public, as passes rewrite all of them; the Add.. functions keep names unique and ids
+// in order. `proven` and each access's `checked` are set together, by the pass that proves ranges.
 struct Program {
   std::string name;
   IndexPool pool;
@@ -255,7 +273,9 @@ struct Program {
   TensorInfo& operator[](TensorId id) { return tensors[id.value]; }
   const Value& operator[](ValueId id) const { return values[id.value]; }
 
-  // The name is made unique. References to tensors and values are invalid after the next Add..
+  // Returns its id. The name is made unique: t, t_2, t_3... References to tensors and values are
+  // invalid after the next Add... Declares nothing: the caller adds a Declaration, or lists the
+  // tensor in `temps`.
   TensorId AddTensor(TensorInfo info);
   // A loop index named after `name`, made unique.
   int32_t AddVar(absl::string_view name);

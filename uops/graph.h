@@ -182,22 +182,23 @@ class Graph {
   NodeId AddInput(absl::string_view name, DType type, Shape shape);
   NodeId AddParam(absl::string_view name, DType type);
   NodeId AddConstant(Scalar value);
-  // `expr` over the axes of `shape`.
-  // Its type is i64.
+  // `expr` over the axes of `shape`: a node of type i64.
   NodeId AddIndex(IndexId expr, Shape shape);
-  // `fill` may be left invalid: zero or false.
   // The result has x's type and `shape`; `place` has an expression for each axis of x, over Var(i)
-  // of the result's axes, as have `conditions`.
+  // of the result's axes, as have `conditions`. `fill` may be left invalid: zero or false.
+  //
+  //   y[i, j] = x[j, i + 1]    x of rank 2, shape {N, M}, place {Var(1), Var(0) + 1}
   NodeId AddReindex(NodeId x, Shape shape, IndexList place, NodeId fill = NodeId(),
                     IndexList conditions = {});
-  // `target`: the type of a cast, else ignored.
-  // All `args` have the result's shape.
+  // All `args` have the result's shape. `target`: the type of a cast, else ignored.
   NodeId AddMap(ScalarOp op, absl::Span<const NodeId> args, DType target = DType::kF32);
-  // `axes` are distinct; the reduction runs over them in the order listed.
-  // The result has the other axes, in order; its type is ReduceResultType of x's.
+  // `axes` are distinct; the reduction runs over them in the order listed. The result has the other
+  // axes, in order; its type is ReduceResultType of x's.
   NodeId AddReduce(ReduceOp op, NodeId x, absl::Span<const int> axes);
   // The result has x's type and `shape`; `place` has an expression for each axis of it, over Var(i)
   // of x's axes.
+  //
+  //   y[ids[n], d] += x[n, d]    shape {V, D}, place {ids[Var(0)], Var(1)}
   NodeId AddScatter(ReduceOp op, NodeId x, Shape shape, IndexList place);
   // A tensor of a recurrence that is yet to be made, different from any other node:
   // see recurrence.h.
@@ -258,8 +259,8 @@ class Graph {
 // Calls `visit` on each operand of a node, including tensors that its index expressions load from.
 void VisitOperands(const Graph& graph, NodeId id, absl::FunctionRef<void(NodeId)> visit);
 
-// Which nodes the given ones depend on, themselves included.
-// `cut`: nodes whose operands do not count.
+// By id, whether one of the given nodes depends on it, themselves included. `cut`: nodes whose
+// operands do not count.
 std::vector<bool> Reachable(const Graph& graph, absl::Span<const NodeId> from,
                             absl::Span<const NodeId> cut = {});
 

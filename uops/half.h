@@ -21,6 +21,7 @@ struct BF16 {
     if (f != f) return BF16{0x7fc0};
     return BF16{static_cast<uint16_t>((u + 0x7fff + ((u >> 16) & 1)) >> 16)};
   }
+  // Exact: a binary32 whose lower half is zero.
   float Widen() const { return absl::bit_cast<float>(uint32_t{bits} << 16); }
 };
 
@@ -45,6 +46,7 @@ struct F16 {
     const uint32_t odd = (magnitude >> 13) & 1;
     return F16{static_cast<uint16_t>(sign | ((magnitude - 0x38000000 + 0xfff + odd) >> 13))};
   }
+  // Exact. The exponent is rebiased from 15 to 127; a subnormal is a multiple of 2^-24.
   float Widen() const {
     const uint32_t sign = uint32_t{bits & 0x8000u} << 16;
     const uint32_t magnitude = bits & 0x7fffu;

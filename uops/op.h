@@ -1,8 +1,14 @@
 // An op: a micro-op graph with a signature, the meaning of one `op` of the notation once its types
 // and ranks are known. Dimensions and $params stay symbols.
 //
-// An Op is a value: copying it copies the graph. Const use from many threads is
-// fine.
+//   op pool(x: f32[N, L]; $k = 2 in [1, inf]) -> (y) {
+//     y[n, i] = max[r](x[n, $k*i + r]) where i < L / $k, r < $k
+//   }
+//     args         x, f32, the shape {N, L}, its Input node
+//     params       $k, i64, with the default 2 and the least value 1
+//     results      y and the node that computes it
+//
+// An Op is a value: copying it copies the graph. Const use from many threads is fine.
 #ifndef NESTOR_UOPS_OP_H_
 #define NESTOR_UOPS_OP_H_
 

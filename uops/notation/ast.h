@@ -24,7 +24,7 @@ struct Position {
 struct Expr;
 using ExprPtr = std::unique_ptr<Expr>;
 
-// One place of an access, a left side or a list of dimensions.
+// One place of an access, a left side or a list of dimensions: `i + 1`, or the pack `..n`.
 struct Item {
   Position position;
   bool is_pack = false;
@@ -44,7 +44,8 @@ enum class ExprKind {
   kChain,      // args joined by `operators`, from the left; one precedence level
 };
 
-// Which members are set follows from the kind; see ExprKind.
+// Which members are set follows from the kind; see ExprKind. `a - b + c` is one chain of three
+// operands and two operators, so that a long sum is not deep.
 struct Expr {
   ExprKind kind;
   Position position;
@@ -63,6 +64,7 @@ struct Bound {  // where NAME < limit
   ExprPtr limit;
 };
 
+// A type, or a variable that stands for one: `f32`, `T`.
 struct TypeName {
   Position position;
   std::string text;
@@ -135,6 +137,7 @@ struct Op {
   std::vector<Statement> statements;
 };
 
+// The ops of a text, in its order. Whether names are distinct is for Module to check.
 struct File {
   std::vector<Op> ops;
 };

@@ -1,5 +1,10 @@
 // Turns the notation's expressions into those that statements are built from: names become indices,
 // dimensions and tensors, packs are spread, and each piece keeps its place in the text.
+//
+//   where i + K - 1 stands                       it becomes
+//     in a place, x[i + K - 1]                   an index expression
+//     as a value, f32(i + K - 1) * x[i]          an Index node, i64
+//     in a condition, x[i | 0.0 if i < K]        an index expression that is a condition
 #ifndef NESTOR_UOPS_NOTATION_RESOLVER_H_
 #define NESTOR_UOPS_NOTATION_RESOLVER_H_
 

@@ -1,8 +1,11 @@
 // The indices of one statement of the notation: which names there are, what each use of a name
 // means, and how long packs are.
 //
-// Every index (each element of a pack, too) is an *instance*, numbered from outside in and
-// from left to right; it is the variable of that number of the statement that is built.
+// Every index (each element of a pack, too) is an *instance*, numbered from outside in and from
+// left to right; it is the variable of that number of the statement that is built.
+//
+//   y[..n, c] = x[..n, c] / sum[k](x[..n, k])    where x has rank 3
+//     ..n has length 2, as x has 2 + 1 axes; its instances are 0 and 1, that of c is 2, of k 3
 #ifndef NESTOR_UOPS_NOTATION_STATEMENT_SCOPE_H_
 #define NESTOR_UOPS_NOTATION_STATEMENT_SCOPE_H_
 
