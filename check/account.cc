@@ -140,6 +140,7 @@ CheckReport::Element Describe(const Op& op, const Case& given, const WrongElemen
   return element;
 }
 
+// The worst elements first, by how far outside of their bounds they are; five tell enough.
 void DescribeSmallest(const Subject& subject, const Case& smallest, const Outcome& outcome,
                       CheckReport& report) {
   if (report.fault != Fault::kHang) report.message = outcome.message;  // which names a shorter time
@@ -159,6 +160,8 @@ void DescribeSmallest(const Subject& subject, const Case& smallest, const Outcom
 
 }  // namespace
 
+// Runs the case once more first: a fault that does not come again cannot be made smaller, and is
+// reported as it was.
 void Account(const FailedTrial& failed, ExamineCase examine, CheckReport& report) {
   report.failing_case = CaseText(failed.subject.source, failed.failing);
   const Outcome outcome = examine(failed.failing);

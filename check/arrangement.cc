@@ -111,6 +111,8 @@ void PutElements(const void* elements, const TensorView& view) {
   });
 }
 
+// A copy whose elements lie as `arrangement` says, at the end of guarded pages. A broadcast one has
+// one element in the place of many, so it takes the first of them.
 TensorView Arranged(const TensorView& view, Arrangement arrangement,
                     std::vector<GuardedMemory>& memory) {
   TensorView arranged{view.type, view.shape, StridesOf(view.shape, arrangement), nullptr};

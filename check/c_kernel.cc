@@ -140,6 +140,7 @@ Kernel LateCKernel(const std::string& file, const CPrototype& prototype) {
   };
 }
 
+// In a child: a library's initialisers may crash or hang, and this process has to say so.
 absl::Status TryLoadCKernel(const std::string& file, const CPrototype& prototype,
                             absl::Duration patience) {
   absl::optional<std::string> error;

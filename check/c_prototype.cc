@@ -72,6 +72,7 @@ void AddParameters(const Op& op, CPrototype& prototype) {
   }
 }
 
+// Strides last, as their names are made up: x_stride0 yields where an argument is called so.
 void MakeNamesDistinct(std::vector<CParameter>& parameters) {
   absl::flat_hash_set<std::string> given;
   const auto taken = [&](absl::string_view name) {

@@ -90,6 +90,8 @@ void DrawInPlace(const CaseSource& source, Random& random, Case& drawn) {
   }
 }
 
+// The first or the last elements along each axis: the case is made smaller without changing values,
+// or the fault might not come again.
 absl::optional<Tensor> PartOf(const Tensor& whole, const Dims& shape, Kept kept) {
   TensorView part = whole.view();
   int64_t offset = 0;
@@ -125,6 +127,7 @@ RunInputs Case::Inputs(const Op& op) const {
   return run;
 }
 
+// Draws again where sizes were found but no inputs for them.
 absl::optional<Case> DrawCase(const CaseSource& source, uint64_t seed, absl::optional<Case> spent) {
   Random random(seed);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {

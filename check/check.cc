@@ -355,6 +355,8 @@ class Checker {
 
   // ---- A finding
 
+  // Makes the failing case again from its seed. Its neighbours are cases of the same subject, by
+  // which Account tells what the fault depends on.
   void AccountFor(CheckReport& report) {
     const int64_t failing_trial = progress_->trials;
     const Subject& subject = SubjectOf(failing_trial);

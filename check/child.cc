@@ -87,6 +87,7 @@ class Listener {
   Listener(int says, int errors) : fds_{{says, POLLIN, 0}, {errors, POLLIN, 0}} {}
 
   enum class Result { kEnded, kSilent, kEnough };
+  // Waits for messages, the child's end, or a silence as long as `patience`, whichever comes first.
   Result Run(pid_t child, absl::FunctionRef<bool(absl::string_view)> hear, absl::Duration patience,
              absl::FunctionRef<bool()> is_excused) {
     // Nearly always a child ends right after its pipe does.
@@ -107,6 +108,7 @@ class Listener {
     while (Read(absl::ZeroDuration())) {
     }
   }
+  // A message is its length and its bytes; one that has come in part stays in `said_`.
   bool HearMessages(absl::FunctionRef<bool(absl::string_view)> hear) {
     absl::string_view rest = said_;
     bool goes_on = true;

@@ -85,6 +85,8 @@ void NameElements(const KernelRun& run, Outcome& outcome) {
 
 }  // namespace
 
+// Runs the kernel, then judges what it wrote, even where it broke a rule: a report names both. The
+// kernel's faults outweigh wrong elements.
 Outcome Examine(const Subject& subject, const Case& given, GuardedPool& pool, KernelClock* clock) {
   const Op& op = subject.source.op;
   if (clock != nullptr) clock->Begin();
@@ -133,6 +135,8 @@ Outcome OutcomeOfDeath(const ChildEnd& end, absl::Duration patience, const Kerne
   return outcome;
 }
 
+// The child says its outcome as bytes; where it dies first, its end is the outcome, with the notes
+// that it left in shared memory.
 Outcome ExamineInChild(const Subject& subject, const Case& given, absl::Duration patience) {
   const Shared<KernelNotes> notes;
   std::string result;

@@ -88,6 +88,8 @@ bool IsWrite(void* context) {
   return (static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWriteBit) != 0;
 }
 
+// Only calls that are allowed in a signal handler: no memory is allocated, nothing is formatted by
+// the library.
 void HandleFault(int signal, siginfo_t* info, void* context) {
   Line line;
   Describe(static_cast<const char*>(info->si_addr), IsWrite(context), line);

@@ -73,6 +73,7 @@ class GuardedPages {
 GuardedPool::GuardedPool() = default;
 GuardedPool::~GuardedPool() = default;
 
+// Best fit: the smallest free pages that are large enough; else the largest make room for new ones.
 std::unique_ptr<GuardedPages> GuardedPool::Take(size_t bytes) {
   if (free_.empty()) return std::make_unique<GuardedPages>(bytes);
   const auto by_room = [](const auto& a, const auto& b) { return a->room() < b->room(); };

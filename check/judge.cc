@@ -281,6 +281,8 @@ absl::Status Judge::Enclose(const RunInputs& inputs, absl::Span<const TensorView
   return absl::OkStatus();
 }
 
+// Cheap bounds accept most elements; the oracle decides those that are left, at their points alone
+// if these are few.
 absl::StatusOr<Verdict> Judge::Decide(const RunInputs& inputs,
                                       absl::Span<const TensorView> got) const {
   Verdict verdict;

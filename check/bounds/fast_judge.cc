@@ -31,6 +31,8 @@ bool Holds(double low, double high, double x) {
          Rank(x) <= Rank(high);
 }
 
+// Whatever lies outside of these inner bounds is open, not wrong: the oracle's own bounds are
+// wider.
 template <class T>
 FastVerdict::OfResult Compare(const TensorView& got, absl::Span<const double> low,
                               absl::Span<const double> high) {
@@ -88,6 +90,7 @@ absl::StatusOr<FastJudge> FastJudge::Create(const Op& op) {
   return FastJudge(op, std::move(bounds), std::move(executable));
 }
 
+// Runs the bounds' op as compiled code; the tensors that it writes are kept from call to call.
 absl::StatusOr<absl::Span<const Tensor>> FastJudge::Bounds(const RunInputs& inputs) {
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(*op_), inputs));
   std::vector<Tensor> copies;

@@ -69,6 +69,8 @@ class InnerBoundsWalk {
   explicit InnerBoundsWalk(const Op& op)
       : op_(op), bounds_(op), graph_(bounds_.graph), f64_(bounds_.graph) {}
 
+  // Builds an op with two f64 results for each result of the given one, its lower and its upper
+  // inner bound, node by node; a node that has no rule ends it with a Status.
   absl::StatusOr<Op> Run() {
     const std::vector<bool> live = Reachable(op_.graph, op_.ResultNodes());
     sets_.resize(op_.graph.size());
@@ -280,6 +282,8 @@ class InnerBoundsWalk {
 
   // ---- Accumulations
 
+  // A sum of inner bounds is an inner bound of the sum only if roundings are bounded, too, which is
+  // InnerAccumulation's part; an argmax is known where all elements are numbers.
   InnerSet Reduced(const Reduce& reduce) {
     const auto accumulate = [&](ReduceOp op, NodeId x) {
       std::vector<int> axes(reduce.count);

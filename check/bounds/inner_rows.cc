@@ -74,6 +74,7 @@ TruthSet Same(Doubles& f64, const TruthSet& a, const TruthSet& b) {
           a.exclusive && b.exclusive};
 }
 
+// `or` is the opposite of `and` of the opposites, so that one rule serves both.
 InnerSet OnTruths(Doubles& f64, ScalarOp op, DType target, Args args) {
   const auto at = [&](size_t i) { return absl::get<TruthSet>(args[i]); };
   switch (op) {

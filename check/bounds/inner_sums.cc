@@ -108,6 +108,8 @@ FloatSet ProductOf(Doubles& f64, const FloatSet& x, Accumulate accumulate) {
 
 }  // namespace
 
+// Extrema of the ends; sums and products have rules of their own. The result of a 16-bit type is
+// rounded once, as its accumulator is f32.
 FloatSet InnerAccumulation(Doubles& f64, ReduceOp op, DType type, const FloatSet& x,
                            Accumulate accumulate) {
   // An f64's set is the result of its accumulation.

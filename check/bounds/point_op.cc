@@ -96,6 +96,8 @@ class PointMaker {
     for (NodeId arg : map.args) args.push_back(At(arg, shape, place));
     return graph_.AddMap(map.op, args, node.type);
   }
+  // y[p] = sum[k](x[.., k]) at the points p is a sum over k at each point: the reduced axes stand
+  // after the axis of points.
   NodeId Make(const Reduce& reduce, NodeId id, const Node&, const Shape& shape,
               const IndexList& place) {
     const std::vector<int64_t> used = VarsOf(place);
@@ -134,6 +136,8 @@ class PointMaker {
     return graph_.AddReindex(At(node, kept, Moved(place, numbered)), shape, spread);
   }
 
+  // A read moves the points: y[i] = x[2*i] at the points p reads x at 2*p. Outside, the fill is
+  // chosen.
   NodeId Make(const Reindex& reindex, NodeId, const Node& node, const Shape& shape,
               const IndexList& place) {
     const IndexList moved = Moved(reindex.place, place),
@@ -201,6 +205,7 @@ class PointMaker {
 
   // ---- Index expressions as values. One that holds a gathered index is computed step by
   // step: as an index it would have to be proven free of overflow for every value of that.
+
 
   NodeId ValueOf(IndexId e, const Shape& shape) {
     if (!pool().HasLoad(e)) return graph_.AddIndex(e, shape);

@@ -151,6 +151,7 @@ std::vector<const std::vector<int64_t>*> SlicedAxes(const Op& op, const Shape& s
   return axes;
 }
 
+// All axes of one dimension are cut alike, or the op's equalities would fail.
 SlicedInputs SliceInputs(const Op& op, const RunInputs& inputs, const Slices& slices) {
   SlicedInputs sliced{inputs, {}};
   for (const Argument& arg : op.args) {

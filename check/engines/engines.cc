@@ -242,6 +242,7 @@ absl::Status BuiltEngine::Compile(const loop::Program& unfused) {
   return absl::OkStatus();
 }
 
+// Passes run here for all engines but executables, which run them on their own.
 absl::StatusOr<BuiltEngine> BuiltEngine::Build(const loop::Program& unfused, const Engine& engine) {
   BuiltEngine built(engine, unfused);
   if (engine.backend == Engine::Backend::kExecutable) {
@@ -304,6 +305,7 @@ absl::Status BuiltEngine::CheckAllInstructions() const {
   return absl::OkStatus();
 }
 
+// Calls each function through the harness, which says what it breaks.
 absl::Status BuiltEngine::CheckAbi(const RunInputs& inputs) const {
   absl::Status status;
   const auto check = [&](jit::Kernel::Function function, const int64_t* table, int64_t begin,

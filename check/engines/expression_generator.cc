@@ -101,6 +101,8 @@ std::string ExpressionGenerator::Quotient(const std::string& a, const std::strin
   return absl::StrCat(random_.Chance(50) ? "floordiv(" : "mod(", a, ", ", b, ")");
 }
 
+// Arguments are bent so that the function is defined and stays moderate: exp(-abs(a)), sqrt of a
+// positive number.
 std::string ExpressionGenerator::Unary(const std::string& a) {
   switch (random_.Below(8)) {
     case 0: return absl::StrCat("exp(-abs(", a, "))");

@@ -23,6 +23,8 @@ bool IsFeared(const absl::Status& status) {
   return absl::StrContains(status.message(), "overflows or divides by zero for these sizes");
 }
 
+// Two refusals agree. A refusal where the interpreter runs is a finding unless it is one that
+// proofs may make out of caution, which is counted.
 Finding Compare(const Results& want, const Results& got, absl::string_view what, Counts& counts) {
   if (!want.ok() && !got.ok()) return absl::nullopt;
   if (!got.ok()) {

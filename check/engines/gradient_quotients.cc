@@ -200,6 +200,7 @@ class Differentiated {
     return Slope{(4 * *fine - *coarse) / 3, std::abs(*fine - *coarse)};
   }
 
+  // The directional derivative as a difference quotient: the sum of g (f(x + h d) - f(x)) / h.
   absl::optional<double> Quotient(const std::vector<Tensor>& here, double h) {
     const Results there = At(h);
     if (!there.ok()) return absl::nullopt;
@@ -213,6 +214,8 @@ class Differentiated {
     return sum;
   }
 
+  // The same derivative by the gradient: its product with the direction. `scale` sums magnitudes,
+  // by which an error is judged.
   double Product(const std::vector<Tensor>& gradients, double& scale) const {
     double sum = 0;
     for (size_t i = 0; i < base_.size(); ++i) {

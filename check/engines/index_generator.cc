@@ -141,6 +141,7 @@ IndexId IndexGenerator::Spoil(IndexId load, const Shape& over) {
   }
 }
 
+// An element of an integer tensor as an index, where there is such a tensor.
 IndexId IndexGenerator::Gather(const Shape& over, int depth) {
   std::vector<NodeId> integers;
   for (NodeId id : values_) {

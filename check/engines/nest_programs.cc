@@ -294,6 +294,7 @@ class Writer {
     return more;
   }
 
+  // Places that hit each element once, some twice, or none; and places from a tensor.
   void AddScatter() {
     const std::string x = expressions_.NewArgument(Name(type_), "M, N");
     const std::string name = absl::StrCat("t", statements_.size());

@@ -32,6 +32,8 @@ class Generator {
     options_.floats_only |= options_.smooth;
   }
 
+  // Each new node takes earlier ones as operands, so a program is a graph with shared values. The
+  // last node is a result, so that much of it is live.
   Op Run() {
     op_.name = "random";
     DeclareDimensions();
@@ -80,6 +82,7 @@ class Generator {
     return info;
   }
 
+  // The first has values; later ones may be integers, which serve as places.
   void DeclareArguments() {
     const int count = static_cast<int>(random_.Between(1, 4));
     for (int i = 0; i < count; ++i) {
@@ -239,6 +242,8 @@ class Generator {
   // A node that may be computed with: with floats_only, a float.
   NodeId Source() { return options_.floats_only ? FloatNode() : random_.Pick(values_); }
 
+  // A row of the table first, then operands that it takes, with a cast if none is there: each row
+  // is tested, not only those of frequent types.
   NodeId RandomMap() {
     ScalarOp op = random_.Pick(AllScalarOps()).op;
     while (!scalars_.Allowed(op)) op = random_.Pick(AllScalarOps()).op;
@@ -314,6 +319,7 @@ class Generator {
     int axis;
   };
 
+  // One or two equations over an axis of some shape, each of which may read earlier steps of both.
   void KeepRecurrence() {
     const NodeId like = Source();
     const Shape shape = graph_.shape(like);

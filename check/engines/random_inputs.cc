@@ -28,6 +28,8 @@ class InputMaker {
     }
   }
 
+  // Tries sizes until the op has few elements, ever smaller ones; inputs that are to be refused are
+  // kept now and then, to see that all engines refuse them.
   RandomInputsResult Run() {
     int64_t largest = 4;
     for (int attempt = 0; attempt < 40; ++attempt) {

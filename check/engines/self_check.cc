@@ -61,6 +61,7 @@ class Checker {
   Checker(const std::function<Op(uint64_t)>& op_of, const SelfCheckOptions& options)
       : op_of_(op_of), options_(options), end_(absl::Now() + options.time) {}
 
+  // Many trials in each child: a crash costs one of them, and the next child goes on after it.
   SelfCheckReport Run() {
     const absl::Time start = absl::Now();
     uint64_t seed = options_.first_seed;
@@ -137,6 +138,7 @@ class Checker {
     return end.death.empty() ? what : DeathText(engine, end);
   }
 
+  // Prints the program in a child, too, as making it may be what fails.
   SelfCheckFinding Shrunk(uint64_t seed, const std::string& what) const {
     std::string text;
     // If making the program fails, there is no text.
@@ -154,6 +156,7 @@ class Checker {
     return finding;
   }
 
+  // The program first, then its sizes, as fewer statements leave fewer sizes.
   void ShrinkInto(SelfCheckFinding& finding,
                   absl::FunctionRef<bool(const Op&, const Sizes&)> fails) const {
     absl::StatusOr<Op> op = ParsedOf(finding.program);

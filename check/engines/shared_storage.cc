@@ -124,6 +124,7 @@ class Sharing {
 
   // ---- One tensor for two
 
+  // Renames `temp` to `heir` everywhere: from then on their lives are one.
   void Share(TensorId temp, TensorId heir) {
     for (loop::Value& value : program_.values) {
       auto* load = absl::get_if<loop::LoadValue>(&value.node);

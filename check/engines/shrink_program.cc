@@ -204,6 +204,7 @@ class Shrinker {
     return changed;
   }
 
+  // f(a, b): tries a, b and a number in its place; sum[k](a): also a alone.
   bool ReplaceGroup(size_t open) {
     const size_t end = BalancedEnd(open, 1);
     if (end == 0) return false;
@@ -286,6 +287,7 @@ std::string ShrinkProgram(const std::string& text, absl::FunctionRef<bool(const 
   return tokens.ok() ? Shrinker(*tokens, fails).Run() : text;
 }
 
+// One name after the other, from 0 upwards, so the first size that fails is the least tried.
 absl::optional<Sizes> ShrinkSizes(Sizes sizes, absl::FunctionRef<bool(const Sizes&)> fails) {
   if (!fails(sizes)) return absl::nullopt;
   std::vector<std::string> names;

@@ -123,6 +123,8 @@ class Trial {
         Draw(jit::Mode::kFast, {Backend::kExecutable, Backend::kExecutable, Backend::kCode}));
   }
 
+  // One compilation serves all cases, in one workspace, so that what a call leaves there is met by
+  // the next one.
   Finding CheckEngine(const Engine& engine) {
     const auto built = BuiltEngine::Build(compiled_, engine);
     if (!built.ok()) return Told(engine, built.status().ToString(), "");
