@@ -155,6 +155,8 @@ absl::StatusOr<Times> TimesOfCalls(const std::function<absl::Status()>& nestor,
   return times;
 }
 
+// The first call of each compiles and reserves memory, and is not measured. With a library's
+// kernel, the two take turns, so that the machine's state favours neither.
 absl::StatusOr<Times> TimesOf(const Op& op, const jit::Executable& executable,
                               const RunInputs& inputs, const Binding& binding,
                               const Library* library) {

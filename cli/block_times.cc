@@ -38,6 +38,7 @@ std::vector<const loop::Item*> ItemsAtTheTop(const loop::Program& program) {
   return items;
 }
 
+// None where a bound depends on a loop or on elements.
 absl::optional<int64_t> IterationsOf(const loop::Program& program, const loop::Loop& loop,
                                      const Binding& binding) {
   const auto value_of = [&](const IndexNode& node,
@@ -162,6 +163,7 @@ void AddBound(const Bound& bound, const std::string& prefix, Figures& figures) {
   figures.push_back({prefix + "bound_share", absl::StrFormat("%.2f", bound.share)});
 }
 
+// Blocks that take next to no time are summed up: a line for each would hide the others.
 void AddBlocks(const std::vector<BlockTime>& blocks, Figures& figures) {
   double all = 0, others = 0;
   for (const BlockTime& block : blocks) all += block.seconds;

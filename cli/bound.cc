@@ -87,6 +87,8 @@ class CacheModel {
   const std::vector<PassedOn> passed_on_;
 };
 
+// The time that each resource would take alone: arithmetic, then what comes from each level of the
+// memory, which is what the nearer levels do not hold.
 std::vector<Load> LoadsOf(CacheModel& model, const loop::Statistics& statistics,
                           const Rates& rates) {
   std::vector<Load> loads = {{"compute", SecondsOfArithmetic(statistics, rates)}};
@@ -102,6 +104,8 @@ std::vector<Load> LoadsOf(CacheModel& model, const loop::Statistics& statistics,
 
 }  // namespace
 
+// The resource that is busy for the longest; where even that is idle for most of the time, latency.
+// (The roofline model: Williams, Waterman and Patterson, 2009.)
 absl::StatusOr<Bound> BoundOf(loop::Program program, const loop::Sizes& sizes, double touched_bytes,
                               double seconds, const Rates& rates) {
   NESTOR_ASSIGN_OR_RETURN(const loop::Statistics statistics, loop::StatisticsOf(program, sizes));

@@ -219,6 +219,7 @@ absl::Status Verdict(const Arguments& arguments, const SelfCheckReport& report) 
 
 }  // namespace
 
+// Progress goes to a terminal only, and is wiped before the report.
 absl::Status CheckEngines(const Arguments& arguments) {
   NESTOR_RETURN_IF_ERROR(CheckForm(arguments));
   NESTOR_ASSIGN_OR_RETURN(SelfCheckOptions options, ReadOptions(arguments));

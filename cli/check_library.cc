@@ -195,6 +195,7 @@ class StdoutOnStderr {
   int kept_;
 };
 
+// The library may write to stdout, which the report alone should have: it gets stderr for it.
 absl::StatusOr<CheckReport> RunCheck(const CheckedOp& op, const NamedKernel& kernel,
                                      CheckOptions& options) {
   const bool is_terminal = isatty(STDERR_FILENO) == 1;

@@ -34,6 +34,8 @@ class Chooser {
     CollectExtents();
   }
 
+  // Several attempts, each with other numbers for what nothing determines; the one that violates
+  // the fewest checks is taken, so that its message is about the checks that matter.
   ChosenSizes Run() {
     ChosenSizes best;
     int least = -1;
@@ -50,6 +52,7 @@ class Chooser {
   }
 
  private:
+  // A given extent binds a dimension, or is an equation where the op has an expression there.
   void BindShapes() {
     for (const Argument& arg : op_.args) {
       const auto given = known_.shapes.find(arg.name);

@@ -62,6 +62,8 @@ void TracePass(const fusion::PassReport& report, const loop::Program& program) {
 
 }  // namespace
 
+// The passes of both pipelines in one, so that flags can name each: a pass that runs twice has a
+// number the second time.
 fusion::Pipeline WithSchedule(const fusion::Pipeline& schedule) {
   std::vector<fusion::Pass> passes = fusion::Pipeline::Default().passes();
   const auto is_taken = [&](const std::string& name) {

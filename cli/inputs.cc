@@ -41,6 +41,7 @@ int64_t GreatestDrawn(DType integer, absl::optional<int64_t> bound) {
   return WidensToI64(integer) ? std::min(drawn, Highest(integer).ToInt()) : drawn;
 }
 
+// Integers in [0, bound), as they may be indices; floats in [-1, 1), or in [0, bound).
 Scalar DrawScalar(DType type, absl::optional<int64_t> bound, Random& random) {
   const uint64_t bits = random.Next();
   if (type == DType::kBool) return Scalar::Of(type, bits >> 63 != 0);

@@ -15,6 +15,7 @@ absl::StatusOr<std::string> ReadSymbol(const Arguments& arguments) {
   return absl::InvalidArgumentError(absl::StrCat("--symbol=", symbol, ": no name in C"));
 }
 
+// None without --library; then the flags that say more of it are errors.
 absl::StatusOr<absl::optional<NamedKernel>> ReadLibraryKernel(const Arguments& arguments,
                                                               const Op& op) {
   const auto file = arguments.Find("--library");

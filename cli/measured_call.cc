@@ -11,6 +11,8 @@
 
 namespace nestor::cli {
 
+// A call in the order of the executable's signature. Dimensions are passed only where no shape
+// binds them, since a call that gives others is refused.
 absl::StatusOr<MeasuredCall> MakeCall(const jit::Executable& executable, const RunInputs& inputs,
                                       const Binding& binding) {
   const loop::Program& program = executable.program();

@@ -84,6 +84,7 @@ absl::StatusOr<std::string> FusedText(const Op& op, const Arguments& arguments) 
   return loop::ToText(program);
 }
 
+// --large adds what the runtime does to code for arguments beyond the caches.
 absl::StatusOr<loop::Program> Scheduled(const Op& op, const Arguments& arguments, jit::Isa isa) {
   jit::CompileOptions options;
   options.mode = arguments.Has("--strict") ? jit::Mode::kStrict : jit::Mode::kFast;

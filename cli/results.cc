@@ -78,6 +78,7 @@ absl::Status CheckDistinct(const std::vector<NameValue>& outputs) {
 
 }  // namespace
 
+// Before anything is computed: a long run should not end with a file that cannot be written.
 absl::Status CheckOutputs(const Arguments& arguments, const Op& op) {
   std::vector<std::string> known;
   for (const Result& result : op.results) known.push_back(result.name);

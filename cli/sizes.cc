@@ -95,6 +95,7 @@ absl::StatusOr<GivenSizes> ReadSizes(const Op& op, const Given& given) {
   return sizes;
 }
 
+// Binds views without elements, so that a size is judged here as a run would judge it.
 absl::StatusOr<SymbolValues> BindSizes(const Op& op, const Given& given) {
   NESTOR_ASSIGN_OR_RETURN(GivenSizes sizes, ReadSizes(op, given));
   const ChosenSizes chosen = ChooseSizes(op, sizes.known);

@@ -37,6 +37,8 @@ absl::StatusOr<jit::Schedules> ReadOrNone(const std::string& file) {
 // One way to compile the op, and calls of it.
 class Candidate {
  public:
+  // The first run compiles the kernel for these sizes; its text tells candidates apart, since
+  // choices that lead to the same program need no measuring.
   static absl::StatusOr<std::unique_ptr<Candidate>> Create(const Op& op, const RunInputs& inputs,
                                                            const Binding& binding,
                                                            const jit::CompileOptions& options,
@@ -74,6 +76,8 @@ class Tuner {
         const jit::CompileOptions& options, const TuneRequest& request)
       : op_(op), inputs_(inputs), binding_(binding), options_(options), request_(request) {}
 
+  // The winner of the search is measured against the default once more, on compiled code of its
+  // own: what has won by chance among many candidates does not win again.
   absl::StatusOr<Figures> Run() {
     NESTOR_ASSIGN_OR_RETURN(jit::Schedules schedules, ReadOrNone(request_.file));
     NESTOR_RETURN_IF_ERROR(Write(schedules));  // an unwritable file is reported first
