@@ -93,6 +93,7 @@ double MaxDifference(absl::Span<const T> want, absl::Span<const T> got) {
 
 }  // namespace
 
+// The elements follow from a buffer's name, so that all engines get the same ones.
 absl::StatusOr<Buffers> Buffers::Create(absl::Span<const BufferSpec> specs) {
   Buffers buffers;
   for (const BufferSpec& spec : specs) {

@@ -33,6 +33,7 @@ absl::StatusOr<Compilation> CompileOnce(absl::Span<const Step> steps, int thread
   return compilation;
 }
 
+// The median of several compilations; the size of the code is the same in each.
 absl::Status AddReadings(const CompileRow& row, RowResult& time, RowResult& size) {
   std::vector<double> ms;
   absl::optional<int64_t> code_bytes;

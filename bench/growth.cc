@@ -121,6 +121,7 @@ std::string FailureOf(int wait_status) {
   return absl::StrCat("signal ", signal);
 }
 
+// A line for each stage that a child has finished, "SECONDS KIB"; the last may be cut off.
 void Read(const std::string& text, Outcome& outcome) {
   for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
     if (absl::ConsumePrefix(&line, "failed ")) {

@@ -93,6 +93,7 @@ constexpr absl::string_view kOfOperations = "limit of operations",
 
 }  // namespace
 
+// On one thread and on all: some machines move bytes fastest with few.
 std::vector<Contender> LimitContenders(absl::Span<const Traffic> traffic, Buffers& buffers,
                                        ThreadTeam& team) {
   std::vector<Contender> contenders;

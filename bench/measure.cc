@@ -29,6 +29,7 @@ constexpr double kWarmUp = 0.1;
 // A call that takes as long as this many batches is not warmed up.
 constexpr double kLongCall = 10;
 
+// The clock is read once in a chunk of calls, as reading it takes time as well.
 double SecondsPerCall(const Contender& contender, int chunk, double least_seconds,
                       const MeasureOptions& options) {
   const double start = options.now();
@@ -124,6 +125,8 @@ double Median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+// All contenders play each round, and another one begins in each: what changes in the machine over
+// time meets all of them alike. The median is little moved by rounds that were disturbed.
 std::vector<Reading> MeasureAlternating(absl::Span<const Contender> contenders,
                                         const MeasureOptions& options) {
   const double start = options.now();

@@ -157,6 +157,7 @@ Convolution ConvolutionOf(ConvolutionStep step, Kind& kind, Buffers& buffers) {
           {step.pad, step.pad}};
 }
 
+// With layouts of its own, oneDNN need not reorder in each call: it is the harder peer.
 PeerMaker ConvolutionMaker(ConvolutionResult result, ConvolutionStep step, bool own_layouts) {
   return [=](Buffers& buffers, int) {
     return GuardedFromOneDnn([&] {

@@ -109,6 +109,7 @@ class Network {
 
   // ---- Forward ----
 
+  // Sum and relu are fused into the convolution where training does not need the value between.
   Forward::primitive_desc Describe(const ResidualLayer& layer, const memory& x,
                                    const memory::dims& w, const memory::desc& y) {
     const memory::dims strides = {layer.stride, layer.stride}, pads = {layer.pad(), layer.pad()};
@@ -125,6 +126,7 @@ class Network {
     return Forward::primitive_desc(operation, attributes, OneDnnEngine());
   }
 
+  // In inference the addend's memory takes the sum, as post-ops add in place.
   void AddLayer(int number) {
     const ResidualLayer& layer = layers_[number];
     const memory x = layer.input < 0 ? Buffer("x") : activations_[layer.input];
@@ -252,6 +254,7 @@ class Network {
     return PoolGradient(mean_, dnnl::algorithm::pooling_avg_exclude_padding, g_means, nullptr);
   }
 
+  // `places` says where the maxima were; the average needs none.
   memory PoolGradient(const dnnl::pooling_forward::primitive_desc& forward,
                       dnnl::algorithm algorithm, const memory& g_y, const memory* places) {
     const bool maximum = algorithm == dnnl::algorithm::pooling_max;

@@ -35,6 +35,7 @@ std::vector<std::string> VerdictFields(const RowResult& result) {
 
 }  // namespace
 
+// A line for each engine of each row; the verdict is in Nestor's.
 std::string Csv(absl::Span<const RowResult> results) {
   std::string text =
       Line({"row", "threads", "engine", "cost", "unit", "allowed", "met", "difference", "failure"});

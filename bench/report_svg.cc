@@ -43,6 +43,7 @@ std::string Tick(const Reading& reading, double allowed, const RowResult& result
                                       absl::StrFormat("stroke=\"%s\" stroke-width=\"3\"", color)));
 }
 
+// Speed as a part of what the goal allows, so that 1 is the goal in every row.
 std::string Bar(const RowResult& result, const Verdict& verdict, double y) {
   const char* threads = result.threads == 1 ? " thread" : " threads";
   std::string svg = Text(kLabelWidth - 8, y + 14, "text-anchor=\"end\"",

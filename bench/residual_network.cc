@@ -61,6 +61,7 @@ std::string Statements(const ResidualLayer& layer, int number) {
 
 }  // namespace
 
+// Each stage but the first halves the image and has twice the width of the one before.
 std::vector<ResidualLayer> ResidualLayers(absl::Span<const int> blocks) {
   LayerList layers;
   int activation = layers.Add({3, kFirstWidth, 7, 2});

@@ -202,6 +202,7 @@ RowResult RunRow(const Row& row, ThreadTeam& team, const MeasureOptions& options
   return result;
 }
 
+// Nestor as a peer of itself, with other buffers: a way to compare two forms of one op.
 PeerMaker NestorPeer(std::string engine, std::vector<BufferSpec> buffers, std::vector<Step> steps) {
   return [=](Buffers& rows_buffers, int threads) -> absl::StatusOr<Peer> {
     std::vector<BufferSpec> specs = buffers;
