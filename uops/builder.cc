@@ -90,6 +90,7 @@ IndexExpr operator-(const IndexExpr& a) { return IndexExpr(0) - a; }
 Expr operator-(const Expr& a) { return Apply(ScalarOp::kNeg, {a}); }
 Expr operator!(const Expr& a) { return Apply(ScalarOp::kNot, {a}); }
 
+// Operands that may be left out get their defaults here, as in the notation.
 Expr Apply(ScalarOp op, std::vector<Expr> operands) {
   ExprNode node{Form::kMap};
   node.op = op;
@@ -339,6 +340,7 @@ TensorRef OpBuilder::Define(const std::vector<IndexExpr>& indices, const Expr& b
   return Build(std::move(statement));
 }
 
+// A wrong extent is noted as the first error and replaced by 0, so that the caller's code runs on.
 TensorRef OpBuilder::Scatter(ReduceOp op, DType type, const std::vector<IndexExpr>& shape,
                              const std::vector<Place>& places, const Expr& body) {
   internal::Statement statement;
@@ -453,6 +455,7 @@ absl::StatusOr<std::vector<TensorRef>> OpBuilder::SettleEquations(
   return settled;
 }
 
+// After an error the results are tensors of nothing: Finish reports the error.
 std::vector<TensorRef> OpBuilder::Settle(
     const std::vector<std::pair<TensorRef, TensorRef>>& equations,
     const std::vector<TensorRef>& tensors) {

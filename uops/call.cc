@@ -65,6 +65,7 @@ class Inliner {
     return absl::OkStatus();
   }
 
+  // An integer $param is an index expression of the caller, any other one a value.
   absl::Status BindParams() {
     for (const ParamInfo& param : callee_.params) {
       if (IsInteger(param.type)) {
@@ -149,6 +150,7 @@ class Inliner {
     return status;
   }
 
+  // An index expression of the callee, with what the caller has for its dimensions and $params.
   IndexId Translate(IndexId e) {
     return CopyIndex(
         from_, e, to_,

@@ -404,6 +404,7 @@ NodeId Graph::AddCast(NodeId x, DType target) { return AddMap(ScalarOp::kCast, {
 
 namespace {
 
+// Tensors that indices gather from are operands, too.
 void VisitLoads(const IndexPool& pool, const IndexList& list,
                 absl::FunctionRef<void(NodeId)> visit) {
   for (IndexId e : list) {
@@ -416,6 +417,7 @@ void VisitLoads(const IndexPool& pool, const IndexList& list,
 
 }  // namespace
 
+// A Carry has none, though it stands for its body: the graph has no cycles.
 void VisitOperands(const Graph& graph, NodeId id, absl::FunctionRef<void(NodeId)> visit) {
   struct Visitor {
     const IndexPool& pool;

@@ -93,6 +93,7 @@ class Import {
                     leaves_.tag});
   }
 
+  // Symbols by the caller's rule, loads from the images of their tensors; all else is copied.
   IndexId Index(IndexId e) {
     return CopyIndex(
         from_.pool(), e, to_.pool(),

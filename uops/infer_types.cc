@@ -139,6 +139,7 @@ DType MetType::Resolved() const {
   return index_value && IsInteger(*type) ? DType::kI64 : *type;
 }
 
+// A type that the statement declares meets the body's as an operand would, so literals take it.
 absl::StatusOr<Types> InferTypes(const ExprNode& body, absl::optional<DType> declared,
                                  const Graph& graph) {
   TypeWalk walk(graph);

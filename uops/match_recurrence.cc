@@ -102,6 +102,8 @@ class Matching {
     for (size_t i = 0; same_ && i < a.size(); ++i) CompareIndices(a[i], b[i]);
   }
 
+  // Equal index expressions are one in a pool, except where they load from tensors that are only to
+  // be shown equal: those become a pair to compare.
   void CompareIndices(IndexId a, IndexId b) {
     if (a == b) return;  // the loaded tensor is outside of both
     const IndexNode &x = pool_[a], &y = pool_[b];

@@ -72,6 +72,8 @@ size_t Utf8Length(absl::string_view text) {
   return in(3, 0x80, 0xbf) ? 4 : 0;
 }
 
+// A message quotes the author's text: bytes that are no UTF-8 are shown as \x80, so that it can be
+// printed and parsed as JSON.
 std::string ValidUtf8(absl::string_view text) {
   std::string valid;
   while (!text.empty()) {

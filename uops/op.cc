@@ -16,6 +16,7 @@ auto FindByName(const List& list, absl::string_view name) -> decltype(&list[0]) 
   return nullptr;
 }
 
+// Two ops have two pools, so extents are compared by their texts, which have one normal form.
 bool SameArgument(const Op& a, const Argument& x, const Op& b, const Argument& y) {
   if (x.name != y.name || x.type != y.type || x.shape_only != y.shape_only) return false;
   if (x.shape.size() != y.shape.size()) return false;

@@ -52,6 +52,8 @@ class StepAxis {
     if (axis >= graph_.rank(n.x) - n.count) broken_ = true;
     MeetAxis(axis);
   }
+  // A scatter moves the step's axis: it is where the subscript is the step's index and nothing
+  // else.
   void operator()(const Scatter& n) {
     if (Stepped(n.x)) MeetAxis(Whole(n.x));
     Loads(n.place);

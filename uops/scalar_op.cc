@@ -79,6 +79,7 @@ auto Widened(T v) {
   if constexpr (Half<T>) return v.Widen();
   else return v;
 }
+// The one rounding of an operation that was computed in a wider type.
 template <class T, class C>
 Bits Narrowed(C v) {
   if constexpr (Half<T>) {
@@ -213,6 +214,7 @@ const struct TranscendentalBody {
 #undef NESTOR_BODY
 #undef NESTOR_SCALING_BODY
 
+// 16-bit floats use the body of f32.
 const TranscendentalBody& TranscendentalBodyOf(const ScalarOpRow& row, DType type) {
   const DType computed = type == DType::kF64 ? DType::kF64 : DType::kF32;
   const auto* body = absl::c_find_if(kTranscendentalBodies, [&](const TranscendentalBody& b) {

@@ -134,6 +134,8 @@ class NodeBuilder {
     return value;
   }
 
+  // An expression that occurs twice is built once, or a chain of x = x + x would take exponential
+  // time.
   absl::StatusOr<Value> BuildShared(const ExprNodePtr& node, DType type) {
     const auto key = std::make_pair(node.get(), type);
     const auto it = built_.find(key);
@@ -168,6 +170,7 @@ class NodeBuilder {
                    absl::StrCat("the literal '", node.text, "' does not fit ", Name(type)));
   }
 
+  // An index as a value has the axes of the indices in it, and no others.
   absl::StatusOr<Value> BuildIndex(const ExprNode& node, DType type) {
     if (type == DType::kBool)
       return ErrorIn(node.position, "types bool and i64 (an index) do not mix: cast one");
@@ -315,6 +318,7 @@ absl::Status CheckDepth(const ExprNodePtr& body) {
                                               ": define a part of it"));
 }
 
+// Only the ops that the notation writes with a sign: += *= max= min=.
 absl::Status CheckTarget(const ScatterTarget& target) {
   if (target.op != ReduceOp::kSum && target.op != ReduceOp::kProd && target.op != ReduceOp::kMax &&
       target.op != ReduceOp::kMin) {

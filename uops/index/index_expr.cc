@@ -346,6 +346,7 @@ IndexId IndexPool::ComputeBinary(IndexKind kind, IndexId a, IndexId b) {
   return Intern({kind, 0, {a, b}});
 }
 
+// Remembers results: normal forms are costly, and passes ask for the same ones again.
 IndexId IndexPool::Binary(IndexKind kind, IndexId a, IndexId b) {
   const auto key = std::make_tuple(kind, a, b);
   const auto it = combined_.find(key);

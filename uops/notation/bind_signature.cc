@@ -128,6 +128,8 @@ class SignatureBinder {
     return absl::OkStatus();
   }
 
+  // Every name in an extent is a dimension, also in an expression of some: x: T[N + K - 1] names N
+  // and K.
   absl::Status DeclareNames(const Expr& expr) {
     if (expr.kind == ExprKind::kName)
       environment_.dims[expr.text] = op().graph.pool().Symbol(expr.text);

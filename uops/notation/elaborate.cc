@@ -70,6 +70,8 @@ class Elaborator {
   // from the statements that are left. Once these are known, a statement can read a tensor that is
   // defined after it.
 
+  // Twice over the statements: types and shapes first, since a statement may read an earlier step
+  // of a tensor that is defined after it.
   absl::Status RunBlock(const ast::Statement& statement) {
     NESTOR_RETURN_IF_ERROR(OpenBlock(statement));
     NESTOR_RETURN_IF_ERROR(InferTensors(statement.block));

@@ -123,6 +123,7 @@ class Parser : ExpressionParser {
     return arg;
   }
 
+  // A name that begins with a capital is a type variable; any other one must be a type.
   absl::StatusOr<ast::TypeName> Type() {
     const Token& token = Peek();
     if (token.kind != TokenKind::kName) return Expected("a type");

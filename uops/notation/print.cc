@@ -195,6 +195,7 @@ class Printer {
     return indices.empty() ? name : absl::StrCat(name, "[", absl::StrJoin(indices, ", "), "]");
   }
 
+  // A cast is written around a value whose type the parser would not find by itself.
   std::string Definition(NodeId id) {
     if (const Scatter* scatter = graph_.As<Scatter>(id)) return ScatterText(id, *scatter);
     const Names names = StartStatement(graph_.rank(id), names_.StepAxisOf(id));

@@ -60,6 +60,7 @@ NodeId NodeNames::Named(NodeId id) const {
   return it == alias_.end() ? id : it->second;
 }
 
+// Names that new ones must not take: of arguments, dimensions and results.
 void NodeNames::CollectIdentifiers() {
   for (const Argument& arg : op_.args) {
     identifiers_.insert(arg.name);
@@ -87,6 +88,7 @@ std::string NodeNames::FreshTensor() {
   }
 }
 
+// First of all, so that a result that is also used elsewhere keeps its own name.
 void NodeNames::NameArgumentsAndResults() {
   for (const Argument& arg : op_.args) named_.emplace(arg.node, arg.name);
   for (const Result& result : op_.results) named_.emplace(Named(result.node), result.name);

@@ -152,6 +152,7 @@ Resolver::Handle Resolver::IndexHandle(const Expr& expr, bool in_value) const {
   return ErrorAt(expr.position, "expected an index");
 }
 
+// An index, a dimension, or a tensor of rank 0, whose element is then loaded.
 Resolver::Handle Resolver::NameHandle(const Expr& expr) const {
   const int instance = scope_.InstanceOf(expr);
   if (instance >= 0) return Handles({instance})[0];
@@ -161,6 +162,7 @@ Resolver::Handle Resolver::NameHandle(const Expr& expr) const {
   return environment_.UnknownName(expr.text, expr.position, "dimension");
 }
 
+// An integer $param is a symbol, like a dimension.
 Resolver::Handle Resolver::ParamHandle(const Expr& expr) const {
   const auto it = environment_.params.find(expr.text);
   if (it == environment_.params.end())
@@ -428,6 +430,7 @@ absl::StatusOr<NodeId> Resolver::StepOf(const Expr& access, const ExprNode& node
   return tensor.carry;
 }
 
+// y[t - $k] needs $k >= 1 at all sizes: with 0 a step would read itself.
 absl::Status Resolver::CheckLag(const Expr& access, IndexId lag) const {
   const IndexPool& pool = environment_.op.graph.pool();
   if (internal::IsLag(environment_.op, lag)) return absl::OkStatus();

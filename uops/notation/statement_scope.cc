@@ -145,6 +145,7 @@ absl::Status StatementScope::WalkName(const Expr& expr) {
   return absl::OkStatus();
 }
 
+// The reduction's indices are visible in its body alone.
 absl::Status StatementScope::WalkReduction(const Expr& expr) {
   std::vector<int> own;
   for (const Item& item : expr.items) {
@@ -161,6 +162,7 @@ absl::Status StatementScope::WalkReduction(const Expr& expr) {
   return absl::OkStatus();
 }
 
+// Remembers the tensor's rank, from which the lengths of packs follow.
 absl::Status StatementScope::WalkAccess(const Expr& expr) {
   NESTOR_ASSIGN_OR_RETURN(const NodeId tensor, environment_->Tensor(expr.text, expr.position));
   if (tensor.valid())
