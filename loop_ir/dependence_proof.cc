@@ -188,6 +188,7 @@ class Windows {
     return e;
   }
 
+  // e >= 0 at the iterations of the loop; a minimum is, if each of its operands is.
   bool IsNonNegativeInLoop(IndexId e) {
     const IndexNode node = pool_[e];
     if (node.kind == IndexKind::kMin) {

@@ -19,6 +19,7 @@ IndexList DomainCollector::LastVars(size_t rank, size_t count) {
   return vars;
 }
 
+// A place counts by its affine parts alone: what it loads is known at run time, and checked then.
 void DomainCollector::Add(const Shape& extents, const IndexList& places, const IndexList& values) {
   Domain domain{extents, {}, {}};
   for (IndexId place : places) AddAffineParts(place, domain.places);

@@ -33,6 +33,8 @@ class LaneCheck {
   }
 
  private:
+  // Whether an item can run in lanes: an inner loop must take the same steps in all of them, and a
+  // tensor that it declares is a scalar in each.
   bool One(const Item& item) {
     if (const auto* loop = item.As<Loop>()) {
       return !Differs(loop->begin) && !Differs(loop->end) && !loop->attributes.parallel &&

@@ -96,6 +96,7 @@ class Lowering {
     }
   }
 
+  // Results that are arguments or constants, or that share a node with another result, are copies.
   void CopyRemainingOutputs() {
     for (size_t i = 0; i < op_.results.size(); ++i) {
       const NodeId node = op_.results[i].node;
@@ -332,6 +333,7 @@ class Lowering {
     });
   }
 
+  // A permutation or repetition of whole axes reads no element outside.
   bool NeverMasked(NodeId id, const Reindex& node) const {
     if (!node.conditions.empty()) return false;
     for (size_t j = 0; j < node.place.size(); ++j) {

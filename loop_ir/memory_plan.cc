@@ -350,6 +350,7 @@ std::vector<ItemLives> LivesOfItems(const Program& program, const MemoryPlan& pl
   return items;
 }
 
+// The plan says who may share memory, whatever sizes are; offsets follow from the sizes of a call.
 absl::StatusOr<Arena> EvaluatePlan(const MemoryPlan& plan,
                                    absl::FunctionRef<absl::StatusOr<int64_t>(TensorId)> bytes) {
   std::vector<int64_t> sizes;

@@ -102,6 +102,7 @@ class Replay {
     return absl::StrCat(program_[tensor].name, "[", element, "]");
   }
 
+  // Each byte must still belong to the element that was written there last.
   void Read(const WalkedAccess& a) {
     for (int64_t byte = 0; byte < bytes_[a.tensor.value] && status_.ok(); ++byte) {
       const Owner& owner = At(a.tensor, a.element, byte);

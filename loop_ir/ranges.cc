@@ -362,6 +362,7 @@ absl::optional<bool> Ranges::DecideBoth(IndexId a, IndexId b, bool decisive) {
   return absl::nullopt;
 }
 
+// The frequent case, answered without proofs: x[i] or x[i + 1] in a loop over just these elements.
 bool Ranges::IsLoopIndex(IndexId e, IndexId extent) const {
   const IndexNode& node = pool_[e];
   const bool is_shifted = node.kind == IndexKind::kAdd && pool_.ConstValue(node.args[1]);

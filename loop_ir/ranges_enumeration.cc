@@ -171,6 +171,7 @@ class Enumeration {
     }
   }
 
+  // A verdict is what Ranges said of the condition: always true, always false, or not known.
   bool CheckConditions(const Access& access, const std::string& verdicts, size_t& next) {
     bool all = true;
     for (IndexId condition : access.conditions) {

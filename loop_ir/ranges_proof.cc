@@ -91,6 +91,7 @@ Limits Negative(const Limits& a) { return Scaled(a, -1); }
 
 // ---- Facts
 
+// Equalities between dimensions are used by writing one for the other.
 IndexId Facts::Substituted(IndexId e) {
   if (substitutions_.empty()) return e;
   return ReplaceLeaves(pool_, e, IndexKind::kSymbol,
@@ -130,6 +131,7 @@ int32_t Facts::NumberOf(IndexId atom) {
   return numbers.atom;
 }
 
+// Made once for each expression; proofs ask for the same ones many times.
 const AtomSum& Facts::SumOf(IndexId e) {
   const int32_t known = NumbersOf(e).sum;
   if (known >= 0) return sums_[static_cast<size_t>(known)];
@@ -245,6 +247,7 @@ void Facts::AddFactors(const AtomSum& sum) {
   }
 }
 
+// Undoes in reverse order what was stated since `state`, as a scope ends.
 void Facts::Restore(const State& state) {
   while (overwritten_.size() > state.limits) {
     atoms_[static_cast<size_t>(overwritten_.back().first)].stated = overwritten_.back().second;
@@ -307,6 +310,7 @@ Limits Facts::KnownLimitsOf(const AtomSum& sum) {
   return limits;
 }
 
+// If known >= 0 was stated, a sum that is larger by a number is at least that number.
 Number Facts::KnownLeast(const AtomSum& sum) const {
   Number least;
   if (!sum.exact() || sum.size() < 2) return least;

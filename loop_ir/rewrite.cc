@@ -159,6 +159,7 @@ IndexId RewritePlacesIn(Program& program, IndexId e, PlaceChange change) {
       });
 }
 
+// Values are immutable: a changed load is a new one, and what holds it is rebuilt.
 ValueId RewritePlacesIn(Program& program, ValueId value, PlaceChange change) {
   return RewriteValues(program, value, [&](ValueId id) -> absl::optional<ValueId> {
     const auto* load = absl::get_if<LoadValue>(&program[id].node);
@@ -190,6 +191,8 @@ class ValueSweep {
   ValueSweep(Program& program, Scope* outside)
       : program_(program), outside_(outside), number_(program.values.size(), kUnused) {}
 
+  // Mark from the roots, then compact (mark and compact, as a garbage collector does). Operands
+  // have smaller ids than what holds them, so one pass from the end marks all.
   void Run() {
     VisitRoots([&](ValueId& id) { Use(id); });
     for (size_t i = number_.size(); i-- > 0;) {

@@ -167,6 +167,7 @@ Scans::Scans(const Program& program) : program_(program) {
   for (const Block& block : program.blocks) Visit(block.body);
 }
 
+// Only loops whose iterations depend on each other may hold a recurrence.
 void Scans::Visit(const Scope& scope) {
   for (const Item& item : scope) {
     const auto* loop = item.As<Loop>();

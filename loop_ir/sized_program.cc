@@ -61,6 +61,7 @@ Values AtCorners(IndexKind kind, const Progression& a, const Progression& b, int
   return hull ? Bounded(hull->low, hull->high, step, count) : absl::nullopt;
 }
 
+// A progression times a number is one with a larger step; of two, only bounds are known.
 Values Product(const Progression& a, const Progression& b) {
   const Progression& factor = IsSingle(a) ? a : b;
   const Progression& other = IsSingle(a) ? b : a;
@@ -214,6 +215,7 @@ absl::optional<Progression> SizedProgram::Over(IndexId e, const VarValues& vars)
   return Apply(node.kind, *a, *b);
 }
 
+// The values of a loop's index over all iterations of the loops around it.
 absl::optional<Progression> SizedProgram::IndexOf(const Loop& loop, const VarValues& vars) const {
   const Values begin = Over(loop.begin, vars), end = Over(loop.end, vars);
   if (!begin || !end || end->high <= begin->low) return absl::nullopt;

@@ -36,6 +36,8 @@ class Numbering {
 
 class Writer {
  public:
+  // Numbers tensors and indices by the order of their declarations, by which terms are sorted: the
+  // text does not depend on ids.
   explicit Writer(const Program& program) : program_(program), var_names_(program.vars) {
     for (TensorId t : program.inputs) tensors_.NewNumber(t.value);
     for (TensorId t : program.outputs) tensors_.NewNumber(t.value);
@@ -137,6 +139,7 @@ class Writer {
       tensors_.NewNumber(declaration->tensor.value);
   }
 
+  // A loop index may have the name of a dimension in the program, but not in its text.
   void KeepVarNamesApart() {
     UniqueNames names;
     for (size_t i = 0; i < program_.pool.size(); ++i) {

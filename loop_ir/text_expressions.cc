@@ -153,6 +153,7 @@ absl::StatusOr<T> ExpressionParser::Binary(int tightness) {
   return left;
 }
 
+// One rule for values and for index expressions: T says which is built.
 template <class T>
 absl::StatusOr<T> ExpressionParser::Prefix() {
   const Nesting nesting(*this);
@@ -336,6 +337,7 @@ absl::StatusOr<ValueId> ExpressionParser::Primary(ValueId) {
   return Load();
 }
 
+// An integer $param is an index expression, and a value only as index($k).
 absl::StatusOr<ValueId> ExpressionParser::ValueParam() {
   const Token& token = tokens_[next_];
   const ParamInfo* param = FindParam(token.text);

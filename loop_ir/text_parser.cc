@@ -275,6 +275,7 @@ class ProgramParser : private ExpressionParser {
     return AddTensor(name.text, std::move(tensor));
   }
 
+  // What the scope has defined is forgotten at its end, so that siblings may use the names again.
   absl::Status ReadScope(Scope& scope) {
     const Nesting nesting(*this);
     NESTOR_RETURN_IF_ERROR(nesting.Check());

@@ -122,6 +122,7 @@ class Verifier : private Messages {
     });
   }
 
+  // Tensors of the whole program exist before any loop, so no loop index is in their extents.
   absl::Status ProgramLevel(TensorId id, Storage storage) {
     const TensorInfo& tensor = program_[id];
     const bool temp = storage == Storage::kTemp && tensor.storage == Storage::kAccumulator;
@@ -148,6 +149,7 @@ class Verifier : private Messages {
 
   // ---- 8: checks
 
+  // Indices of domains count as those of loops that are over: no loop may use them.
   absl::Status Checks() {
     for (const Equality& e : program_.equalities) {
       NESTOR_RETURN_IF_ERROR(OverSymbols(e.left, "an equality"));
@@ -357,6 +359,7 @@ class Verifier : private Messages {
 
   // ---- 3 to 5, 9, 14, 15: scopes
 
+  // A tensor is in scope from its declaration to the end of its scope.
   absl::Status Items(const Scope& scope) {
     std::vector<TensorId> local;
     for (const Item& item : scope) {

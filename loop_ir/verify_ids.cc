@@ -43,6 +43,7 @@ class IdChecker {
   absl::Status Tensor(int64_t id) const { return Within(id, program_.tensors.size(), "tensor"); }
   absl::Status Var(int64_t id) const { return Within(id, program_.vars.size(), "loop index"); }
 
+  // Collects the first error of a walk, which itself cannot fail.
   absl::Status Index(IndexId id) const {
     NESTOR_RETURN_IF_ERROR(Within(id.value, program_.pool.size(), "index expression"));
     absl::Status status;
