@@ -205,6 +205,7 @@ class ScopeEliminator {
 
 }  // namespace
 
+// Scope by scope: a temporary may serve only the scope whose tensors its value reads.
 absl::StatusOr<bool> EliminateCommonSubexpressions(Program& program) {
   return RewriteTopScopes(program, [&](Scope& top, bool is_program) {
     bool changed = false;

@@ -64,6 +64,7 @@ IndexList GatesOf(const Program& program, ValueId value) {
 
 }  // namespace
 
+// 0 <= e and e + 1 <= extent for each axis, and the conditions.
 void VisitMask(Program& program, const Access& access, ComparisonVisitor visit) {
   if (!access.masked) return;
   IndexPool& pool = program.pool;

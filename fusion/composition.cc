@@ -166,6 +166,8 @@ class Composer {
     return p != nullptr && q != nullptr && p->name == q->name;
   }
 
+  // The load has the fill of the outer one, and holds where both do. The outer conditions come
+  // first, as the inner ones were only asked where these hold.
   ValueId MaskedLoad(Access inner, const Access& outer) {
     IndexList conditions = outer.conditions;
     AddRange(conditions, &inner);
@@ -309,6 +311,7 @@ bool MovesLargeProduct(const Program& program, const Definition& definition,
 
 }  // namespace
 
+// Fails late: the range of what is read, and so whether it fits, is known only when it is built.
 absl::optional<ValueId> Compose(Program& program, const Definition& definition,
                                 const Access& access) {
   if (MovesLargeProduct(program, definition, access.place)) return absl::nullopt;

@@ -99,6 +99,8 @@ class Eliminator {
     live.erase(declaration.tensor);
   }
 
+  // The transfer function of liveness, from after the statement to before it. Only a scalar that is
+  // assigned is overwritten as a whole, and so dead before.
   void Back(const Statement& statement, const Item& item, TensorSet& live) const {
     const Access& target = statement.target;
     if (!live.contains(target.tensor)) return;

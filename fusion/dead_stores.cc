@@ -157,6 +157,7 @@ class Eliminator {
     return outside;
   }
 
+  // Loops are found by their index, which is that of one loop alone.
   void SetBounds(Scope& scope) {
     for (Item& item : scope) {
       auto* loop = item.As<Loop>();

@@ -108,6 +108,8 @@ class Copier {
     return HasInner(condition) ? absl::nullopt : ranges_.Decide(condition);
   }
 
+  // Proven for all iterations; a place that moves with an inner loop counts only if it is that
+  // loop's whole range.
   bool IsInside(const Access& access) {
     const Shape shape = program_[access.tensor].shape;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
@@ -125,6 +127,7 @@ class Copier {
            it->second->end == extent;
   }
 
+  // One axis is enough.
   bool IsOutside(const Access& access) {
     const Shape shape = program_[access.tensor].shape;
     for (size_t axis = 0; axis < shape.size(); ++axis) {

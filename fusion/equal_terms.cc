@@ -78,6 +78,8 @@ class TermMultiplier {
                           [&](IndexId arg) { return pool.ConstValue(arg) == 1; });
   }
 
+  // The same value is accumulated into the same place by each iteration: n times x, or just x for
+  // an extremum. Products are left alone, as powers round otherwise.
   bool IsEqualTerm(const Statement& statement, const Invariance& invariance) const {
     if (!statement.op || statement.target.masked || !invariance.Holds(statement.value))
       return false;

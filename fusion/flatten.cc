@@ -10,6 +10,7 @@ namespace nestor::loop {
 
 namespace {
 
+// Then the program is scheduled already, and its loops are as they should be.
 bool DeclaresRegister(const Program& program) {
   for (const Block& block : program.blocks) {
     for (TensorId tensor : DeclaredIn(block.body)) {

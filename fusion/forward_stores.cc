@@ -61,6 +61,7 @@ class Forwarder {
     if (statement.position.valid()) statement.position = Forwarded(statement.position);
   }
 
+  // Loads of what is known to have been stored become the stored values.
   ValueId Forwarded(ValueId value) {
     return RewriteValues(program_, value, [&](ValueId id) {
       const auto* load = absl::get_if<LoadValue>(&program_[id].node);

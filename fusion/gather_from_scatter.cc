@@ -36,6 +36,7 @@ struct PerfectNest {
   const Statement* statement = nullptr;
 };
 
+// Loops that hold only each other, around one statement.
 absl::optional<PerfectNest> PerfectNestOf(const Block& block) {
   PerfectNest nest;
   const Scope* scope = &block.body;
@@ -270,6 +271,7 @@ class Gatherer {
     changed_ = true;
   }
 
+  // An op whose order matters needs the preimage in the order of the scatter's loops.
   absl::optional<Preimage> PreimageOf(const PerfectNest& reset, const PerfectNest& scatter) {
     const Access& target = scatter.statement->target;
     const bool ordered = IsOrdered(*scatter.statement->op, program_[target.tensor].type);

@@ -63,6 +63,7 @@ class Invariants {
       : program_(program), ranges_(ranges), written_(written), hoisted_(hoisted), numbers_(program),
         invariance_(program, loop) {}
 
+  // The largest invariant expressions: where one is taken, what is in it is not looked at.
   ValueId Extract(ValueId id) {
     if (!absl::holds_alternative<ApplyValue>(program_[id].node)) return id;
     if (IsHoisted(id) && invariance_.Holds(id) && IsSafe(id)) return TemporaryFor(id);
@@ -114,6 +115,7 @@ class Invariants {
     return written_.Holds(access);
   }
 
+  // Equal expressions, by their value numbers, share a temporary.
   ValueId TemporaryFor(ValueId id) {
     const auto [it, is_new] = temporaries_.try_emplace(numbers_.Of(id));
     if (is_new) {

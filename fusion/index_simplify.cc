@@ -112,6 +112,7 @@ class Simplifier {
 
   // ---- Bottom up
 
+  // A sum as a whole, since its terms may cancel; anything else by its operands.
   IndexId SimplifyParts(IndexId e) {
     const IndexNode node = pool_[e];
     const bool is_sum = node.kind == IndexKind::kAdd || node.kind == IndexKind::kMul;

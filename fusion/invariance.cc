@@ -49,6 +49,7 @@ bool Invariance::Holds(ValueId value) const {
   return holds;
 }
 
+// Nothing in the loop writes the tensor, and the same element is read each time.
 bool Invariance::HoldsLoad(const Access& access) const {
   Collect();
   const auto holds = [&](IndexId e) { return Holds(e); };

@@ -274,6 +274,7 @@ class Matcher {
     while (!match_.shared.empty() && !(IsProfitable() && IsOrderLegal())) match_.shared.pop_back();
   }
 
+  // The shared loops in the order of the later nest, if more of them can then be shared.
   void TryOrderOfLater(std::vector<std::pair<int, int>> pairs) {
     std::sort(pairs.begin(), pairs.end(),
               [](const auto& a, const auto& b) { return a.second < b.second; });

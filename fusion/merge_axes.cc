@@ -69,6 +69,8 @@ class Rows {
     return info.storage == Storage::kTemp && !info.is_register && info.shape.size() > 1;
   }
 
+  // Looks at every use of an axis: one that does not walk it together with the next forbids the
+  // merge.
   void Visit(const Scope& scope) {
     for (const Item& item : scope) {
       VisitIndices(program_, item, [&](IndexId e) { Gathers(e); });
@@ -102,6 +104,7 @@ class Rows {
     for (size_t i = 0; i < access.conditions.size(); ++i) ranges_.Forget();
   }
 
+  // What indices load is left as it is.
   void Gathers(IndexId e) {
     if (!program_.pool.HasLoad(e)) return;
     VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
@@ -237,6 +240,7 @@ class Walks {
 
   // ---- Axes and loops that cannot be merged
 
+  // Loops whose index is used otherwise than as a place, and axes of what is gathered, stay apart.
   void Spoil(IndexId e) {
     VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
       if (node.kind == IndexKind::kVar) SpoilVar(static_cast<int32_t>(node.value));
@@ -382,6 +386,7 @@ class Merger {
 
 }  // namespace
 
+// Two axes at a time; a merged axis may then be merged with a third.
 bool MergeAxes(Program& program) {
   bool changed = false;
   while (true) {

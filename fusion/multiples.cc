@@ -24,6 +24,7 @@ bool IsMultipliedByMuch(const IndexPool& pool, IndexId e, int32_t var) {
 
 }  // namespace
 
+// Whether putting `by` in the place of the index might make a product leave int64.
 bool MovesLargeProduct(const Program& program, const Item& item, int32_t var, IndexId by) {
   if (program.pool.VarValue(by) >= 0 || program.pool.ConstValue(by)) return false;
   bool found = false;

@@ -273,6 +273,7 @@ absl::Span<const NestAccess> Nest::AccessesOf(TensorId tensor) const {
 
 Nest NestOf(const Program& program, const Item& item) { return Collector(program).Run(item); }
 
+// What a new collection of the joined loops would give, in less time.
 Nest JoinedNest(const Loop& joined, const Nest& earlier, const Nest& later,
                 absl::FunctionRef<IndexId(IndexId)> rename) {
   Nest nest;
@@ -284,6 +285,8 @@ Nest JoinedNest(const Loop& joined, const Nest& earlier, const Nest& later,
   return nest;
 }
 
+// Whether the order of the two matters: both touch a tensor that one of them changes (Bernstein's
+// conditions, 1966).
 bool Conflict(const Nest& a, const Nest& b) {
   const Nest& smaller = a.touches.size() < b.touches.size() ? a : b;
   const Nest& larger = a.touches.size() < b.touches.size() ? b : a;
@@ -341,6 +344,7 @@ absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nest
   return behind;
 }
 
+// The loops from `loop` inwards of which each holds only the next.
 std::vector<LoopHead> BandOf(const Loop& loop) {
   std::vector<LoopHead> band;
   for (const Loop* at = &loop; at != nullptr;

@@ -140,6 +140,7 @@ std::vector<int> NestList::OfEqualLoops(int serial, Side side) const {
 
 // ---- Joining
 
+// One more than kMostBetween says that there are too many.
 std::vector<int> NestList::Between(int earlier, int later) const {
   std::vector<int> between;
   for (int slot = entries_[earlier].slot + 1; slot < entries_[later].slot; ++slot) {

@@ -271,6 +271,7 @@ class Solver {
     return true;
   }
 
+  // (v - offset) % divisor = z: v is z + offset modulo the divisor, if z is a remainder of it.
   bool NarrowToResidue(IndexId z, IndexId offset, IndexId divisor, Narrowed& range) {
     if (range.modulus || !ranges_.Positive(divisor)) return false;
     range.modulus = divisor;

@@ -40,6 +40,7 @@ bool RewriteIn(Program& program, const DiscreteSteps& steps, const Loop& loop,
 
 }  // namespace
 
+// Only the innermost loop: a reciprocal is made before it, once for all its iterations.
 absl::StatusOr<bool> UseReciprocals(Program& program) {
   const DiscreteSteps steps(program);
   bool changed = false;

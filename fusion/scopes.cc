@@ -93,6 +93,7 @@ void Declare(const Program& program, Scope& scope, absl::Span<const TensorId> mo
   scope = WithDeclarations(program, std::move(items), declared);
 }
 
+// Loops that become empty go, too.
 void RemoveStatements(Scope& scope, const absl::flat_hash_set<const Statement*>& removed) {
   const auto goes = [&](Item& item) {
     auto* loop = item.As<Loop>();

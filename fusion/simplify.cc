@@ -240,6 +240,7 @@ class ProgramSimplifier {
     return simple;
   }
 
+  // A number, the low bits of another value, or a shorter expression, in this order.
   absl::optional<ValueId> SimplerIndex(IndexId index) {
     const IndexId simple = SimplifyIndex(program_.pool, ranges_, index);
     if (const auto constant = program_.pool.ConstValue(simple))

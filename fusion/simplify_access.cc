@@ -28,6 +28,7 @@ class AccessSimplifier {
   AccessSimplifier(Program& program, Ranges& ranges, AccessMemo& memo, Access& access)
       : program_(program), pool_(program.pool), ranges_(ranges), memo_(memo), access_(access) {}
 
+  // Equal accesses under equal facts are frequent, and proofs are slow: results are remembered.
   bool Run() {
     if (!access_.masked && access_.conditions.empty() && HasPlainPlace()) return true;
     const AccessMemo::Key asked = KeyOfAccess();
@@ -58,6 +59,7 @@ class AccessSimplifier {
     return made;
   }
 
+  // With all conditions decided and each axis in range, the mask is of no use.
   bool RunWithFew() {
     if (!SimplifyConditions() || NeverInRange()) return false;
     if (access_.conditions.empty() &&

@@ -165,6 +165,7 @@ class Splitter {
 
   // ---- Where to cut
 
+  // The iterations at which a comparison in the loop changes its truth.
   std::vector<Turn> TurnsIn(const Loop& loop) {
     std::vector<Turn> turns;
     for (const Comparison& comparison : OpenComparisons(loop)) {
@@ -228,6 +229,7 @@ class Splitter {
            ByteSize(program_[access.tensor].type) >= kLeastBytes;
   }
 
+  // On this loop but on none inside of it: then the truth is the same in a whole iteration.
   bool DependsOn(const Comparison& c, int64_t var,
                  const absl::flat_hash_set<int64_t>& inner) const {
     if (!pool_.IsAffine(c.left) || !pool_.IsAffine(c.right)) return false;

@@ -105,6 +105,7 @@ class Gathered {
  public:
   explicit Gathered(const IndexPool& pool) : pool_(pool) {}
 
+  // Pools only grow: what was seen before need not be looked at again.
   bool Contains(TensorId tensor) {
     for (; seen_ < pool_.size(); ++seen_) {
       const IndexNode& node = pool_[IndexId{static_cast<int32_t>(seen_)}];
@@ -439,6 +440,7 @@ class ScopeSubstituter {
     kept_values_ = program_.values.size();
   }
 
+  // At the end, all at once, so that numbers of items stay valid before.
   void RemoveItems() {
     if (gone_.empty()) return;
     Scope kept;

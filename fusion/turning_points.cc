@@ -33,6 +33,8 @@ class TurnFinder {
   }
 
  private:
+  // c*i + rest >= 0 turns true at the ceiling of -rest / c for c > 0; for c < 0 it turns false at
+  // one more than the floor of rest / -c.
   absl::optional<Turn> LinearTurn(const Comparison& comparison, IndexId coefficient, IndexId rest) {
     if (ranges_.Positive(coefficient)) {
       const IndexId up = pool_.Add(pool_.Neg(rest), pool_.Sub(coefficient, pool_.Const(1)));

@@ -10,6 +10,7 @@
 
 namespace nestor::loop {
 
+// Operands are numbered before, so a key is a node over numbers: equal trees have equal keys.
 int ValueNumbers::Of(ValueId id) {
   const auto known = known_.find(id.value);
   if (known != known_.end()) return known->second;

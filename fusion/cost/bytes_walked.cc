@@ -220,6 +220,7 @@ class Estimator {
     return node;
   }
 
+  // Tensors that a scope declares are new in each entry: outside of it nobody walks them.
   std::unique_ptr<WalkNode> OfScope(const Scope& scope) {
     auto node = std::make_unique<WalkNode>();
     AddItems(scope, *node);

@@ -126,6 +126,7 @@ double Footprints::Touches(absl::Span<const IndexId> place) const {
   return touches;
 }
 
+// An index that gathers, or that wraps around, walks no box.
 bool Footprints::JumpsAbout(IndexId e) const {
   const IndexPool& pool = sized_.program().pool;
   bool jumps = pool.HasLoad(e);
@@ -195,6 +196,7 @@ void Footprints::Collect(const Loop& loop, Boxes& boxes) {
   Leave(loop);
 }
 
+// All accesses of a tensor in one box: an overestimate where they are far apart.
 void Footprints::CollectAccesses(const Item& item, Boxes& boxes) const {
   VisitAccesses(sized_.program(), item,
                 [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {

@@ -20,6 +20,7 @@ const Use* WalkNode::Find(TensorId tensor) const {
   return it == uses.end() ? nullptr : &*it;
 }
 
+// Each tensor counts by the largest of its uses, as the others walk the same elements.
 void TensorBytes::Cover(const WalkNode& node) {
   for (const Use& use : node.uses) {
     double& bytes = bytes_[use.tensor.value];

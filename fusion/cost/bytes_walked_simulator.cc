@@ -48,6 +48,7 @@ class Cache {
   const BytesWalked& walked() const { return walked_; }
 
  private:
+  // Least recently used goes first, element by element: a fully associative cache without lines.
   void Admit(Element& element) {
     used_.push_front(&element);
     element.place = used_.begin();

@@ -26,6 +26,7 @@ int FlopsOf(const ScalarOpRow& row, DType result) {
 // The amount that one run of a statement adds to a sum over all runs.
 using CountOfStatement = double (*)(const Program& program, const Statement& statement);
 
+// An accumulation is an operation, too.
 double FlopsOf(const Program& program, const Statement& statement) {
   double flops = statement.op && IsFloat(program[statement.target.tensor].type) ? 1 : 0;
   const auto add = [&](ValueId, const Value& value) {
@@ -90,6 +91,7 @@ class Counter {
     return std::min(static_cast<int64_t>(middle * static_cast<double>(count)), count - 1);
   }
 
+  // Then its iterations are not alike, and are counted one by one.
   bool DecidesBounds(const Loop& loop) const {
     std::vector<int64_t> vars;
     VisitItems(loop.body, [&](const Item& item) {
