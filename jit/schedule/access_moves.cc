@@ -51,6 +51,7 @@ bool StoresLieAlong(const Program& program, const Scope& scope, const Loop& loop
   });
 }
 
+// Steps by a number on the last axis, and not at all on the others.
 bool MovesLastAlone(const Program& program, const Access& access, const Loop& loop) {
   for (size_t axis = 0; axis < access.place.size(); ++axis) {
     const auto by = StrideIn(program.pool, access.place[axis], loop.var);

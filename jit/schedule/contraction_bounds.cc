@@ -87,6 +87,7 @@ Hull BoundsAt(Program& program, const Contraction& nest, IndexId row) {
   return {replace(nest.sums[0]->begin), replace(nest.sums[0]->end)};
 }
 
+// The steps that all rows from `first` to `last` take: the greatest begin and the least end.
 Hull CommonBounds(Program& program, const Contraction& nest, IndexId first, IndexId last) {
   IndexPool& pool = program.pool;
   const auto over = [&](IndexId e) {

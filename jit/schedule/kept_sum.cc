@@ -98,6 +98,8 @@ Strips StripsOf(Program& program, Ranges& ranges, const Loop& loop, int64_t leng
   return StripsOf(program, loop, strips, pool.Const(length));
 }
 
+// An even number of strips of at most kMost rows, all but the last of one length, so that two
+// workers share them evenly.
 Strips EvenStripsOf(Program& program, Ranges& ranges, const Loop& loop) {
   constexpr int64_t kMost = 8;
   IndexPool& pool = program.pool;

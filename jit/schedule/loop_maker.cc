@@ -26,6 +26,7 @@ Scope LoopMaker::Counted(absl::string_view name, IndexId end, LoopAttributes att
   return Between(name, program_.pool.Const(0), end, attributes, body);
 }
 
+// Nothing where the loop is known to be empty, or its body is.
 Scope LoopMaker::CountedTwice(absl::string_view outer, IndexId outer_end, absl::string_view inner,
                               IndexId inner_end,
                               absl::FunctionRef<Scope(IndexId o, IndexId i)> body) {
@@ -60,6 +61,7 @@ Scope Around(absl::Span<const Loop* const> loops, Scope body) {
   return body;
 }
 
+// `body` in a copy of the loop with an index of its own, since an index is that of one loop.
 Scope AroundAnew(Program& program, const Loop& loop, Scope body) {
   Loop own = loop;
   own.var = program.AddVar(program.vars[loop.var]);

@@ -62,6 +62,7 @@ absl::optional<size_t> FirstPassedOn(const ApplyValue& apply) {
   return absl::nullopt;
 }
 
+// A product, or one inside of operations that pass it on, as -(a * b) or where(c, a * b, 0).
 bool LeadsToProduct(const Program& program, ValueId id) {
   const auto* apply = absl::get_if<ApplyValue>(&program[id].node);
   if (apply == nullptr) return false;

@@ -94,6 +94,7 @@ ValueId PartReading(const Program& program, ValueId value, ValueId load) {
   return PartFinder(program, load).Find(value);
 }
 
+// Then the fill takes part in the computation, and is not the fill of the whole.
 bool ComputesOfMasked(const Program& program, ValueId part) {
   bool masked = false;
   VisitValues(program, part, [&](ValueId id, const Value& value) {

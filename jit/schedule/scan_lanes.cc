@@ -32,6 +32,7 @@ class LaneScans {
   LaneScans(Program& program, const ScanLanesOptions& options)
       : program_(program), pool_(program.pool), options_(options), ranges_(program) {}
 
+  // Loops in steps of one whose recurrence may be computed in another order, along memory.
   bool Run() {
     return ReplaceLoops(program_, ranges_, [&](Loop& loop) -> absl::optional<Scope> {
       if (loop.step != 1) return absl::nullopt;

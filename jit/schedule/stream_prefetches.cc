@@ -132,6 +132,7 @@ class StreamPrefetcher {
                                                                               : -1;
   }
 
+  // The same element in the next plane: it is a whole piece away, so it goes into the second cache.
   bool PrefetchNextPlane(TensorId tensor, const Walk& walk) {
     VarReplacement next(program_);
     next.Set(walk.planes, pool_.Add(pool_.Var(walk.planes), pool_.Const(1)));
@@ -141,6 +142,7 @@ class StreamPrefetcher {
     return AddPrefetch(*walk.loop, std::move(access), Prefetch::Cache::kSecond);
   }
 
+  // A fixed distance in the direction of the walk. Beyond the end of a row this is the next row.
   bool PrefetchAhead(TensorId tensor, const Walk& walk) {
     const int64_t elements = walk.ahead * kBytesAhead / ByteSize(program_[tensor].type);
     Access access;

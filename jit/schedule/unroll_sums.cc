@@ -72,6 +72,7 @@ class SumUnroller {
     return (*end - *begin) * *inside;
   }
 
+  // s = identity; for k < 3 { s += x[k] } becomes s = identity + x[0] + x[1] + x[2], from the left.
   Item WrittenOut(const Loop& loop) {
     const Statement& step = *OnlyStatementIn(loop);
     TensorInfo& info = program_[step.target.tensor];
