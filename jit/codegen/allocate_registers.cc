@@ -41,6 +41,8 @@ constexpr RegisterClass kClasses[] = {RegisterClass::kVector, RegisterClass::kMa
 
 // The list and what its scans share.
 struct Problem {
+  // The price of a range is its weight for each position that it keeps a register busy: what is
+  // used often in a short time is dear.
   explicit Problem(const OperationList& list_)
       : list(list_), ranges(LiveRangesOf(list_)), range_of(list_.classes.size(), kSpilled) {
     price.reserve(ranges.size());
@@ -466,6 +468,7 @@ class Rewriter {
 
 }  // namespace
 
+// Assign, place what is left on the stack, rewrite.
 Allocated AllocateRegisters(const OperationList& list, const RegisterFile& file) {
   const Problem problem(list);
   const Locations locations = LocationsOf(problem, file, AssignRegisters(problem, file));

@@ -202,6 +202,7 @@ void Generator::FailVectorRegister(int64_t number) const {
   std::abort();
 }
 
+// A constant's place holds as many bytes as operations say that they read of it.
 void Generator::RequireRead(int64_t number, int bytes) const {
   int most = 0;
   for (int i = 0; i < 3; ++i) {

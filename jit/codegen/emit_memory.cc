@@ -149,6 +149,8 @@ void EmitLoadPartial(Generator& g, const Operation& op) {
   WidenInPlace(g, op);
 }
 
+// One instruction where memory holds what lanes hold; else one element is loaded, widened, and then
+// broadcast.
 void EmitLoadBroadcast(Generator& g, const Operation& op) {
   const Xbyak::RegExp address = g.AddressOf(op.memory);
   const VectorRegister r = g.Vector(op.result.value, WideBytes(op));

@@ -79,6 +79,8 @@ void FunctionBuilder::OpenIteration(int32_t var, Operand value, int64_t offset, 
   frame.begin = begin;
 }
 
+// Code that runs on entry stands before the region's body; the frame is kept for the next region,
+// as its memory is.
 void FunctionBuilder::CloseRegion() {
   Frame frame = std::move(frames_.back());
   frames_.pop_back();
@@ -152,6 +154,7 @@ Operand FunctionBuilder::OnEntry(int depth, Operation operation) {
   return known->second = operation.result;
 }
 
+// What `emit` appends is moved to the entry of the loop at `depth`: code that is invariant there.
 void FunctionBuilder::EmitOnEntry(int depth, absl::FunctionRef<void()> emit) {
   std::vector<Operation> around = std::move(list_.operations);
   list_.operations.clear();

@@ -86,6 +86,7 @@ int64_t FunctionBuilder::WrappingProduct(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
+// Asked for each access; places are split into summands once.
 FunctionBuilder::Summands* FunctionBuilder::FollowedSummands(loop::TensorId tensor,
                                                              const IndexList& place) {
   const auto [known, is_new] = followed_.try_emplace({tensor, place});

@@ -234,6 +234,7 @@ Operand FunctionBuilder::ConditionValue(IndexId e) {
   return Both(condition.valid, condition.value);
 }
 
+// 0 <= e < extent, and e did not overflow while it was computed.
 Operand FunctionBuilder::InRange(const CheckedIndex& e, IndexId extent) {
   const auto compare = [&](Condition condition, Operand y) {
     return General(Opcode::kCompareG, e.value, y, static_cast<int64_t>(condition));

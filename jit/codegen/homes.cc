@@ -79,6 +79,8 @@ class TileWalk {
  public:
   TileWalk(const Program& program, std::vector<Home>& homes) : program_(program), homes_(homes) {}
 
+  // A tile's elements are registers: an access that does not name one at translation time puts the
+  // tensor into memory.
   void Walk(const Scope& scope) {
     for (const Item& item : scope) {
       VisitAccesses(program_, item,

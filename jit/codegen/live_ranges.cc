@@ -94,6 +94,7 @@ class RangeFinder {
                             " reads what nothing writes before it:\n" + ToString(list_));
   }
 
+  // A register that is written several times has one range, from the first write to the last use.
   void Write(const Operand& result) {
     int32_t& range = range_of_[result.value];
     if (range == kNone) {

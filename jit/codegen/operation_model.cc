@@ -386,6 +386,7 @@ class Model {
     });
   }
 
+  // Lanes of 16-bit floats hold f32: bf16 is its upper half, f16 is rounded.
   void RunStore(const Operation& op) {
     const Bytes a = VectorOperand(op.operands[0]);
     uint8_t* const to = AddressOf(op.memory);

@@ -56,6 +56,8 @@ class Reuse {
  public:
   Reuse(OperationList& list, const RegisterFile& file) : Reuse(list, file, LiveRangesOf(list)) {}
 
+  // In one pass: an operation is renamed by what is known so far, dropped if its value is known,
+  // and otherwise makes what it overwrites unknown.
   void Run() {
     for (const Operation& op : list_.operations) {
       if (op.result.is_register()) ++writes_[op.result.value];

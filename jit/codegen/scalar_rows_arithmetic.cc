@@ -213,6 +213,7 @@ TypedValue ExpandNeg(const Expansion& x) {
   return Narrowed(b, x.type(), b.Vector(Opcode::kSub, lane, {b.ConstantOf(lane, 0), x.a()}));
 }
 
+// max(-a, a) for integers; the least one stays as it is, which is how it wraps.
 TypedValue ExpandAbs(const Expansion& x) {
   ValueBuilder& b = x.builder;
   if (IsFloat(x.type())) return {x.type(), Magnitude(x, x.a())};
@@ -222,6 +223,7 @@ TypedValue ExpandAbs(const Expansion& x) {
   return Narrowed(b, x.type(), b.Vector(Opcode::kMaxX86, x.lane(), {negated, x.a()}));
 }
 
+// min(max(a, -1), 1) for integers.
 TypedValue ExpandSign(const Expansion& x) {
   ValueBuilder& b = x.builder;
   if (IsFloat(x.type())) return {x.type(), SignOfFloat(x)};

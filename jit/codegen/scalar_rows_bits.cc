@@ -183,6 +183,7 @@ TypedValue ExpandAnd(const Expansion& x) { return Logic(x, Opcode::kAnd, Opcode:
 TypedValue ExpandOr(const Expansion& x) { return Logic(x, Opcode::kOr, Opcode::kMaskOr); }
 TypedValue ExpandXor(const Expansion& x) { return Logic(x, Opcode::kXor, Opcode::kMaskXor); }
 
+// A count that is known gives the cheaper instruction.
 TypedValue ExpandShl(const Expansion& x) {
   ValueBuilder& b = x.builder;
   const absl::optional<int> count = KnownCount(x);
@@ -214,6 +215,7 @@ TypedValue ExpandShr(const Expansion& x) {
   return {x.type(), b.Vector(opcode, x.lane(), {x.a()}, count)};
 }
 
+// Any NaN becomes the one NaN of its type; bodies of transcendentals do not depend on which it is.
 TypedValue ExpandToBits(const Expansion& x) {
   if (x.in_transcendental) return {x.target, x.a()};
   ValueBuilder& b = x.builder;

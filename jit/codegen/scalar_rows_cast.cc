@@ -282,6 +282,8 @@ TypedValue IntegerToInteger(const Expansion& x) {
 
 }  // namespace
 
+// u32: to f64 by way of i32 with the sign bit turned, exactly; to f32 as 2^16 * high + low, rounded
+// once by the multiply-add.
 Operand I32ToFloat(ValueBuilder& b, DType from, Lane to, Operand v) {
   if (!FillsUnsigned(Lane::kI32, from)) return Convert(b, Lane::kI32, to, v);
   if (to == Lane::kF64) {

@@ -78,6 +78,7 @@ Operand DivideI64(ValueBuilder& b, Opcode opcode, Operand dividends, Operand div
   });
 }
 
+// a - b * quotient, which is exact modulo 2^n.
 Operand Remainder(const Expansion& x, Operand quotient) {
   ValueBuilder& b = x.builder;
   const bool wide = x.lane() == Lane::kI64;

@@ -247,6 +247,7 @@ void Translator::Item(const loop::Item& item) {
   }
 }
 
+// Only accumulators in memory need code here: the others are registers, or unwritten.
 void Translator::Declare(TensorId tensor) {
   switch (KindOf(tensor)) {
     case HomeKind::kScalar: return DeclareScalar(tensor);

@@ -241,6 +241,7 @@ void Translator::Choice(const loop::Loop& loop, Operand runs) {
   f_->Label(done);
 }
 
+// The index is a number in each copy, so that places in register tiles are known.
 void Translator::UnrolledLoop(const loop::Loop& loop) {
   const int64_t end = ConstantOf(loop.end);
   for (int64_t i = ConstantOf(loop.begin); i < end; i += loop.step) {
