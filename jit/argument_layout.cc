@@ -23,6 +23,7 @@ AxisLayout LayoutOf(const TensorView& view, size_t axis) {
   return view.strides[axis] == 1 ? AxisLayout::kUnit : AxisLayout::kAny;
 }
 
+// Row-major without gaps, from the last axis to the first.
 bool IsCompact(const TensorView& view) {
   if (std::count(view.shape.begin(), view.shape.end(), 0) > 0) return true;  // any strides will do
   int64_t elements = 1;                                                      // of the later axes

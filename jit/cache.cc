@@ -89,6 +89,7 @@ int64_t ExecutableCache::CodeBytes() const {
   return bytes;
 }
 
+// The least recently used ones go, down to one.
 void ExecutableCache::Shrink() {
   int64_t bytes = CodeBytes();
   const auto& entries = by_key_.entries();

@@ -44,6 +44,7 @@ std::vector<std::pair<int, int>> AliasesOf(const Kernel& kernel) {
   return aliases;
 }
 
+// As for an op: calls are checked by the same rules on every engine.
 Signature SignatureOf(const Program& program) {
   Signature signature{program.name,    &program.pool,       {},
                       &program.params, &program.equalities, &program.range_checks};
@@ -125,6 +126,7 @@ const Program& Executable::program() const { return code_->program; }
 const ExecutableOptions& Executable::options() const { return code_->options; }
 const Kernel& Executable::kernel() const { return code_->variants->general(); }
 
+// For strided arguments, every axis may have any stride.
 absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelAt(loop::SymbolValue symbol,
                                                                    bool compact) const {
   KernelOptions kernel = CompactArguments(program(), options().isa);

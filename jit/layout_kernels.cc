@@ -14,6 +14,7 @@
 namespace nestor::jit {
 namespace {
 
+// A letter for the residence, one for each axis, and a digit for each input that is constant.
 std::string KeyOf(const KernelOptions& options) {
   std::string key;
   if (options.residence == Residence::kLastCache) key = "p";
@@ -33,6 +34,7 @@ KernelOptions WithoutIdleConstants(const loop::Program& program, KernelOptions o
   return options;
 }
 
+// The last passes, which depend on where the arguments of a call lie.
 absl::StatusOr<std::unique_ptr<const Kernel>> CompileFor(loop::Program program,
                                                          const KernelOptions& options) {
   if (options.residence == Residence::kLastCache)

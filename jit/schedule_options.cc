@@ -41,6 +41,7 @@ absl::Span<const ScheduleChoice> ScheduleChoices() {
   return choices;
 }
 
+// All values or none: a copy is changed first.
 absl::Status Choose(const ChosenValues& values, ScheduleOptions& options) {
   ScheduleOptions changed = options;
   for (const auto& [name, value] : values) {

@@ -149,6 +149,7 @@ ProgramSchedules::ProgramSchedules(std::shared_ptr<const Schedules> schedules,
   for (const loop::TensorId input : unfused.inputs) inputs_.push_back(unfused[input].name);
 }
 
+// "K:512,M:512,w:bound", in the order of names; "-" for a program without sizes.
 ScheduleKey ProgramSchedules::KeyAt(loop::SymbolValue symbol,
                                     const std::vector<bool>& bound) const {
   std::vector<std::string> classes;

@@ -115,6 +115,7 @@ class ComputedWith {
     if (program_.pool[e].kind != IndexKind::kVar) AddSymbols(e);
   }
 
+  // A bound that moves with a loop around it depends on what that loop's end depends on.
   void AddSymbols(IndexId e) {
     VisitIndex(program_.pool, e, [&](IndexId id, const IndexNode& node) {
       if (node.kind == IndexKind::kSymbol) names_.insert(program_.pool.SymbolName(id));
@@ -148,6 +149,7 @@ double IterationsOf(const Program& program, const Loop& loop, loop::SymbolValue 
   return std::max(0.0, length / static_cast<double>(loop.step));
 }
 
+// Iterations times operations, bottom up; a plain copy counts as one.
 double WorkOf(const Program& program, const Scope& scope, loop::SymbolValue symbol) {
   double work = 0;
   for (const Item& item : scope) {
@@ -237,6 +239,7 @@ std::vector<std::string> SizeClasses::SymbolsOfShortSums(loop::SymbolValue symbo
   return names;
 }
 
+// Rows too short for their vectors gain by merging axes.
 bool SizeClasses::HasShortRows(loop::SymbolValue symbol) const {
   const auto is_short = [&](loop::TensorId tensor) {
     const Shape& shape = program_[tensor].shape;

@@ -137,6 +137,7 @@ class Trampoline : public Xbyak::CodeGenerator {
     cld();
   }
 
+  // The upper vectors are zero and not in use, which the callee must leave so.
   void PrepareRegisters() {
     vzeroupper();
     // Garbage in the low halves, and zeros above.
@@ -221,6 +222,7 @@ void CheckGeneralRegisters(const CallState& state, std::vector<std::string>* bro
   }
 }
 
+// Flags of exceptions may be set by arithmetic; masks and rounding modes must not change.
 void CheckSettings(const CallState& state, std::vector<std::string>* broken) {
   if ((state.flags & kDirectionFlag) != 0) broken->push_back("the direction flag is set");
   const uint32_t mxcsr = state.mxcsr_after & ~kStickyFlags;

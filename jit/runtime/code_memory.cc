@@ -76,6 +76,7 @@ absl::StatusOr<CodeMemory> CodeMemory::Seal(absl::Span<const uint8_t> code) {
   return memory;
 }
 
+// The format of perf's map files: BEGIN SIZE NAME in hexadecimal, a line for each function.
 void ReportToPerf(const void* begin, size_t size, absl::string_view name) {
   if (!PerfMapWanted()) return;
   const std::string path = absl::StrCat("/tmp/perf-", getpid(), ".map");

@@ -137,6 +137,7 @@ struct Cache {
   int64_t bytes;
 };
 
+// CPUID leaf 4 (Intel) and 0x8000001d (AMD) have the same fields, each one less than the number.
 Cache CacheAt(uint32_t leaf, uint32_t subleaf) {
   const Leaf at = CpuId(leaf, subleaf);
   const int64_t ways = (at.ebx >> 22) + 1;

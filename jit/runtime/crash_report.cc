@@ -80,6 +80,7 @@ const std::string* LineOf(uintptr_t address) {
   return nullptr;
 }
 
+// write alone, as it may be called in a signal handler.
 void WriteToStderr(absl::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
@@ -113,6 +114,8 @@ void PassOn(int signal, siginfo_t* info, void* context) {
   if (sent) raise(signal);
 }
 
+// Says the statement if the fault was in registered code, then does what would have been done
+// without it.
 void Handle(int signal, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   if (info->si_code > 0) {
