@@ -1,3 +1,5 @@
+// Buffers hold what their specs say, the same each time that they are made; differences are
+// relative to the size of the values.
 #include "bench/buffers.h"
 
 #include <algorithm>

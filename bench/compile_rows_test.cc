@@ -1,3 +1,4 @@
+// Every row compiles and is judged by its limits, and one that does not compile says why.
 #include "bench/compile_rows.h"
 
 #include "gtest/gtest.h"

@@ -1,3 +1,4 @@
+// A table of readings and goals with the verdict of each: which term counts, and how far Nestor is.
 #include "bench/goal.h"
 
 #include "gtest/gtest.h"

@@ -1,3 +1,4 @@
+// The limits of a row's bytes and arithmetic, by the work that their contenders claim to do.
 #include "bench/limit.h"
 
 #include "bench/arithmetic_peak.h"

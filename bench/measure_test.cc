@@ -1,3 +1,4 @@
+// Measurements on a clock that only the contenders move, so that each expected time is exact.
 #include "bench/measure.h"
 
 #include <atomic>

@@ -1,3 +1,4 @@
+// A kernel from a text computes results and gradients at every size, and names what is wrong.
 #include "bench/nestor_kernel.h"
 
 #include "gtest/gtest.h"

@@ -1,3 +1,4 @@
+// Lines, CSV and pictures of results that are made up: met, missed, failed and without a goal.
 #include "bench/report.h"
 
 #include "gmock/gmock.h"

@@ -1,3 +1,5 @@
+// Rows whose peers do something else than Nestor, fail, or keep their results: each is noticed, and
+// none keeps the others from being measured.
 #include "bench/row.h"
 
 #include "bench/arithmetic_peak.h"

@@ -1,3 +1,4 @@
+// The row at sizes so small that its outcome is certain.
 #include "bench/scaling_row.h"
 
 #include "gtest/gtest.h"

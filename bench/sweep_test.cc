@@ -1,3 +1,4 @@
+// Each variant really writes what it reads, or it would not measure the memory.
 #include "bench/sweep.h"
 
 #include <cstdint>

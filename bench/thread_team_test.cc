@@ -1,3 +1,4 @@
+// Every member runs once in each call, on a thread of its own.
 #include "bench/thread_team.h"
 
 #include <mutex>

@@ -1,3 +1,4 @@
+// Samples of shapes of all kinds are as large as asked for, in bounds, and have the corners.
 #include "check/sample.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Programs before and after the pass: which products are assumed to fit int64, over which domains.
 #include "fusion/assume_products.h"
 
 #include "fusion/pass_testing.h"

@@ -1,3 +1,5 @@
+// Programs before and after the pass, and programs that it must not change: where a tensor changes
+// between two equal expressions, they are not equal.
 #include "fusion/common_subexpressions.h"
 
 #include "fusion/pass_testing.h"

@@ -1,3 +1,5 @@
+// What a definition's value becomes at the place of a reader, in tables: as a value, as an index,
+// and where there is no such expression.
 #include "fusion/composition.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// Temporaries before and after the pass: which axes go, and where the declaration moves.
 #include "fusion/contract.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// Programs before and after the pass; an empty text says that everything is needed.
 #include "fusion/dead_code.h"
 
 #include "fusion/pass_testing.h"

@@ -1,3 +1,4 @@
+// Stores that no read meets go, or their loops become shorter; those that a read may meet stay.
 #include "fusion/dead_stores.h"
 
 #include "fusion/pass_testing.h"

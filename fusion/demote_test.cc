@@ -1,3 +1,5 @@
+// Sums over columns before and after they become temporaries that a walk by rows can share; and
+// those that must stay.
 #include "fusion/demote.h"
 
 #include "absl/strings/str_cat.h"

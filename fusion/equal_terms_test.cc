@@ -1,3 +1,4 @@
+// Sums of equal terms become products, unless the terms differ or the type would round otherwise.
 #include "fusion/equal_terms.h"
 
 #include "fusion/pass_testing.h"

@@ -1,3 +1,4 @@
+// Programs before and after the pass; blocks of one item, and programs with register tensors, stay.
 #include "fusion/flatten.h"
 
 #include "fusion/pass_testing.h"

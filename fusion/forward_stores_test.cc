@@ -1,3 +1,4 @@
+// Which reads become the stored value, and which may meet another one.
 #include "fusion/forward_stores.h"
 
 #include "fusion/pass_testing.h"

@@ -1,3 +1,4 @@
+// Scatters before and after they become gathers: a table of the equations that can be solved.
 #include "fusion/gather_from_scatter.h"
 
 #include "fusion/pass_testing.h"

@@ -1,3 +1,5 @@
+// Programs before and after the pass, and what must stay: what the loop changes, what may have no
+// value where the loop does not run.
 #include "fusion/hoist.h"
 
 #include "fusion/pass_testing.h"

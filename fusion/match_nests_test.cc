@@ -1,3 +1,4 @@
+// Pairs of nests and what is shared: the gain, and which loops become one.
 #include "fusion/match_nests.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// Programs before and after two axes became one: arguments, rows and points of temporaries.
 #include "fusion/merge_axes.h"
 
 #include <string>

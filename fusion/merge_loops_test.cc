@@ -1,3 +1,4 @@
+// Nests before and after fusion, and a table of dependences that forbid it.
 #include "fusion/merge_loops.h"
 
 #include "fusion/pass_testing.h"

@@ -1,3 +1,4 @@
+// The facts about nests as text, and that those of joined nests are what a new look would find.
 #include "fusion/nest.h"
 
 #include <string>

@@ -1,3 +1,5 @@
+// The pipeline's own behaviour, with passes made for it: order, edits, and the messages that name
+// the pass that failed or broke the program.
 #include "fusion/pipeline.h"
 
 #include <string>

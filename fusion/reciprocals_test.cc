@@ -1,3 +1,5 @@
+// Quotients before and after; where a result decides a discrete step, such as a rounding, the
+// quotient stays.
 #include "fusion/reciprocals.h"
 
 #include "fusion/pass_testing.h"

@@ -1,3 +1,4 @@
+// The helpers of passes on small programs: sizes, and where declarations go.
 #include "fusion/scopes.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// Programs before and after the pass, by what is simplified: masks, places, loops, values, checks.
 #include "fusion/simplify.h"
 
 #include <string>

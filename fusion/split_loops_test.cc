@@ -1,3 +1,4 @@
+// Loops before and after they are cut at the borders of pads and images.
 #include "fusion/split_loops.h"
 
 #include "fusion/pass_testing.h"

@@ -1,3 +1,5 @@
+// Definitions before and after they are put in the place of their reads, by the reason: it is
+// legal, it pays, it is bounded.
 #include "fusion/substitute.h"
 
 #include <cstddef>

@@ -1,3 +1,5 @@
+// Which values are numbered alike: those that are written alike, unless something between them
+// changes what they read.
 #include "fusion/value_numbers.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// Hits, misses and what is forgotten, by the counters; every option is part of the key.
 #include "jit/cache.h"
 
 #include <functional>

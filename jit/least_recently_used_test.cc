@@ -1,3 +1,4 @@
+// The list by its contents after each call.
 #include "jit/least_recently_used.h"
 
 #include <string>

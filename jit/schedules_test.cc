@@ -1,3 +1,5 @@
+// The file of schedules is read as it is written, its mistakes are named by line, and a call of a
+// line's sizes runs by it.
 #include "jit/schedules.h"
 
 #include <memory>

@@ -1,3 +1,4 @@
+// Which symbols decide the class of a program, and which sizes make one class.
 #include "jit/size_classes.h"
 
 #include <string>

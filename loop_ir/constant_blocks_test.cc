@@ -1,3 +1,4 @@
+// Programs with the blocks that are constant, and the tensors that are kept, if some inputs are.
 #include "loop_ir/constant_blocks.h"
 
 #include <string>

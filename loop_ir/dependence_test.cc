@@ -1,3 +1,4 @@
+// Footprints and carried tensors of items, in tables; what proofs tell apart, and what they do not.
 #include "loop_ir/dependence.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Plans of small programs as text; and random programs whose plans are replayed access by access.
 #include "loop_ir/memory_plan.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The helpers that replace indices and values, on programs in text.
 #include "loop_ir/rewrite.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Programs print as they were written; messages for wrong texts; and damaged texts, which must not
+// crash the parser.
 #include "loop_ir/text.h"
 
 #include <string>

@@ -1,3 +1,5 @@
+// A table of texts that are refused, with the messages, and programs broken by hand in ways that
+// text cannot express.
 #include "loop_ir/verify.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Files as NumPy writes and reads them, files with wrong headers, and mutated ones, which must be
+// refused without a crash.
 #include "tensor/npy.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// Shapes, views and tensors: sizes and errors in tables, elements of every type, and printing.
 #include "tensor/tensor.h"
 
 #include <algorithm>

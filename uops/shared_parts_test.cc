@@ -1,3 +1,4 @@
+// Ops before and after scalar ops are written out for the parts that they share, and ops that stay.
 #include "uops/shared_parts.h"
 
 #include <string>

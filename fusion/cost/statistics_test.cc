@@ -1,3 +1,4 @@
+// Counts of small programs against numbers that were counted by hand.
 #include "fusion/cost/statistics.h"
 
 #include "absl/strings/str_cat.h"

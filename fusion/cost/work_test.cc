@@ -1,3 +1,4 @@
+// Counts of primitives in small programs, and that a body counts by what it is made of.
 #include "fusion/cost/work.h"
 
 #include "fusion/pass_testing.h"

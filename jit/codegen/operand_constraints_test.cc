@@ -1,3 +1,4 @@
+// Operations as text, with the operand that may stay on the stack.
 #include "jit/codegen/operand_constraints.h"
 
 #include "gtest/gtest.h"

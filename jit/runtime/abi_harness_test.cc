@@ -1,3 +1,5 @@
+// Functions that break one rule of the ABI each, which the harness must name, and ones that keep
+// all.
 #include "jit/runtime/abi_harness.h"
 
 #include <cpuid.h>

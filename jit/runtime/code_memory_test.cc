@@ -1,3 +1,5 @@
+// The pages of sealed code, as the kernel of the operating system lists them, and what happens
+// without memory or rights.
 #include "jit/runtime/code_memory.h"
 
 #include <sys/prctl.h>

@@ -1,3 +1,4 @@
+// What is found agrees with the compiler's builtins; messages name what a machine lacks.
 #include "jit/runtime/cpu_features.h"
 
 #include <unistd.h>

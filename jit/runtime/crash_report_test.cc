@@ -1,3 +1,5 @@
+// Kernels with a statement that faults, in processes that die of it: what they say before, and that
+// they die as they would have without the handler.
 #include "jit/runtime/crash_report.h"
 
 #include <pthread.h>

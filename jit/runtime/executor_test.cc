@@ -1,3 +1,4 @@
+// Each index runs once, on one worker at a time, for executors of Nestor and of a host.
 #include "jit/runtime/executor.h"
 
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+// Loops before and after each of the passes that mark them, and those that must stay unmarked.
 #include "jit/schedule/attributes.h"
 
 #include "fusion/pass_testing.h"

@@ -1,3 +1,4 @@
+// Sums before and after they leave a nest, and those that must stay in it.
 #include "jit/schedule/carried_sums.h"
 
 #include "fusion/pass_testing.h"

@@ -1,3 +1,4 @@
+// Copies before and after they leave a loop; where the loop may not run, they do not copy either.
 #include "jit/schedule/hoist_copies.h"
 
 #include <string>

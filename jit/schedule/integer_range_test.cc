@@ -1,3 +1,4 @@
+// The ranges that are found of values, as text.
 #include "jit/schedule/integer_range.h"
 
 #include <string>

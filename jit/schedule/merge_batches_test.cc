@@ -1,3 +1,4 @@
+// Batch loops before and after they become one, with the matrix between them; and those that stay.
 #include "jit/schedule/merge_batches.h"
 
 #include "fusion/pass_testing.h"

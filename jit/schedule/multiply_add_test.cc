@@ -1,3 +1,4 @@
+// Values before and after each of the three passes.
 #include "jit/schedule/multiply_add.h"
 
 #include "fusion/pass_testing.h"

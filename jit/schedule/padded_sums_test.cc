@@ -1,3 +1,4 @@
+// Sums that end at the borders of an operand, before and after they run on beyond these.
 #include "jit/schedule/padded_sums.h"
 
 #include "fusion/pass_testing.h"

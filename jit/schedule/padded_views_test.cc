@@ -1,3 +1,4 @@
+// Windows before and after they read a padded view, and which nests share one.
 #include "jit/schedule/padded_views.h"
 
 #include "absl/strings/string_view.h"

@@ -1,3 +1,4 @@
+// Sums of narrow integers before and after two steps became one; ranges decide which may.
 #include "jit/schedule/paired_steps.h"
 
 #include "fusion/pass_testing.h"

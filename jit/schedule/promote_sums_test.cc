@@ -1,3 +1,4 @@
+// Sums in memory before and after they became accumulators.
 #include "jit/schedule/promote_sums.h"
 
 #include "fusion/pass_testing.h"

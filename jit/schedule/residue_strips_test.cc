@@ -1,3 +1,4 @@
+// The gradient of a convolution of stride 2 before and after the pass.
 #include "jit/schedule/residue_strips.h"
 
 #include "fusion/pass_testing.h"

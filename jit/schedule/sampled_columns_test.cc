@@ -1,3 +1,4 @@
+// Strided reads before and after their columns are copied side by side.
 #include "jit/schedule/sampled_columns.h"
 
 #include "fusion/pass_testing.h"

@@ -1,3 +1,4 @@
+// Nests with several sums before and after each has a nest of its own.
 #include "jit/schedule/split_contractions.h"
 
 #include "fusion/pass_testing.h"

@@ -1,3 +1,4 @@
+// Loops over i/M and i%M before and after they became two loops.
 #include "jit/schedule/split_quotients.h"
 
 #include "fusion/pass_testing.h"

@@ -1,3 +1,4 @@
+// Loops over i/2 and i%2 before and after they became a loop for each remainder.
 #include "jit/schedule/split_residues.h"
 
 #include "fusion/pass_testing.h"

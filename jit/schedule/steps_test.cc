@@ -1,3 +1,4 @@
+// Recurrences before and after their steps moved inside, and their last step into a register.
 #include "jit/schedule/steps.h"
 
 #include "fusion/pass_testing.h"

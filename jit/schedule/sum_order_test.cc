@@ -1,3 +1,4 @@
+// The order of a contraction's sums before and after the pass.
 #include "jit/schedule/sum_order.h"
 
 #include "fusion/pass_testing.h"

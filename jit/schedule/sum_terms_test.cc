@@ -1,3 +1,4 @@
+// Loops that compute several sums before and after each sum has loops of its own.
 #include "jit/schedule/sum_terms.h"
 
 #include <string>

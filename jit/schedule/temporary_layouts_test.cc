@@ -1,3 +1,5 @@
+// Temporaries between contractions before and after their axes moved; without bound weights, none
+// do.
 #include "jit/schedule/temporary_layouts.h"
 
 #include "fusion/pass_testing.h"

@@ -1,3 +1,4 @@
+// Sums over padding before and after it is left out, with the second run that inf and NaN ask for.
 #include "jit/schedule/trimmed_sums.h"
 
 #include "fusion/pass_testing.h"

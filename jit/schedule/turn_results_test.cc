@@ -1,3 +1,4 @@
+// Contractions before and after they compute their results transposed, or gathered.
 #include "jit/schedule/turn_results.h"
 
 #include "fusion/pass_testing.h"

@@ -1,3 +1,4 @@
+// Rows before and after four of them are taken at a time, and loops that are left alone.
 #include "jit/schedule/unroll_and_jam.h"
 
 #include "fusion/pass_testing.h"

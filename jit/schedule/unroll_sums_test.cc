@@ -1,3 +1,4 @@
+// Short sums before and after they are written out, and those that are too long for it.
 #include "jit/schedule/unroll_sums.h"
 
 #include "fusion/pass_testing.h"
