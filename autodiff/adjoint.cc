@@ -124,9 +124,9 @@ class ReverseWalk {
     }
   }
 
-  // Adds to the adjoint of `to`: a value with several users has the sum over them. What the steps
-  // of a recurrence contribute to a node outside of it waits until the loop is closed, for it is
-  // one term of each step.
+  // Adds to the adjoint of `to`: a value with several users has the sum over them. A contribution
+  // of a recurrence's steps to a node outside of it waits until the loop is closed, for it is one
+  // term of each step.
   void Contribute(NodeId to, NodeId adjoint, uint8_t mask) {
     if (!active_[to.value]) return;
     if (block_ != nullptr && !block_->values.contains(to)) {
@@ -225,8 +225,8 @@ class ReverseWalk {
     }
   }
 
-  // What all reads of one carry at one lag hand back: their adjoints, at their own steps, in the
-  // places of the carry. Its elements reach the carry's body one lag earlier.
+  // The sum that all reads of one carry at one lag hand back: their adjoints, at their own steps,
+  // in the places of the carry. Its elements reach the carry's body one lag earlier.
   struct HandedBack {
     int carry;
     IndexId lag;

@@ -17,8 +17,8 @@
 
 namespace nestor {
 
-// What an adjoint has passed: something that makes it 0 where its value did not matter, and, on the
-// way back through a gradient, a mulz, after which it need not be 0 there.
+// The masks that an adjoint has passed: something that makes it 0 where its value did not matter,
+// and, on the way back through a gradient, a mulz, after which it need not be 0 there.
 enum AdjointMask : uint8_t { kUnmasked = 0, kZeroed = 1, kUnbridled = 2 };
 
 // An op that computes g times the derivative of `scalar_op` with respect to one operand. Its

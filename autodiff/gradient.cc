@@ -154,8 +154,8 @@ class Differentiator {
 
   // ---- What is given
 
-  // What a caller of the gradient has at hand: the op's arguments, and its results where these are
-  // computed.
+  // The values that a caller of the gradient has at hand: the op's arguments, and its results where
+  // these are computed.
   std::vector<Candidate> Candidates() const {
     std::vector<Candidate> candidates;
     for (const Argument& arg : op_.args) {
@@ -220,7 +220,7 @@ class Differentiator {
     return absl::OkStatus();
   }
 
-  // What the caller asks for, if the gradient can be computed from it.
+  // Takes the arguments that the caller asks for, if the gradient can be computed from them.
   absl::Status TakeGiven(const std::vector<std::string>& names) {
     const std::vector<Candidate> candidates = Candidates();
     std::vector<std::string> known, missing;

@@ -1,5 +1,5 @@
-// A product of matrices should take as long for each multiply-add at any size: a size that falls
-// behind shows a tile, a tail or a block that is badly chosen there. The sizes run in turns, as
+// A product of matrices should take as long for each multiply-add at any size: a size that is
+// slower shows a tile, a tail or a block that is badly chosen there. The sizes run in turns, as
 // engines of a row do (measure.cc), so that drift of the machine meets all of them alike; the
 // reading is the slowest over the fastest, and its goal a budget.
 #include "bench/scaling_row.h"

@@ -10,7 +10,7 @@
 
 namespace nestor {
 
-// What the floats of one tensor have in common; each character finds other faults.
+// The common character of the floats of one tensor; each one finds other faults.
 enum class Character {
   kModerate,
   kIntegers,    // small, so that many are equal

@@ -1,4 +1,4 @@
-// What limits the speed of a part of a program.
+// The resource that limits the speed of a part of a program.
 #ifndef NESTOR_CLI_BOUND_H_
 #define NESTOR_CLI_BOUND_H_
 

@@ -1,4 +1,4 @@
-// What stats and bench report: figures by name.
+// The report of stats and bench: figures by name.
 #ifndef NESTOR_CLI_FIGURES_H_
 #define NESTOR_CLI_FIGURES_H_
 

@@ -19,7 +19,7 @@ namespace nestor::cli {
 // --symbol, or "" where it is absent; an error if it is not a C identifier.
 absl::StatusOr<std::string> ReadSymbol(const Arguments& arguments);
 
-// What the flags say, before anything is loaded.
+// The kernel that the flags name, before anything is loaded.
 struct NamedKernel {
   std::string file;
   CPrototype prototype;

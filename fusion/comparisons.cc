@@ -1,7 +1,7 @@
-// What could be decided if a loop were cut: every place where a body asks about its index. A
-// comparison has the form a <= b, whatever the program writes: a < b is a + 1 <= b, an equality is
-// two comparisons. So one kind of turning point (turning_points.h) serves masks, choices, extremes
-// and windows.
+// Comparisons that could be decided if a loop were cut: every place where a body asks about its
+// index. A comparison has the form a <= b, whatever the program writes: a < b is a + 1 <= b, an
+// equality is two comparisons. So one kind of turning point (turning_points.h) serves masks,
+// choices, extremes and windows.
 //
 //   x[v - 1 | 0.0]                 0 <= v - 1,  v <= N
 //   where(v == 0, a, b)            v <= 0,  0 <= v

@@ -1,4 +1,4 @@
-// What a temporary holds at a place: its definition, composed with that place.
+// The value of a temporary at a place: its definition, composed with that place.
 #ifndef NESTOR_FUSION_COMPOSITION_H_
 #define NESTOR_FUSION_COMPOSITION_H_
 

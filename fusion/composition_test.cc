@@ -1,4 +1,4 @@
-// What a definition's value becomes at the place of a reader, in tables: as a value, as an index,
+// The image of a definition's value at the place of a reader, in tables: as a value, as an index,
 // and where there is no such expression.
 #include "fusion/composition.h"
 

@@ -31,7 +31,7 @@ struct Plan {
   std::vector<size_t> axes;   // the axis that each indexes, and those of one element
 };
 
-// What the accesses of a tensor have in common.
+// The common part of the accesses of a tensor.
 struct Uses {
   bool any = false;
   LoopsAround chain;             // the loops around all of them

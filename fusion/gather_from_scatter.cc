@@ -10,9 +10,8 @@
 // The new block keeps the reset's loops and uses the accumulation's indices for its inner loops, so
 // only the accumulator's name is new.
 //
-// What stays a scatter: an embedding's t[ids[n], d] += g[n, d] (asking every row n for every
-// element would cost the table times the rows), places that a min or max bends, coefficients that
-// may be 0.
+// These stay scatters: an embedding's t[ids[n], d] += g[n, d] (asking every row n for every element
+// would cost the table times the rows), places that a min or max bends, coefficients that may be 0.
 #include "fusion/gather_from_scatter.h"
 
 #include <algorithm>

@@ -104,7 +104,7 @@ class Rows {
     for (size_t i = 0; i < access.conditions.size(); ++i) ranges_.Forget();
   }
 
-  // What indices load is left as it is.
+  // Tensors that indices load from are left as they are.
   void Gathers(IndexId e) {
     if (!program_.pool.HasLoad(e)) return;
     VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {

@@ -4,7 +4,7 @@
 // never prevents one that saves much; pairs that merely have the same loops come last.
 //
 // A (earlier) and B (later) can be brought together if no chain of dependences leads from A to B
-// through the items between. Items between that depend on A then move behind the merged loop, all
+// through the items between. Items between that depend on A then move after the merged loop, all
 // others before it:
 //
 //   A                 c2                                 c1

@@ -38,7 +38,7 @@ std::vector<int32_t> VarsOf(const Loop& loop) {
   return vars;
 }
 
-// What the accesses, which are in order, say about each tensor.
+// Whether each tensor is read or changed, by the accesses, which are in order.
 std::vector<Touch> TouchesOf(absl::Span<const NestAccess> accesses) {
   std::vector<Touch> touches;
   for (const NestAccess& access : accesses) {
@@ -273,7 +273,7 @@ absl::Span<const NestAccess> Nest::AccessesOf(TensorId tensor) const {
 
 Nest NestOf(const Program& program, const Item& item) { return Collector(program).Run(item); }
 
-// What a new collection of the joined loops would give, in less time.
+// The facts that a new collection of the joined loops would find, in less time.
 Nest JoinedNest(const Loop& joined, const Nest& earlier, const Nest& later,
                 absl::FunctionRef<IndexId(IndexId)> rename) {
   Nest nest;
@@ -324,7 +324,7 @@ void TouchSet::Clear() {
   added_.clear();
 }
 
-// What depends on the first, directly or through others between, moves after the last.
+// Nests that depend on the first, directly or through others between, move after the last.
 absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nests,
                                               TouchSet& scratch) {
   absl::optional<std::vector<bool>> behind(absl::in_place);

@@ -1,4 +1,4 @@
-// What passes that move and merge loops need to know about an item of a scope.
+// The facts about an item of a scope that passes need which move and merge loops.
 #ifndef NESTOR_FUSION_NEST_H_
 #define NESTOR_FUSION_NEST_H_
 
@@ -86,8 +86,8 @@ class TouchSet {
 };
 
 // Whether the first and the last of `nests`, which follow each other in a scope, can be brought
-// together: for each of those between, whether it depends on the first and so moves behind the
-// last; nullopt where the last depends on one that moves. `scratch` is empty before and after.
+// together: for each of those between, whether it depends on the first and so moves after the last;
+// nullopt where the last depends on one that moves. `scratch` is empty before and after.
 absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nests,
                                               TouchSet& scratch);
 

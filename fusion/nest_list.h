@@ -50,7 +50,7 @@ class NestList {
   // Those that it can meet and be joined with and whose bands have the same ranges, in any order.
   std::vector<int> OfEqualLoops(int serial, Side side) const;
 
-  // For each item between the two, in order, whether it must move behind the later one so that they
+  // For each item between the two, in order, whether it must move after the later one so that they
   // meet (see nest.h); nullopt where they cannot, or are too far from each other.
   absl::optional<std::vector<bool>> MovedBehind(int earlier, int later) const;
 

@@ -394,8 +394,8 @@ class Solver {
 
   // ---- The result
 
-  // What the solution must still satisfy becomes conditions: equations that were not used, and the
-  // bounds of the loops that are gone.
+  // Demands that the solution does not meet by itself become conditions: equations that were not
+  // used, and the bounds of the loops that are gone.
   absl::optional<Preimage> Finish() {
     const bool asked = RequireEquations();
     for (const Loop* loop : nest_) {

@@ -1,4 +1,4 @@
-// What passes need for scopes besides the traversals of loop_ir: declarations right before the
+// Helpers of passes for scopes, besides the traversals of loop_ir: declarations right before the
 // first item that uses them, sizes to stop growth by, and the blocks of a flat program taken as one
 // scope, so that a pass is written once for both.
 #include "fusion/scopes.h"

@@ -6,12 +6,12 @@
 //
 // becomes `for i in [0, N) { y[i] = x[i] }`.
 //
-// What a statement's store requires may be assumed in its value: the store's conditions and place
-// come first, and where it is dropped the value is not evaluated.
+// The conditions of a statement's store may be assumed in its value: the store's conditions and
+// place come first, and where it is dropped the value is not evaluated.
 //
-// What was found about an access is kept as long as the item of the block is walked, for each
-// context: the loops around with their bounds, and what the store requires. A walk that repeats
-// another finds most answers there.
+// Findings about an access are kept as long as the item of the block is walked, for each context:
+// the loops around with their bounds, and what the store requires. A walk that repeats another
+// finds most answers there.
 #include "fusion/simplify.h"
 #include "fusion/multiples.h"
 

@@ -12,8 +12,8 @@
 
 namespace nestor::loop {
 
-// What was found about accesses at one place of a program. Expressions hold many accesses that
-// differ only in the tensor, or in conditions that do not matter.
+// The findings about accesses at one place of a program. Expressions hold many accesses that differ
+// only in the tensor, or in conditions that do not matter.
 class AccessMemo {
  public:
   // The same facts must hold at all uses of one memo.

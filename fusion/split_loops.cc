@@ -56,7 +56,7 @@ class Splitter {
   Splitter(Program& program, CutAt at)
       : program_(program), pool_(program.pool), ranges_(program), at_(at) {}
 
-  // What was added to the program for pieces that were not taken is removed in the end.
+  // Values and names that were added for pieces that were not taken are removed in the end.
   bool Run() {
     const size_t values = program_.values.size(), vars = program_.vars.size(),
                  tensors = program_.tensors.size();

@@ -4,9 +4,9 @@
 //
 // In each scope, for the tensors that it declares: `Definition` is the statement and the loops
 // around it, `reads` the items after it that load the tensor. The definitions are taken in the
-// order of the text, so that one that was substituted into another is passed on with it. What the
-// definition reads must not change between it and the reader (IsUnchanged), or the expression would
-// have another value there.
+// order of the text, so that one that was substituted into another is passed on with it. The
+// tensors that the definition reads must not change between it and the reader (IsUnchanged), or the
+// expression would have another value there.
 //
 // A value that a gather uses as an index can be replaced only by a read of the same shape or an
 // index expression, as index expressions hold nothing else.
@@ -290,8 +290,8 @@ class ScopeSubstituter {
     return rebuilt;
   }
 
-  // The rules of substitute.h, cheapest first. What is left is recomputed for each read, within a
-  // bound, unless merging could serve the read or a reduction reads it over and over.
+  // The rules of substitute.h, cheapest first. Any other value is recomputed for each read, within
+  // a bound, unless merging could serve the read or a reduction reads it over and over.
   bool Pays(const Definition& definition, const Access& access, const Statement& statement,
             const LoopsAround& chain) {
     if (IsExpansion(definition) || IsWidening(definition)) return true;

@@ -58,7 +58,8 @@ long double WidenedLow(const FloatFormat& format, int ulps, long double low, lon
   return GreaterOf(least, 0.0L);
 }
 
-// What may be returned for exact values in `exact`: within `ulps` of them, and a value of the type.
+// The values that may be returned for exact values in `exact`: within `ulps` of them, and a value
+// of the type.
 Enclosure Widened(DType type, int ulps, const Range& exact) {
   if (exact.low == exact.high && std::isinf(exact.low))
     return FromEnds(type, exact.low, exact.high);

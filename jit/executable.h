@@ -48,7 +48,7 @@ struct ExecutableOptions {
   SizeClassOptions size_classes;
 };
 
-// What one call is given, in the order of the program's signature.
+// The arguments of one call, in the order of the program's signature.
 struct Arguments {
   absl::Span<const TensorView> inputs;   // those of Executable::inputs()
   absl::Span<const TensorView> outputs;  // memory to write

@@ -47,7 +47,7 @@ class Kernel {
   // Called before each function, with the number of the top-level item of the program that it
   // begins with, and whether it runs that item as a parallel loop.
   using Observer = absl::FunctionRef<void(int first_item, bool parallel)>;
-  // Of one run; all pointers are borrowed for its time.
+  // The options of one run; all pointers are borrowed for its time.
   struct RunOptions {
     Executor* executor = nullptr;  // null: the caller's thread
     // A parallel loop with fewer iterations than this for each thread is not divided.

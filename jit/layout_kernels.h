@@ -20,7 +20,7 @@ namespace nestor::jit {
 // (schedule/streaming.h).
 enum class Residence { kCore, kLastCache, kMemory };
 
-// What tells the kernels of a program apart.
+// The key of a kernel among those of a program.
 struct KernelOptions {
   TranslateOptions translate;
   Residence residence = Residence::kCore;

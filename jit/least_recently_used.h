@@ -15,7 +15,7 @@ namespace nestor::jit {
 template <class Key, class Value>
 class LeastRecentlyUsed {
  public:
-  // What is kept, for whoever decides what to drop.
+  // A kept value with its key, for whoever decides what to drop.
   struct Entry {
     Key key;
     Value value;

@@ -53,7 +53,7 @@ struct ProgramSymbols {
   // as numbers, its short rows would be unrolled instead of run in lanes.
   std::vector<std::vector<IndexId>> sums;
 };
-// Of an unfused program.
+// The symbols of an unfused program.
 ProgramSymbols SymbolsOf(const loop::Program& program);
 
 // The number of scalar operations at these sizes; a statement without any counts as one. Loops

@@ -85,7 +85,7 @@ class Variants {
 
  private:
   using Code = std::shared_ptr<const LayoutKernels>;
-  // What the code of a variant is made for.
+  // The calls that the code of a variant is made for.
   struct Class {
     SizeClass constants;
     bool merges_axes = false;

@@ -1,4 +1,4 @@
-// What a workspace keeps from call to call: the memory of the last call, and everything computed
+// The state of a workspace from call to call: the memory of the last call, and everything computed
 // from its shapes.
 #ifndef NESTOR_JIT_WORKSPACE_STATE_H_
 #define NESTOR_JIT_WORKSPACE_STATE_H_

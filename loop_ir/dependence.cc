@@ -54,7 +54,7 @@ class FootprintCollector {
     });
   }
 
-  // What the items declare themselves does not exist outside of them.
+  // Tensors that the items declare themselves do not exist outside of them.
   Footprint Take() {
     for (TensorId tensor : declared_) {
       for (AccessKind kind : {AccessKind::kRead, AccessKind::kWrite, AccessKind::kAccumulate}) {

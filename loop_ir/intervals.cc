@@ -185,7 +185,7 @@ class Prover {
                      " overflows or divides by zero for these sizes", Leaves(e)));
   }
 
-  // What is known about the symbols and loop indices in `e`: " ($k = 9, i in [0, 2])".
+  // The known values of the symbols and loop indices in `e`: " ($k = 9, i in [0, 2])".
   std::string Leaves(IndexId e) const {
     std::vector<std::string> known;
     VisitIndex(program_.pool, e, [&](IndexId id, const IndexNode& node) {

@@ -1,4 +1,4 @@
-// What a vector can do that as many scalars do: load adjacent elements, or elements at a fixed
+// A vector can do part of what as many scalars do: load adjacent elements, or elements at a fixed
 // stride; combine them; store. A walk over the loop's body that looks for values that differ from
 // lane to lane in a way that vectors cannot follow: control flow (bounds of inner loops,
 // conditions), gathered places, and indices that are not linear. That iterations are independent is

@@ -33,7 +33,7 @@ namespace {
 
 // ---- Lifetimes
 
-// What the planner knows about a tensor.
+// The planner's facts about a tensor.
 struct Life {
   Lifetime steps;
   const Item *first = nullptr, *last = nullptr;  // of the scope that declares it

@@ -49,7 +49,7 @@ struct MemoryPlan {
   std::vector<std::pair<TensorId, TensorId>> aliases;
 };
 
-// What may share memory with what.
+// Which tensors may share memory.
 struct MemoryOptions {
   bool in_place = true;
   // Lets a temporary live in the memory of an output that takes its place. Then

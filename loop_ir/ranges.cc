@@ -181,7 +181,7 @@ void Ranges::AssumeInRange(absl::Span<const IndexId> place, const Shape& shape) 
 
 // ---- Facts
 
-// Learns that `sum` >= 0. What could not be proven without this may be provable now.
+// Learns that `sum` >= 0. Questions that could not be proven without this may be provable now.
 void Ranges::Learn(const AtomSum& sum) {
   facts_.AddNonNegative(sum);
   frames_.back().proven.clear();
@@ -218,7 +218,8 @@ void Ranges::AddNonZero(IndexId e) {
   AddDifferent(e, pool_.Const(0));
 }
 
-// What follows from a condition that holds; of an `or` something follows only if one side is false.
+// Learns what follows from a condition that holds; of an `or` something follows only if one side is
+// false.
 void Ranges::AddCondition(IndexId condition) {
   const IndexNode node = pool_[condition];
   held_.push_back(condition);

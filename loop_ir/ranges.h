@@ -1,5 +1,4 @@
-// What is known about index expressions at a place of a program: proofs for
-// passes, with symbolic sizes.
+// Facts about index expressions at a place of a program: proofs for passes, with symbolic sizes.
 //
 //   Ranges ranges(program);
 //   ranges.Enter(loop);                 // now inside its body
@@ -90,7 +89,7 @@ class Ranges {
     IndexId begin, end;
     int64_t step;
   };
-  // What Forget returns to, and what was proven since.
+  // The state that Forget returns to, and the proofs since.
   struct Frame {
     Facts::State facts;
     size_t nonzero, held, multiples;

@@ -12,9 +12,9 @@
 
 namespace nestor::loop {
 
-// What Ranges says about each statement: for each condition of the target 't' (always), 'f' (never)
-// or '?'; then, with its conditions assumed, for the target 'y' (in range) or 'n'; then, with that
-// assumed too, the same for each load.
+// The answers of Ranges about each statement: for each condition of the target 't' (always), 'f'
+// (never) or '?'; then, with its conditions assumed, for the target 'y' (in range) or 'n'; then,
+// with that assumed too, the same for each load.
 struct Verdicts {
   std::map<const Statement*, std::string> by_statement;
   std::string text;  // of all, in the order of the program

@@ -260,7 +260,7 @@ void Facts::Restore(const State& state) {
 
 // ---- Limits
 
-// What is stated, met with what follows from the atom's parts.
+// The stated interval, met with the one that follows from the atom's parts.
 Limits Facts::LimitsOf(IndexId atom) {
   const size_t number = static_cast<size_t>(NumberOf(atom));
   if (pool_[atom].args.empty()) return atoms_[number].stated;

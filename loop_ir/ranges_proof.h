@@ -1,4 +1,4 @@
-// What ranges.h knows, and the search for a proof from it.
+// The facts that ranges.h has learnt, and the search for a proof from them.
 #ifndef NESTOR_LOOP_IR_RANGES_PROOF_H_
 #define NESTOR_LOOP_IR_RANGES_PROOF_H_
 
@@ -63,7 +63,7 @@ class Facts {
     AtomSum first, last;
   };
 
-  // What is remembered about an expression that occurs in sums.
+  // The memory of an expression that occurs in sums.
   struct Atom {
     Limits stated;  // what facts say directly
     Limits limits;  // memo of LimitsOf, if `version` is that of the facts
@@ -89,6 +89,7 @@ class Facts {
   Limits KnownLimitsOf(const AtomSum& sum);
   // The greatest number that a known sum says `sum` is not below.
   absl::optional<int64_t> KnownLeast(const AtomSum& sum) const;
+  // Narrows an atom's interval; Restore widens it again.
   void Tighten(IndexId atom, Limits by);
   void AddConsequences(const AtomSum& sum, int depth);
   void AddFactors(const AtomSum& sum);

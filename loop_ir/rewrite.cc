@@ -1,7 +1,7 @@
-// Bottom-up rebuilding. Values are trees of any depth; a value met twice is rebuilt twice. What did
-// not change keeps its id, down to the whole tree, so that a pass that changed nothing leaves the
-// program untouched. References into the program's arenas do not survive an addition: callers copy
-// what they still need.
+// Bottom-up rebuilding. Values are trees of any depth; a value met twice is rebuilt twice. A part
+// that did not change keeps its id, down to the whole tree, so that a pass that changed nothing
+// leaves the program untouched. References into the program's arenas do not survive an addition:
+// callers copy what they still need.
 #include "loop_ir/rewrite.h"
 
 #include <algorithm>

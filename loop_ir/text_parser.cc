@@ -152,7 +152,7 @@ class ProgramParser : private ExpressionParser {
   }
   bool TakeKeyword(absl::string_view word) { return !AtStatement() && Take(word); }
 
-  // What the program declares and demands, and its blocks, in any order.
+  // Declarations, demands and blocks of the program, in any order.
   absl::Status TopItem() {
     if (Take(";")) return absl::OkStatus();
     if (At("temp") || At("acc")) {
@@ -275,7 +275,8 @@ class ProgramParser : private ExpressionParser {
     return AddTensor(name.text, std::move(tensor));
   }
 
-  // What the scope has defined is forgotten at its end, so that siblings may use the names again.
+  // Names that the scope has defined are forgotten at its end, so that siblings may use the names
+  // again.
   absl::Status ReadScope(Scope& scope) {
     const Nesting nesting(*this);
     NESTOR_RETURN_IF_ERROR(nesting.Check());

@@ -31,7 +31,7 @@ std::vector<std::string> Names(absl::string_view prefix, int count);
 // "i0, i1, .."
 std::string List(const std::vector<std::string>& names);
 
-// The functions behind the table in generators.cc, one file for each family.
+// The functions of the table in generators.cc, one file for each family.
 absl::StatusOr<std::string> GenerateAlong(Words words);
 absl::StatusOr<std::string> GenerateConcat(Words words);
 absl::StatusOr<std::string> GenerateEinsum(Words words);

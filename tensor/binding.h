@@ -15,7 +15,7 @@
 
 namespace nestor {
 
-// What one run is given. Views must stay valid while it runs.
+// The inputs of one run. Views must stay valid while it runs.
 struct RunInputs {
   absl::flat_hash_map<std::string, TensorView> tensors;  // by argument name
   // "$k" -> value; integers fit any integer type.

@@ -38,9 +38,9 @@ absl::StatusOr<std::string> ReadTextToEnd(int fd, absl::string_view name, absl::
 
 // Writes these pieces, one after the other. The file appears whole or not at all: it is written
 // beside its target and then renamed over it; on failure, the target is as it was and nothing is
-// left behind. An existing file's permissions, and a symbolic link, are kept. A target that exists
-// and is no regular file (a pipe, /dev/stdout) is written directly. Errors are those of the system
-// and do not name the path. If several writers write one path, the last to finish wins.
+// left. An existing file's permissions, and a symbolic link, are kept. A target that exists and is
+// no regular file (a pipe, /dev/stdout) is written directly. Errors are those of the system and do
+// not name the path. If several writers write one path, the last to finish wins.
 absl::Status WriteWholeFile(const std::string& path, absl::Span<const absl::string_view> pieces);
 
 }  // namespace nestor

@@ -201,7 +201,7 @@ absl::StatusOr<Tensor> Read(Source& source, absl::optional<DType> expected) {
   return tensor;
 }
 
-// Of a regular file the number of bytes that are left is known; of a pipe it is not.
+// The number of bytes that are left is known for a regular file, and not for a pipe.
 absl::StatusOr<Tensor> ReadFile(const std::string& path, absl::optional<DType> expected) {
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat info;

@@ -50,12 +50,11 @@ absl::StatusOr<Tensor> ReadNpy(const std::string& path,
 absl::StatusOr<Tensor> ReadNpyFromString(absl::string_view bytes,
                                          absl::optional<DType> expected = absl::nullopt);
 
-// Writes a view of any strides. The file appears whole or not at all: it is
-// written beside its target and then renamed over it; on failure, the target is
-// as it was and nothing is left behind. An existing file's permissions, and a
-// symbolic link, are kept. A target that exists and is no regular file (a pipe,
-// /dev/stdout) is written directly. Errors: those of the system, of CheckView,
-// InvalidArgument above 64 axes.
+// Writes a view of any strides. The file appears whole or not at all: it is written beside its
+// target and then renamed over it; on failure, the target is as it was and nothing else is left. An
+// existing file's permissions, and a symbolic link, are kept. A target that exists and is no
+// regular file (a pipe, /dev/stdout) is written directly. Errors: those of the system, of
+// CheckView, InvalidArgument above 64 axes.
 absl::Status WriteNpy(const std::string& path, const TensorView& view);
 
 // The bytes that WriteNpy would write.

@@ -93,7 +93,7 @@ std::string Padded(const std::string& header) {
   return header + std::string(117 - header.size(), ' ') + "\n";
 }
 
-// What numpy.save writes for arange(6, dtype=float32).reshape(2, 3), and for its
+// The bytes that numpy.save writes for arange(6, dtype=float32).reshape(2, 3), and for its
 // transpose, which it stores in Fortran order.
 const std::string kArange("\0\0\0\0\0\0\x80\x3f\0\0\0\x40\0\0\x40\x40\0\0\x80\x40\0\0\xa0\x40", 24);
 

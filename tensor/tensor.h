@@ -114,9 +114,9 @@ void Store(const Scalar& value, void* element);
 Scalar At(const TensorView& view, absl::Span<const int64_t> index);
 void Set(const TensorView& view, absl::Span<const int64_t> index, const Scalar& value);
 
-// What is different: type, shape, or the first element in row-major order, as in
-// "at [1, 2]: 0.5 (0x3f000000) against 0.25 (0x3e800000)"; nullopt where the two
-// are equal bit by bit, all NaNs counting as one.
+// The first difference: type, shape, or the first element in row-major order, as in "at [1, 2]: 0.5
+// (0x3f000000) against 0.25 (0x3e800000)"; nullopt where the two are equal bit by bit, all NaNs
+// counting as one.
 absl::optional<std::string> FirstDifference(const TensorView& a, const TensorView& b);
 bool BitEqual(const TensorView& a, const TensorView& b);
 

@@ -17,7 +17,7 @@ struct PeerKernel {
   CheckedOp op;
   Kernel kernel;
   CheckOptions options;
-  // What is wrong with it, as described in docs/peers.md; "" where nothing is.
+  // The fault in it, as described in docs/peers.md; "" where nothing is.
   std::string finding = "";
 };
 

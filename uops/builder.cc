@@ -466,8 +466,8 @@ std::vector<TensorRef> OpBuilder::Settle(
   return settled.ok() ? *std::move(settled) : results;
 }
 
-// What only the finished op shows: results, carries that were never settled, dimensions that no
-// argument binds, names of a gradient given by hand.
+// Checks things that only the finished op shows: results, carries that were never settled,
+// dimensions that no argument binds, names of a gradient given by hand.
 absl::Status OpBuilder::CheckSignature() const {
   const auto fail = [&](absl::string_view message) {
     return Misuse(absl::StrCat("op ", op_.name, ": ", message));

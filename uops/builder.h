@@ -244,8 +244,8 @@ class OpBuilder {
   // index of the step, which is alone on the left, minus a constant of at least 1 or an IndexParam
   // with such a limit; plus, if `backward`.
   TensorRef Carry(DType type, const std::vector<IndexExpr>& shape, int axis, bool backward = false);
-  // What `tensors` are once each carry (first) is the tensor beside it (second), of its type and
-  // shape. Tensors that are made of carries have no use anywhere else.
+  // The tensors that `tensors` are once each carry (first) is the tensor beside it (second), of its
+  // type and shape. Tensors that are made of carries have no use anywhere else.
   std::vector<TensorRef> Settle(const std::vector<std::pair<TensorRef, TensorRef>>& equations,
                                 const std::vector<TensorRef>& tensors);
 

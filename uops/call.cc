@@ -6,8 +6,8 @@
 //   op scale(x: T[n]) -> (y) { y[i] = x[i] * 2.0 }
 //   v = scale(u), u: f32[M]      n is M, x is u: v is u[i] * 2.0 over [0, M)
 //
-// What the callee demands of sizes moves into the caller's checks, with the callee's name before
-// the message. A callee with a gradient of its own leaves a trace: its results are tagged copies.
+// The callee's demands on sizes move into the caller's checks, with the callee's name before the
+// message. A callee with a gradient of its own leaves a trace: its results are tagged copies.
 #include "uops/call.h"
 
 #include <algorithm>

@@ -18,8 +18,8 @@ namespace nestor {
 // which may double their number at every level. A micro-op takes some hundred bytes.
 constexpr int kMostMicroOps = 1 << 20;
 
-// What a callee's $params (names with "$") and otherwise unbound dimensions
-// become in the caller; $params that are left out take their defaults.
+// The images in the caller of a callee's $params (names with "$") and otherwise unbound dimensions;
+// $params that are left out take their defaults.
 struct CallBindings {
   absl::flat_hash_map<std::string, IndexId> indices;  // integers and dimensions
   absl::flat_hash_map<std::string, NodeId> values;    // bool and float $params: rank 0

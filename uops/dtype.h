@@ -28,7 +28,7 @@ enum class DType : uint8_t {
 #undef ELEMENT
 };
 
-// What a value of the type is.
+// The kind of a value of the type.
 enum class TypeKind : uint8_t { kBoolean, kUnsigned, kSigned, kFloat };
 
 // A row; see element_types.inc.

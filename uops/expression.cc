@@ -98,7 +98,7 @@ std::string AccessMisuse(const ExprNode& access, const Graph& graph) {
                       access.indices.size(), " indices");
 }
 
-// Of a tensor of an open block nothing is known but that it is read: a stand-in that keeps the
+// Nothing is known about a tensor of an open block but that it is read: a stand-in that keeps the
 // access.
 IndexHandle LoadOf(const ExprNodePtr& access) {
   if (access->form != Form::kAccess)

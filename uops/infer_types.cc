@@ -81,7 +81,7 @@ class TypeWalk {
     return ErrorIn(node.position, "expected a value");
   }
 
-  // What the operands from number `first` on have in common.
+  // The common type of the operands from number `first` on.
   absl::StatusOr<MetType> Operands(const ExprNode& node, size_t first) {
     MetType all;
     for (size_t i = first; i < node.args.size(); ++i) {

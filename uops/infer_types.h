@@ -11,7 +11,7 @@
 
 namespace nestor::internal {
 
-// What is known about the type of values that meet.
+// The knowledge about the type of values that meet.
 struct MetType {
   absl::optional<DType> type = {};
   bool float_literal = false;  // one is among them

@@ -385,9 +385,9 @@ class Settler::Impl {
 
   // ---- One component
 
-  // What the steps read from outside is settled first. The steps are then rebuilt until no two
-  // carries turn out to be the same tensor; a rebuilt step may be simpler, and make further carries
-  // equal.
+  // Tensors that the steps read from outside are settled first. The steps are then rebuilt until no
+  // two carries turn out to be the same tensor; a rebuilt step may be simpler, and make further
+  // carries equal.
   void SettleComponent(Component& component) {
     std::vector<NodeId> carries, bodies;
     for (int k : component.equations) {

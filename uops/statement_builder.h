@@ -45,8 +45,9 @@ struct Statement {
   ExprNodePtr body;
 };
 
-// What can be told about the tensor that a definition makes without the tensors of its block that
-// are not known yet: accesses with a graph and no tensor. Those say nothing about types and ranges.
+// The facts about the tensor that a definition makes which are known without the tensors of its
+// block that are not known yet: accesses with a graph and no tensor. Those say nothing about types
+// and ranges.
 struct Signature {
   DType type;
   Shape shape;

@@ -98,7 +98,7 @@ class InnerBoundsWalk {
 
   // ---- One case per micro-op
 
-  // What is given is exact; all other nodes are computed on sets, by kind.
+  // Inputs, params and constants are exact; all other nodes are computed on sets, by kind.
   InnerSet SetOf(NodeId id) {
     const Node node = op_.graph[id];
     struct Visitor {

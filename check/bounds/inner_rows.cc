@@ -7,8 +7,8 @@
 //  - A product of two values of f32 has 48 bits, so it is exact.
 //  - A sum or square root of values is rounded to f64 and then to its type, and that gives
 //    what one rounding gives, since 53 >= 2 * 24 + 2 (Figueroa, When is double rounding
-//    innocuous?, 1995). What is added unrounded, and a quotient (the JIT may multiply by the
-//    reciprocal), moves inwards by a few units of 2^-52 first.
+//    innocuous?, 1995). A term that is added unrounded, and a quotient (the JIT may multiply by
+//    the reciprocal), move inwards by a few units of 2^-52 first.
 //
 // A composed row is its body, as in the oracle. An integer row runs on members.
 #include "check/bounds/inner_rows.h"

@@ -1,8 +1,8 @@
-// The oracle's enclosure holds all values of the type within the row's ulps of the exact
-// image. An f64 row gives the exact image at the operand's ends with an error of 2 units of 2^-52.
-// Of one ulp u of the type, round(y - u/2) is a value within u of y: the nearest value of the type
-// lies at most u/2 from the rounded number. For k ulps only k - 1 are taken, so that rounding at a
-// power of two, where the ulp doubles, stays within k, too.
+// The oracle's enclosure holds all values of the type within the row's ulps of the exact image. An
+// f64 row gives the exact image at the operand's ends with an error of 2 units of 2^-52. For one
+// ulp u of the type, round(y - u/2) is a value within u of y: the nearest value of the type lies at
+// most u/2 from the rounded number. For k ulps only k - 1 are taken, so that rounding at a power of
+// two, where the ulp doubles, stays within k, too.
 //
 // It is not known to the last bit on which side of a power of two y lies, so the lesser
 // ulp is taken.

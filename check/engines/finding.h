@@ -16,7 +16,7 @@
 namespace nestor {
 
 using Results = absl::StatusOr<std::vector<Tensor>>;
-// What is wrong, if anything.
+// The text of the fault, if there is one.
 using Finding = absl::optional<std::string>;
 
 struct Counts {

@@ -28,7 +28,7 @@ namespace {
 constexpr int kDraws = 3;
 constexpr double kStep = 0x1p-14;
 constexpr double kSettled = 1e-5;  // of forward and backward quotients, relative to the terms
-// Of the quotients of a step and a quarter of it: a jump is four times as steep over the quarter.
+// For the quotients of a step and a quarter of it: a jump is four times as steep over the quarter.
 constexpr double kSmooth = 0.1;
 constexpr double kDifferent = 1e-3;  // of quotient and gradient
 

@@ -37,7 +37,7 @@ struct Parameter {
 // x [N, 1, 8, 8]; logits are [N, 10], all f32. InvalidArgument: no such model.
 absl::StatusOr<Op> ForwardOp(absl::string_view model);
 
-// What `forward` takes besides x.
+// The arguments of `forward` besides x.
 std::vector<Parameter> ParametersOf(const Op& forward);
 
 // (x, labels: i64[N], parameters.., g_loss: f32[]) -> loss and the gradients g_NAME

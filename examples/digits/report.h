@@ -1,4 +1,4 @@
-// What the user sees: progress, the confusion matrix, misread digits.
+// The user's view: progress, the confusion matrix, misread digits.
 #ifndef NESTOR_EXAMPLES_DIGITS_REPORT_H_
 #define NESTOR_EXAMPLES_DIGITS_REPORT_H_
 

@@ -168,8 +168,8 @@ class Estimator {
       : program_(sized.program()), footprints_(sized), reuse_(program_.tensors.size(), cache),
         sequencer_(program_.tensors.size(), reuse_) {}
 
-  // What is still dirty in the end is written back only if it is an output; what was never written
-  // before need not be fetched.
+  // Bytes that are still dirty in the end are written back only if they are an output's; those that
+  // were never written before need not be fetched.
   BytesWalked Run() {
     WalkNode whole;
     for (const Block& block : program_.blocks) AddItems(block.body, whole);

@@ -39,7 +39,7 @@ class Footprints {
 
   // The elements that the access reaches, all inside the tensor, and perhaps none.
   Box Of(TensorId tensor, absl::Span<const IndexId> place) const;
-  // What each tensor's accesses in the loop reach together in all iterations.
+  // The elements that each tensor's accesses in the loop reach together in all iterations.
   Boxes Of(const Loop& loop);
 
  private:

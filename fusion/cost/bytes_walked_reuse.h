@@ -19,7 +19,7 @@ struct Sweep {
   std::vector<const WalkNode*> beside;  // executed whole before the first, or after the last, sweep
 };
 
-// What one execution of a node does with a tensor, in bytes. `loads` and `stores` count from a
+// The traffic of one execution of a node with a tensor, in bytes. `loads` and `stores` count from a
 // cache that holds nothing of the tensor, and leave out what is dirty at the end.
 struct Use {
   TensorId tensor;

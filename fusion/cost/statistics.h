@@ -1,4 +1,4 @@
-// What a program costs at given sizes, in figures to compare programs by.
+// The costs of a program at given sizes, in figures to compare programs by.
 #ifndef NESTOR_FUSION_COST_STATISTICS_H_
 #define NESTOR_FUSION_COST_STATISTICS_H_
 

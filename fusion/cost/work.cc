@@ -52,7 +52,7 @@ int QuotientsOf(const Program& program, ValueId root) {
                [](ScalarOp op) { return op == ScalarOp::kDiv || op == ScalarOp::kSqrt; });
 }
 
-// Of one statement, the step of its accumulation included.
+// Those of the largest statement, the step of its accumulation included.
 int MostOperations(const Program& program) {
   int most = 0;
   for (const Block& block : program.blocks) {

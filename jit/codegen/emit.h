@@ -1,4 +1,4 @@
-// Machine code from an operation list, and the table of emitters behind it.
+// Machine code from an operation list, and the table of emitters that write it.
 #ifndef NESTOR_JIT_CODEGEN_EMIT_H_
 #define NESTOR_JIT_CODEGEN_EMIT_H_
 

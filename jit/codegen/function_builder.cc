@@ -154,7 +154,8 @@ Operand FunctionBuilder::OnEntry(int depth, Operation operation) {
   return known->second = operation.result;
 }
 
-// What `emit` appends is moved to the entry of the loop at `depth`: code that is invariant there.
+// Operations that `emit` appends are moved to the entry of the loop at `depth`: code that is
+// invariant there.
 void FunctionBuilder::EmitOnEntry(int depth, absl::FunctionRef<void()> emit) {
   std::vector<Operation> around = std::move(list_.operations);
   list_.operations.clear();

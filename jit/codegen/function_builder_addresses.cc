@@ -126,7 +126,7 @@ FunctionBuilder::Summands FunctionBuilder::SummandsOf(loop::TensorId tensor, con
   return summands;
 }
 
-// What is known now is folded to one number; what depends on sizes is summed up when the table is
+// Known parts are folded to one number; those that depend on sizes are summed up when the table is
 // filled, not by the code.
 Operand FunctionBuilder::Coefficient(const std::vector<TableSlot::Part>& parts, int64_t times) {
   TableSlot slot{TableSlot::kCoefficient};

@@ -98,8 +98,8 @@ VectorRegister OneNaN(Generator& g, const Operand& from, int bytes) {
   const VectorRegister scratch = g.Scratch(bytes);
   const Xbyak::Address nan = g.Constant(PoolConstant{Lane::kF32, kNaN, 0}, bytes);
   if (g.avx512() && from.is_register()) {
-    // What is written for each class of numbers: nothing for the two of NaNs, so that `nan` stays;
-    // the number itself for the others.
+    // The result for each class of numbers: nothing for the two of NaNs, so that `nan` stays; the
+    // number itself for the others.
     constexpr uint32_t kOthers = 0x11111100;
     g.vmovups(scratch, nan);
     g.vfixupimmps(scratch, g.Vector(from.value, bytes),

@@ -21,8 +21,8 @@ namespace nestor::jit {
 
 // Translates one program, once; see translate.h. Operations are appended in the order in which they
 // run, to the function that is open (f_): a method that translates a part of the program appends
-// its operations and returns the operands that hold its values. What the code around a part has
-// fixed is state: the lanes in which it runs (lanes_), the registers of the tensors in scope
+// its operations and returns the operands that hold its values. Decisions of the code around a part
+// are state: the lanes in which it runs (lanes_), the registers of the tensors in scope
 // (registers_), the condition that is known to hold (guard_). A method that changes this for the
 // part inside restores it.
 class Translator {

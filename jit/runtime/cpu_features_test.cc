@@ -1,4 +1,5 @@
-// What is found agrees with the compiler's builtins; messages name what a machine lacks.
+// The features that are found agree with the compiler's builtins; messages name what a machine
+// lacks.
 #include "jit/runtime/cpu_features.h"
 
 #include <unistd.h>
@@ -18,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What the compiler's builtins say about the same CPU.
+// The answer of the compiler's builtins about the same CPU.
 bool CompilerFinds(Isa isa) {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                     __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&

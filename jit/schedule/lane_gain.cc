@@ -1,5 +1,5 @@
 // Estimates how much faster a loop runs in lanes, as a number without a unit that is compared
-// between the loops of one nest. What counts is how accesses move: an access along the vector costs
+// between the loops of one nest. The moves of accesses count most: an access along the vector costs
 // one load, one to every second element two and shuffles, one that jumps more than the scalars, one
 // that stays next to nothing. An operation costs a fraction of the scalar ones; twenty operations,
 // as in exp, outweigh a jump.

@@ -120,7 +120,7 @@ class LaneSums {
     return uses;
   }
 
-  // What replaces the item.
+  // The scope that replaces the item.
   Scope Split(Item item, std::vector<Partial>& wanted) {
     Scope one;
     auto* loop = item.As<Loop>();

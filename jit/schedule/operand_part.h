@@ -1,4 +1,4 @@
-// What a contraction computes from one of its operands before anything else.
+// The part of a contraction that is computed from one of its operands alone.
 #ifndef NESTOR_JIT_SCHEDULE_OPERAND_PART_H_
 #define NESTOR_JIT_SCHEDULE_OPERAND_PART_H_
 

@@ -268,8 +268,8 @@ class SumPadder {
     return absl::c_find_if_not(nest.band, is_over_images) - nest.band.begin();
   }
 
-  // What the nest becomes: `whole`, with all steps; the sums as they were; and the statements that
-  // use them afterwards.
+  // The parts that the nest becomes: `whole`, with all steps; the sums as they were; and the
+  // statements that use them afterwards.
   struct Runs {
     Scope before;  // declarations
     Loop whole;

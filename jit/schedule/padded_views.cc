@@ -3,9 +3,9 @@
 // (im2col). Here the operand is copied as it lies, with its border, once for a strip of rows, and
 // the tiles read windows of the copy in place, without masks.
 //
-// What is decided for each nest: which operands need a copy (NeedsView); how many iterations of the
-// batch loops share it (SharingOf), since windows of adjacent rows overlap; and in which order its
-// axes lie (PutFirst, PutLast in padded_view.h). A second rule lets nests beside each other, as the
+// Decisions for each nest: which operands need a copy (NeedsView); how many iterations of the batch
+// loops share it (SharingOf), since windows of adjacent rows overlap; and in which order its axes
+// lie (PutFirst, PutLast in padded_view.h). A second rule lets nests beside each other, as the
 // parts of a split contraction, share one copy as large as the largest (ShareViews); it comes
 // first, since afterwards each nest would have its own.
 //

@@ -1,7 +1,7 @@
 // The walk goes over scopes with an index rather than iterators, as a loop may be replaced by any
-// number of items. What replaces a loop is not visited: a pass would otherwise take its own result
-// again, and most results contain the nest in its old form, for other sizes. `ranges` holds exactly
-// the loops around the place at each call, so that proofs may use their bounds.
+// number of items. The items that replace a loop are not visited: a pass would otherwise take its
+// own result again, and most results contain the nest in its old form, for other sizes. `ranges`
+// holds exactly the loops around the place at each call, so that proofs may use their bounds.
 #include "jit/schedule/replace_loops.h"
 
 #include <iterator>

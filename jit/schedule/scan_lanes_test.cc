@@ -1,5 +1,5 @@
-// What becomes of scans, by operation and direction, and which loops are left alone. All in f64 on
-// AVX2, so that there are four lanes.
+// Scans before and after the pass, by operation and direction, and loops that are left alone. All
+// in f64 on AVX2, so that there are four lanes.
 #include "jit/schedule/scan_lanes.h"
 
 #include "fusion/pass_testing.h"

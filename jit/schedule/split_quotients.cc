@@ -31,7 +31,7 @@ class QuotientSplitter {
   QuotientSplitter(Program& program, Ranges& ranges)
       : program_(program), pool_(program.pool), ranges_(ranges) {}
 
-  // What replaces the nest; nullopt where none of its indices is divided.
+  // The scope that replaces the nest; nullopt where none of its indices is divided.
   absl::optional<Scope> Divided(Loop& outermost) {
     const absl::optional<Split> split = SplitOf(outermost);
     if (!split) return absl::nullopt;

@@ -179,7 +179,7 @@ class Strips {
     const Loop* opened = nullptr;
     std::unique_ptr<Level> inside;  // of the opened loop
   };
-  // What the scope of the rows, or of an opened loop, becomes.
+  // The scope of the rows, or of an opened loop, as groups that run strip by strip.
   struct Level {
     TensorIds declared, expanded;  // in the scope; those with an axis for the strip's rows
     std::vector<Group> groups;

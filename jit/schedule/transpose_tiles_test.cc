@@ -1,4 +1,4 @@
-// What becomes of a nest for each instruction set, and which nests are left alone.
+// Nests before and after the pass for each instruction set, and nests that are left alone.
 #include "jit/schedule/transpose_tiles.h"
 
 #include "fusion/pass_testing.h"

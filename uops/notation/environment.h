@@ -1,4 +1,4 @@
-// What the statements of one op can name, while it is being elaborated.
+// The names that the statements of one op can use, while it is being elaborated.
 #ifndef NESTOR_UOPS_NOTATION_ENVIRONMENT_H_
 #define NESTOR_UOPS_NOTATION_ENVIRONMENT_H_
 

@@ -23,8 +23,8 @@
 
 namespace nestor {
 
-// What is known about the tensors that an op will be given, by argument name. By default a type
-// variable is f32 and a pack is one dimension.
+// The known types and ranks of the tensors that an op will be given, by argument name. By default a
+// type variable is f32 and a pack is one dimension.
 struct ArgumentSpec {
   absl::optional<DType> type;
   absl::optional<int> rank;
