@@ -148,7 +148,7 @@ TEST(Nest, Joined) {
 TEST(Nest, MovedBehind) {
   const struct {
     std::vector<const char*> statements;
-    const char* want;  // for each item between: 1 if it moves behind; "-": they cannot meet
+    const char* want;  // for each item between: 1 if it moves after; "-": they cannot meet
   } kCases[] = {
       {{"z[0] = 1.0", "r = z[0]"}, ""},
       {{"z[0] = 1.0", "r = 2.0", "y[0, 0] = z[0]"}, "0"},
