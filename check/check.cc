@@ -27,6 +27,7 @@ namespace {
 
 // ---- Subjects
 
+// Each promise of the kernel includes those before it.
 std::vector<Arrangement> ArrangementsOf(Layouts layouts) {
   switch (layouts) {
     case Layouts::kContiguous: return {Arrangement::kCompact};
@@ -102,6 +103,7 @@ absl::StatusOr<absl::flat_hash_map<std::string, Scalar>> FixedParams(const Op& o
   return fixed;
 }
 
+// That of the widest element by default, which every allocator gives.
 size_t AlignmentOf(const Op& op, const CheckOptions& options) {
   int alignment = options.alignment;
   if (alignment > 0) return static_cast<size_t>(alignment);
@@ -193,6 +195,8 @@ absl::Status ReadNumber(const char* name, absl::optional<Number>& value) {
   return absl::InvalidArgumentError(absl::StrCat(name, "=", text, ": not a number from 0"));
 }
 
+// The variables override the options: a failed test is run again, longer or from another seed,
+// without being built again.
 absl::Status ApplyEnvironment(CheckOptions& options) {
   absl::optional<uint64_t> seed;
   NESTOR_RETURN_IF_ERROR(ReadNumber("NESTOR_CHECK_SEED", seed));
@@ -232,6 +236,7 @@ class Checker {
   Checker(std::vector<Subject> subjects, const CheckOptions& options)
       : subjects_(std::move(subjects)), options_(options), start_(absl::Now()) {}
 
+  // Trials until one has a finding, then the account of that one.
   absl::StatusOr<CheckReport> Run() {
     if (options_.isolated) RunIsolated();
     else RunTrials([this] { ReportProgress(); });
@@ -255,6 +260,7 @@ class Checker {
     return DrawCase(SubjectOf(trial).source, SeedOf(trial), std::move(spent));
   }
 
+  // Limits that are not given do not count, except that without any there are the usual ones.
   bool IsOver() const {
     const bool is_usual = !options_.trials && !options_.duration;
     const int64_t most =
@@ -300,6 +306,7 @@ class Checker {
     }
   }
 
+  // At most five times a second: trials take microseconds.
   void ReportProgress() {
     if (!options_.on_progress || absl::Now() - last_progress_ < absl::Milliseconds(200)) return;
     last_progress_ = absl::Now();
@@ -387,6 +394,7 @@ class Checker {
 
 }  // namespace
 
+// A macro op's own conditions on sizes hold for its kernels as well.
 absl::StatusOr<CheckReport> CheckKernel(const CheckedOp& op, const Kernel& kernel,
                                         const CheckOptions& given) {
   CheckOptions options = given;

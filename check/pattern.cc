@@ -41,6 +41,8 @@ std::string NumberText(double value) {
 
 }  // namespace
 
+// The names of a sample's values, in their order: the place, the extents, and what belongs to the
+// case as a whole.
 PatternFinder::PatternFinder(const CaseSource& source, int result)
     : source_(source), result_(result) {
   static constexpr const char* kIndexNames[] = {"i", "j", "k", "l", "m", "n"};
@@ -75,6 +77,7 @@ std::vector<double> PatternFinder::CaseValues(const Case& examined) const {
   return values;
 }
 
+// A sample is one element as a row of numbers, over which conditions are asked.
 PatternFinder::Sample PatternFinder::SampleOf(const Dims& index, const Dims& shape,
                                               const std::vector<double>& of_case,
                                               bool reads_special) const {
@@ -86,6 +89,7 @@ PatternFinder::Sample PatternFinder::SampleOf(const Dims& index, const Dims& sha
   return sample;
 }
 
+// A few wrong and a few right elements of each case are enough: more of one case teach little.
 void PatternFinder::Add(const Case& examined, const std::vector<WrongElement>& wrong,
                         const std::vector<bool>& reads_special) {
   const Dims shape = ResultShape(source_.op, examined.binding, static_cast<size_t>(result_));
@@ -158,6 +162,7 @@ class PatternFinder::Candidates {
     return {low, high};
   }
 
+  // Smaller moduli cost less: "N % 2 == 1" is simpler than "N % 8 == 1".
   void AddResidues(size_t at, const std::string& name, double cost) {
     for (int64_t modulus : kModuli) {
       const int64_t residue = Whole(AtFirst(at)) % modulus;
@@ -167,6 +172,7 @@ class PatternFinder::Candidates {
     }
   }
 
+  // The borders of an axis, and what is left after whole vectors or tiles: where code differs.
   void AddPlace(size_t at, size_t extent_at) {
     const std::string& name = finder_.index_names_[at];
     const std::string& extent = finder_.extent_names_[at];
@@ -193,6 +199,7 @@ class PatternFinder::Candidates {
     }
   }
 
+  // A single value explains more than a range, and costs less.
   void AddLimits(size_t at, const std::string& name, double cost) {
     const auto [low, high] = Range(at);
     if (low == high) {
@@ -219,6 +226,7 @@ class PatternFinder::Candidates {
   std::vector<Predicate> list_;
 };
 
+// How many right samples the conjunction holds for as well, 64 at a time.
 int64_t PatternFinder::Held(const Choice& choice) {
   int64_t held = 0;
   for (size_t word = 0; word < choice.front()->holds.size(); ++word) {
@@ -229,6 +237,8 @@ int64_t PatternFinder::Held(const Choice& choice) {
   return held;
 }
 
+// The best of all conditions and pairs, then a third one added greedily, then each of them
+// exchanged: good enough for a hint, in quadratic time.
 PatternFinder::Choice PatternFinder::Choose(const std::vector<Predicate>& predicates,
                                             int64_t right) {
   // Excluding a few more right samples is not worth one more condition.

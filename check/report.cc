@@ -17,6 +17,7 @@ std::string Counted(int64_t count, absl::string_view thing) {
   return absl::StrCat(count, " ", thing, count == 1 ? "" : "s");
 }
 
+// "1000 trials (3 that the kernel does not do) in 2.5 s".
 std::string TrialsText(const CheckReport& report) {
   std::string text = Counted(report.trials, "trial");
   std::vector<std::string> apart;
@@ -37,6 +38,7 @@ std::string UnitsText(double units) {
   return std::isfinite(units) ? absl::StrFormat("%.3g", units) : "infinitely many";
 }
 
+// "f: right in ..", "f: WRONG (crash), found after ..", or "f: NOT CHECKED", which is no success.
 std::string Headline(const CheckReport& report) {
   if (report.fault != Fault::kNone) {
     return absl::StrCat(report.op, ": WRONG (", Name(report.fault), "), found after ",
@@ -47,6 +49,7 @@ std::string Headline(const CheckReport& report) {
   return absl::StrCat(report.op, ": right in ", TrialsText(report));
 }
 
+// "y[3] = 0.5, but must be in [1, 2] (3 half-widths from its middle)".
 std::string ElementText(const CheckReport::Element& element) {
   std::string text = absl::StrCat(element.place, " = ", element.got);
   if (!element.bound.empty()) {
@@ -66,6 +69,7 @@ std::string ElementText(const CheckReport::Element& element) {
   return text;
 }
 
+// From the general to the particular: the case, the smallest case, its elements, its inputs.
 void AppendFinding(const CheckReport& report, std::string& text) {
   absl::StrAppend(&text, "  case: ", report.failing_case, "\n");
   if (!report.smallest_case.empty()) {
@@ -103,6 +107,7 @@ std::string HistogramText(const ErrorHistogram& histogram) {
 
 // ---- JSON
 
+// JSON has no infinity: it is a string.
 std::string JsonNumber(double value) {
   return std::isfinite(value) ? absl::StrCat(value) : JsonString(absl::StrCat(value));
 }

@@ -24,6 +24,7 @@ constexpr double kSpecials[] = {0.0,     -0.0,         kInf,      -kInf,    kNaN
                                 0x1p-14, 65504.0,      3.4e38,    -3.4e38,  1.7e308,   0.5,
                                 1.5,     2147483648.0, -88.0,     1e-20,    2.5,       127.0};
 
+// Special values, any bits, or exact small fractions, whose sums are exact in any order.
 Scalar DrawFloat(DType type, std::mt19937_64& random) {
   switch (random() % 4) {
     case 0: return Scalar::Float(type, kSpecials[random() % std::size(kSpecials)]);
@@ -32,6 +33,7 @@ Scalar DrawFloat(DType type, std::mt19937_64& random) {
   }
 }
 
+// The ends of the range, small numbers, or any bits.
 Scalar DrawInteger(DType type, std::mt19937_64& random) {
   const int bits = BitWidth(type);
   const int64_t highest = Highest(type).ToInt(), lowest = Lowest(type).ToInt();
@@ -74,6 +76,7 @@ Scalar DrawScalar(DType type, ValueKind kind, std::mt19937_64& random) {
 
 }  // namespace
 
+// A bool in memory may be any byte, of which all but 0 are true.
 Tensor DrawTensor(DType type, const Dims& shape, std::mt19937_64& random, ValueKind kind) {
   Tensor tensor = Tensor::Create(type, shape).value();
   char* element = static_cast<char*>(tensor.data());
@@ -130,6 +133,7 @@ absl::optional<RandomInputsResult> DrawOnce(const Op& op, const RunInputs& small
 
 }  // namespace
 
+// Draws again where the op refuses the sizes, up to 30 times.
 absl::optional<RandomInputsResult> DrawLargeInputs(const Op& op, uint64_t seed,
                                                    int64_t max_extent) {
   std::mt19937_64 random(seed);
