@@ -116,6 +116,7 @@ absl::Status Refuse(const Arguments& arguments, absl::Span<const char* const> fl
   return absl::OkStatus();
 }
 
+// Two commands in one: --library chooses which, and flags of the other are refused.
 absl::Status Run(const Arguments& arguments) {
   if (!arguments.Has("--library")) {
     const absl::Status status = Refuse(arguments, kLibraryFlags, "with");

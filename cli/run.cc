@@ -79,6 +79,7 @@ constexpr Flag kFlags[] = {{"--op"},      {"--seed"}, {"--json", false}, {"--bac
 
 constexpr const char* kJitFlags[] = {"--mode", "--threads", "--isa", "--schedules"};
 
+// Flags of the machine code are refused with the interpreter, rather than ignored.
 absl::StatusOr<bool> UsesJit(const Arguments& arguments) {
   const std::string backend = arguments.Find("--backend").value_or("jit");
   if (backend == "jit") return true;

@@ -22,6 +22,7 @@ namespace {
 using loop::Program;
 using loop::TensorId;
 
+// Never used again, unlike an address.
 int64_t NextId() {
   static std::atomic<int64_t> last{0};
   return ++last;

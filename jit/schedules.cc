@@ -36,6 +36,7 @@ constexpr KeyField kKeyFields[] = {{"program", &ScheduleKey::program},
 // Each size up to this is a class of its own.
 constexpr int64_t kLargestAlone = 16;
 
+// 9 is 9, 300 is 512: a schedule for one size serves those near it.
 int64_t LargestInClass(int64_t size) {
   if (size <= kLargestAlone) return size;
   int64_t largest = kLargestAlone;
@@ -50,6 +51,7 @@ absl::StatusOr<absl::string_view> TakeField(absl::string_view name, absl::string
       absl::StrCat("`", name, "=..` is expected where there is `", word, "`"));
 }
 
+// "tile_rows=6,sum_block=768". Choose tells whether the names and values are legal.
 absl::StatusOr<ChosenValues> ParseChoices(absl::string_view text) {
   ChosenValues values;
   for (const absl::string_view choice : absl::StrSplit(text, ',')) {
@@ -131,6 +133,7 @@ const ChosenValues* Schedules::Find(const ScheduleKey& key) const {
   return line == lines_.end() ? nullptr : &line->second.values;
 }
 
+// The hash is of the program's text without its name, so ops that compute the same share schedules.
 ProgramSchedules::ProgramSchedules(std::shared_ptr<const Schedules> schedules,
                                    const loop::Program& unfused, Isa isa, bool strict)
     : schedules_(std::move(schedules)) {

@@ -83,6 +83,7 @@ class Binder {
     return names;
   }
 
+  // A name that is not in the signature is a typing error: it is told what there is.
   absl::Status CheckNames() const {
     std::vector<std::string> args, params;
     for (const SignatureArgument& arg : signature_.args) args.push_back(arg.name);
@@ -108,6 +109,7 @@ class Binder {
     return absl::OkStatus();
   }
 
+  // Rounded once, from whatever type it is given in.
   static Scalar AsFloat(const Scalar& given, DType type) {
     if (IsFloat(given.type)) return Scalar::Float(type, given.ToDouble());
     return given.FitsInt64() ? Scalar::Integer(type, given.ToInt())
@@ -283,6 +285,7 @@ absl::StatusOr<Binding> Bind(const Signature& signature, const RunInputs& inputs
   return Binder(signature, inputs).Run();
 }
 
+// In the order of the signature, each once.
 std::vector<std::string> UnboundDimensions(const Signature& signature, const RunInputs& inputs) {
   absl::flat_hash_map<std::string, bool> bound;
   for (const SignatureArgument& arg : signature.args) {
@@ -307,6 +310,8 @@ std::vector<std::string> UnboundDimensions(const Signature& signature, const Run
   return unbound;
 }
 
+// Tells apart why there is no extent: a dimension that nothing binds, a value that is undefined,
+// and one that is negative.
 absl::StatusOr<Dims> EvaluateShape(const IndexPool& pool, const Shape& shape,
                                    const Binding& binding, absl::string_view what) {
   Dims dims;

@@ -106,6 +106,7 @@ Expr Cast(DType type, const Expr& a) {
   return Wrap(std::move(node));
 }
 
+// The node holds the handles; the statement that uses it gives them their meaning.
 Expr Reduce(ReduceOp op, std::vector<IndexExpr> indices, const Expr& body) {
   ExprNode node{Form::kReduce};
   node.reduce = op;
@@ -153,6 +154,7 @@ Expr::Expr(const Condition& condition) {
                            : Apply(ScalarOp::kNot, std::move(operands));
 }
 
+// Copies the node, as handles are values: x(i) and x(i).Or(0) may both be used.
 Access Access::Or(const Expr& fill) const {
   ExprNode node = *this->node();
   node.args = {fill.node()};
@@ -217,6 +219,7 @@ absl::Status OpBuilder::Claim(absl::string_view name, absl::string_view what) {
   return absl::OkStatus();
 }
 
+// Extents are numbers over dimensions and $params, so that shapes are known before anything runs.
 absl::StatusOr<IndexId> OpBuilder::ResolveExtent(const IndexExpr& index) {
   NESTOR_ASSIGN_OR_RETURN(const IndexId id, ResolveIndex(op_.graph, index.handle));
   if (op_.graph.pool().HasVar(id)) return Misuse("an extent cannot hold an index");
@@ -224,6 +227,7 @@ absl::StatusOr<IndexId> OpBuilder::ResolveExtent(const IndexExpr& index) {
   return id;
 }
 
+// Numbers of nodes mean nothing in another graph: a handle knows its own.
 absl::StatusOr<NodeId> OpBuilder::NodeOf(const TensorRef& tensor) const {
   if (tensor.graph_ == nullptr || !tensor.node_.valid())
     return Misuse("a tensor handle that was never set");
@@ -308,6 +312,7 @@ void OpBuilder::SetGradient(Op gradient) {
   op_.gradient = std::make_shared<const Op>(std::move(gradient));
 }
 
+// Any statement may use the index; in each it has the range that this statement gives it.
 IndexExpr OpBuilder::NewIndex(absl::string_view name) {
   IndexHandle handle =
       HandleOf(op_.graph, op_.graph.pool().Var(static_cast<int64_t>(variables_.size())));
@@ -324,6 +329,7 @@ IndexExpr OpBuilder::NewIndex(absl::string_view name, const IndexExpr& extent) {
   return index;
 }
 
+// The one place where both kinds of statements are built; after an error it builds nothing.
 TensorRef OpBuilder::Build(internal::Statement statement) {
   if (!first_error_.ok()) return TensorRef();
   statement.variables = variables_;
