@@ -59,6 +59,7 @@ class AccessWalk : LoopWalk<AccessWalk> {
     return strides;
   }
 
+  // Temporaries of the program are born at their first use.
   void DeclareFor(const Item& item) {
     const Footprint footprint = FootprintOf(program_, item);
     for (TensorId temp : program_.temps) {
@@ -107,6 +108,7 @@ class AccessWalk : LoopWalk<AccessWalk> {
       status_ = absl::InvalidArgumentError(absl::StrCat("out of range: ", AccessText(access)));
   }
 
+  // An index that loads reads an element, too.
   absl::optional<int64_t> Gather(const Access& access) {
     const auto element = Locate(access);
     if (!element) return absl::nullopt;

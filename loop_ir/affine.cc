@@ -203,6 +203,7 @@ std::pair<AtomSum, AtomSum> AtomSum::DividedBy(const AtomSum& divisor) const {
   return {std::move(quotient), std::move(remainder)};
 }
 
+// Division by 1 is the frequent case.
 absl::optional<AtomSum> AtomSum::ExactQuotient(const AtomSum& divisor) const {
   if (divisor == AtomSum(1)) return *this;
   auto [quotient, remainder] = DividedBy(divisor);

@@ -86,6 +86,7 @@ class BodyAccesses {
     Collect(loop.body, -1);
   }
 
+  // The cheap test on all places at once first; the proof by pairs of accesses only where it fails.
   bool AreApart(TensorId tensor) const {
     if (const auto apart = AreApartAtOnce(tensor)) return *apart;
     std::vector<PlacedAccess> accesses;

@@ -438,6 +438,7 @@ class Windows {
     return divisor ? CheckedApply(IndexKind::kDiv, *a, *divisor) : absl::nullopt;
   }
 
+  // max(a, b) is at least what either is; min(a, b) only what both are.
   absl::optional<int64_t> LeastExtreme(const IndexNode& node) const {
     const auto a = Least(node.args[0]), b = Least(node.args[1]);
     if (a && b) return node.kind == IndexKind::kMax ? std::max(*a, *b) : std::min(*a, *b);

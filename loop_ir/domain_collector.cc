@@ -11,6 +11,7 @@
 
 namespace nestor::loop {
 
+// All domains share indices, the k-th axis of each having number k: no two are used at once.
 IndexList DomainCollector::LastVars(size_t rank, size_t count) {
   while (program_.domain_vars.size() < rank) program_.domain_vars.push_back(program_.AddVar("d"));
   IndexList vars;

@@ -176,6 +176,7 @@ class Prover {
     return absl::OkStatus();
   }
 
+  // Names the expression and the sizes: the caller can only choose other ones.
   absl::Status Failure(IndexId e) const {
     const auto var = [&](int64_t v) { return program_.vars[v]; };
     const auto tensor = [&](int64_t t) { return program_.tensors[t].name; };
@@ -299,6 +300,7 @@ bool IsExtentLike(const IndexPool& pool, IndexId atom) {
   return kind == IndexKind::kVar || (kind == IndexKind::kSymbol && pool.SymbolName(atom)[0] != '$');
 }
 
+// A small number times an extent, or a number: far from 2^63 at all legal sizes.
 bool IsSmallTerm(const IndexPool& pool, const AtomSum::Term& term) {
   const bool small = term.coefficient <= kSmallFactor && term.coefficient >= -kSmallFactor;
   if (term.atoms.empty()) return term.coefficient <= kMaxExtent && term.coefficient >= -kMaxExtent;
@@ -307,6 +309,7 @@ bool IsSmallTerm(const IndexPool& pool, const AtomSum::Term& term) {
 
 }  // namespace
 
+// A sum of few small terms cannot overflow, so that no domain need record it.
 bool IsAlwaysSmall(const IndexPool& pool, IndexId e) {
   if (IsCondition(pool[e].kind)) return false;
   const AtomSum sum = AtomSum::Of(pool, e);

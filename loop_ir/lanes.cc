@@ -74,6 +74,7 @@ class LaneCheck {
     return differs;
   }
 
+  // The same in all lanes, or a number more in each: then lanes lie at a fixed stride.
   bool Linear(IndexId e) const {
     if (!Differs(e)) return true;
     return !program_.pool.HasLoad(e) && StrideIn(program_.pool, e, var_);
@@ -105,6 +106,7 @@ class LaneCheck {
     return true;
   }
 
+  // By proof, or by the marks that an earlier proof has left.
   bool InRange(const Access& access, size_t axis) {
     if (ranges_ == nullptr) return !access.IsChecked(axis);
     for (IndexId condition : access.conditions) ranges_->Assume(condition);

@@ -249,6 +249,7 @@ class Lowering {
     for (Item& item : body) step_scope_->push_back(std::move(item));
   }
 
+  // Each node has a tensor of its own; the passes decide which of them exist.
   TensorId Target(NodeId node) {
     const auto it = tensors_.find(node);
     if (it != tensors_.end()) return it->second;
@@ -399,6 +400,7 @@ class Lowering {
     Emit(Nest(outer_at, outer, std::move(body)));
   }
 
+  // The position that argmax gives: the number of the element among the reduced ones.
   IndexId RowMajor(const IndexList& place, const Shape& extents) {
     IndexId position = program_.pool.Const(0);
     for (size_t i = 0; i < place.size(); ++i) {

@@ -262,6 +262,8 @@ class Placement {
     return order;
   }
 
+  // Whether both are alive at one step; only then must they lie apart. Memory of workers and of the
+  // program are two arenas.
   bool Meet(int a, int b) const {
     const PlannedBuffer &x = plan_.buffers[a], &y = plan_.buffers[b];
     return x.is_private == y.is_private && x.first <= y.last && y.first <= x.last &&

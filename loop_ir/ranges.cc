@@ -211,6 +211,7 @@ void Ranges::AddDefined(IndexId e) {
   for (IndexId divisor : divisors) AddNonZero(divisor);
 }
 
+// A divisor that is used is not zero where its quotient has a value.
 void Ranges::AddNonZero(IndexId e) {
   if (pool_.ConstValue(e) || !pool_.IsAffine(e) || NonZero(e)) return;
   nonzero_.push_back(e);
@@ -395,6 +396,7 @@ bool Ranges::InRange(absl::Span<const IndexId> place, const Shape& shape) {
   return true;
 }
 
+// end - begin, or 0 where that may be negative.
 IndexId Ranges::LengthOf(const Loop& loop) {
   IndexPool& pool = program_.pool;
   const IndexId length = pool.Sub(loop.end, loop.begin);
@@ -407,6 +409,7 @@ bool Ranges::IsEmpty(const Loop& loop) {
          facts_.Proves(facts_.SumOf(loop.begin) - facts_.SumOf(loop.end), Facts::kFewSteps);
 }
 
+// 0 < end - begin <= step.
 bool Ranges::RunsOnce(const Loop& loop) {
   Settle();
   if (!Defined(loop.begin) || !Defined(loop.end)) return false;

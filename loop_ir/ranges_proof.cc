@@ -49,6 +49,7 @@ Limits Times(const Limits& a, const Limits& b) {
   return {Product(a.low, b.low), Product(a.high, b.high)};
 }
 
+// A negative factor exchanges the ends.
 Limits Scaled(const Limits& a, int64_t by) {
   if (by == 1) return a;
   const Number low = Product(a.low, by), high = Product(a.high, by);
@@ -74,13 +75,14 @@ Limits Remainder(const Limits& a, const Limits& b) {
   return {0, small ? a.high : high};
 }
 
+// The interval of min(a, b): not above either upper end, though one of them is unknown.
 Limits Least(const Limits& a, const Limits& b) {
   Limits result{Apply(IndexKind::kMin, a.low, b.low), a.high ? a.high : b.high};
   if (a.high && b.high) result.high = std::min(*a.high, *b.high);
   return result;
 }
 
-// Behind the first term.
+// After the first term.
 bool RestIsConstant(const AtomSum& sum) {
   return sum.size() == 1 || (sum.size() == 2 && sum.ConstantTerm() != 0);
 }

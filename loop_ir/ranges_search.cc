@@ -313,6 +313,7 @@ class ProofSearch {
   int steps_;  // left
 };
 
+// Cheap attempts first: a known sum, then the atoms' own bounds, then the search.
 bool Facts::Proves(const AtomSum& sum, int steps) {
   if (KnownLeast(sum).value_or(-1) >= 0) return true;  // a search finds it late, among all others
   const bool in_full = steps >= kSteps && !known_.empty();
