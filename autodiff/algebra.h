@@ -28,9 +28,11 @@ class Algebra {
  private:
   // If x is (a repetition of) op(..): its operands, repeated likewise.
   bool Match(NodeId x, ScalarOp op, NodeList& operands);
+  // A value of the op itself, not one that the gradient has made.
   bool IsForward(NodeId x) const { return x.value < forward_size_; }
   NodeId ForwardQuotient(NodeId numerator, NodeId divisor);
   NodeId Reused(NodeId quotient, NodeId factor);
+  // Whether x may differ along one of the axes.
   bool DependsOn(NodeId x, absl::Span<const int> axes) const;
 
   Graph& graph_;

@@ -32,7 +32,9 @@ class Recomputation {
     std::vector<NodeId> reached, pending;
     NodeId obstacle;  // what must not be computed
   };
+  // Whether it must not be computed again: an input, a reduction, a scatter or a recurrence.
   bool Costs(NodeId id) const;
+  // Marks it as one whose operands are needed, or as the attempt's obstacle.
   void Compute(NodeId id, Attempt& attempt);
   void Undo(const Attempt& attempt, absl::Span<const NodeId> nodes);
 

@@ -34,6 +34,7 @@ struct Enclosure {
   // in some order.
   bool may_overflow = false;
 
+  // Which members there are. A finite set may be empty: then `low` is above `high`.
   bool HasFinite() const { return low <= high; }
   bool HasNumber() const { return HasFinite() || plus_infinity || minus_infinity; }
   bool HasNonFinite() const { return nan || plus_infinity || minus_infinity; }
@@ -48,12 +49,14 @@ bool Below(long double a, long double b);
 inline long double LesserOf(long double a, long double b) { return Below(b, a) ? b : a; }
 inline long double GreaterOf(long double a, long double b) { return Below(a, b) ? b : a; }
 
+// The set of one member.
 Enclosure Point(const Scalar& value);
 // All of [low, high]. An infinite end stands for the infinity and, where the other end is finite,
 // for the finite values of `type` up to it.
 Enclosure FromEnds(DType type, long double low, long double high);
 // Every value of the type.
 Enclosure Everything(DType type);
+// The members of both; and the members with their signs changed.
 Enclosure Join(const Enclosure& a, const Enclosure& b);
 Enclosure Negated(const Enclosure& e);
 

@@ -83,6 +83,7 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
     if (status_.ok()) status_ = Error(code, what);
   }
 
+  // Out of line, as the errors below: they are rare, and their texts would slow each access down.
   ABSL_ATTRIBUTE_NOINLINE void OutOfRange(const loop::Access& access) {
     if (self().IsUndecided()) return;
     Fail(absl::StatusCode::kOutOfRange,
@@ -113,6 +114,7 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
   const TensorView& ViewOf(loop::TensorId id) const { return views_[id.value]; }
   TensorView& ViewOf(loop::TensorId id) { return views_[id.value]; }
 
+  // The tensor's extents at this iteration; a negative or undefined one is an InvalidArgument.
   absl::StatusOr<Dims> ShapeOf(loop::TensorId id) {
     const loop::TensorInfo& info = program_[id];
     Dims shape;
@@ -142,6 +144,7 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
     return absl::OkStatus();
   }
 
+  // Then there is nothing to compute, and nothing that could go wrong.
   bool AllOutputsAreEmpty() const {
     return std::all_of(program_.outputs.begin(), program_.outputs.end(), [&](loop::TensorId id) {
       const Dims& shape = ViewOf(id).shape;
@@ -153,6 +156,7 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
 
   absl::Status StartIteration() { return CountStep(); }
 
+  // Iterations and statements count against the limit alike.
   absl::Status CountStep() {
     return options_.max_steps <= 0 || ++steps_ <= options_.max_steps ? absl::OkStatus()
                                                                      : TooManySteps();
@@ -207,6 +211,7 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
   // False where locating the statement's target has failed, for the reason in status_.
   bool IsDecided() const { return status_.ok(); }
 
+  // Evaluates the value and puts it at `offset`; an accumulation also reads what is there.
   absl::Status Store(const loop::Statement& statement, int64_t offset) {
     const loop::TensorId target = statement.target.tensor;
     const bool compares = statement.op && IsArg(*statement.op);
@@ -223,6 +228,7 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
 
   // ---- Values
 
+  // Errors inside of a value are kept in status_, as a Status for each value would cost too much.
   Value Eval(loop::ValueId id) {
     struct Visitor {
       Interpreter& self;
@@ -253,6 +259,7 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
     return Value();
   }
 
+  // The element, or the fill of a masked load that is out of bounds.
   Value EvalLoad(const loop::Access& access) {
     const auto offset = this->Locate(access);
     if (offset) return LoadElement(access, *offset);

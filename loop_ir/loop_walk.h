@@ -48,6 +48,7 @@ class LoopWalk {
 
   // ---- Scopes
 
+  // The item that runs is noted, for messages.
   absl::Status RunItem(const Item& item) {
     item_ = &item;
     if (const auto* loop = item.As<Loop>()) return RunLoop(*loop);
@@ -55,12 +56,14 @@ class LoopWalk {
     return walk().Declare(item.As<Declaration>()->tensor);
   }
 
+  // Bounds are evaluated once, on entry.
   absl::Status RunLoop(const Loop& loop) {
     const auto begin = EvalIndex(loop.begin), end = EvalIndex(loop.end);
     if (!begin || !end) return walk().UndefinedBound(loop);
     return walk().RunIterations(loop, *begin, *end);
   }
 
+  // In order; the index after the last iteration need not be an int64_t.
   absl::Status RunIterations(const Loop& loop, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end;) {
       NESTOR_RETURN_IF_ERROR(RunIteration(loop, i));
@@ -110,6 +113,7 @@ class LoopWalk {
 
   // ---- Index expressions
 
+  // The value at this iteration, with checked arithmetic; a condition is 0 or 1.
   absl::optional<int64_t> EvalIndex(IndexId id) {
     const IndexNode& node = program_.pool[id];
     switch (node.kind) {

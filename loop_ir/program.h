@@ -282,8 +282,10 @@ struct Program {
 
   // Each makes a new value. REQUIRES: ids in it are those of values that are there, and types fit.
   ValueId AddConstant(Scalar value);
+  // A bool or float $param; an integer one is a symbol in index expressions.
   ValueId AddParam(absl::string_view name, DType type);
   ValueId AddIndexValue(IndexId index);
+  // Of the type that reads of the tensor have (ReadType).
   ValueId AddLoad(Access access);
   // `target`: the type of a cast, else ignored.
   ValueId AddApply(ScalarOp op, absl::Span<const ValueId> args, DType target = DType::kF32);

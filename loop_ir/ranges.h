@@ -101,6 +101,7 @@ class Ranges {
   void Settle() {
     if (!unasked_.empty() && !is_settling_) LearnUnasked();
   }
+  // Facts are learnt when the first question comes: most scopes are entered without one.
   void LearnUnasked();
   void LearnLoop(const Head& loop);
   // Whether `e` is the index of a loop around with the range [c, extent), 0 <= c; or that of a loop
@@ -109,8 +110,11 @@ class Ranges {
   bool IsLoopIndex(IndexId e, IndexId extent) const;
   // Each Add.. derives the linear facts that follow, and leaves out what cannot be written as one.
   Frame& Begin();
+  // The checks that binding makes before the program runs: extents are not negative, $params lie in
+  // their ranges, range checks hold.
   void AddSymbols();
   void AddChecks();
+  // From then on one symbol is written for the other, or for an expression that it equals.
   void SubstituteEqual(IndexId left, IndexId right);
   bool SubstituteSymbol(IndexId symbol, IndexId by);
   void Learn(const AtomSum& sum);
@@ -119,6 +123,7 @@ class Ranges {
   void AddDifferent(IndexId a, IndexId b);
   void AddDefined(IndexId e);
   void AddNonZero(IndexId e);
+  // The facts of a condition that holds, and of one that does not.
   void AddCondition(IndexId condition);
   void AddFalse(IndexId condition);
   bool ComputeDefined(IndexId e);

@@ -61,6 +61,7 @@ void VisitScopes(Scope& scope, absl::FunctionRef<void(Scope&)> visit);
 class VarReplacement {
  public:
   explicit VarReplacement(Program& program) : program_(program) {}
+  // All replacements are made at once: `by` may hold indices that are replaced themselves.
   void Set(int32_t var, IndexId by) { by_[var] = by; }
   bool empty() const { return by_.empty(); }
   IndexId operator()(IndexId e);

@@ -82,7 +82,9 @@ class SizedProgram {
 
  private:
   explicit SizedProgram(const Program& program) : program_(&program) {}
+  // InvalidArgument for a symbol without a size.
   absl::Status BindSymbols(const Sizes& sizes);
+  // The values that each loop's index takes, from the outside in.
   absl::Status BindVars(const Scope& scope);
   bool IsDead(IndexId e) const;  // holds the index of a loop that never runs
 

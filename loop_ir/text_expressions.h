@@ -28,8 +28,10 @@ class ExpressionParser {
 
   const Token& Peek(size_t ahead = 0) const;
   bool At(absl::string_view text, size_t ahead = 0) const { return Peek(ahead).text == text; }
+  // Moves past the token if it is the next one.
   bool Take(absl::string_view text);
   absl::Status Expected(absl::string_view what) const;
+  // Take, or the error that something else is there.
   absl::Status Need(absl::string_view text);
   // Reads `element` separated by commas up to `close`, which may come at once.
   absl::Status List(absl::string_view close, absl::FunctionRef<absl::Status()> element);
@@ -84,6 +86,8 @@ class ExpressionParser {
   bool naming_dimensions_ = false;  // in the inputs' shapes: a bare name is a dimension
 
  private:
+  // T is IndexId or ValueId: both kinds of expressions have one grammar, and rows of their own for
+  // literals, signs and operators.
   template <class T>
   absl::StatusOr<T> Binary(int tightness);
   template <class T>
