@@ -260,7 +260,6 @@ class Composer {
     return program_.AddApply(*op, args);
   }
 
-
   bool IsTotal(IndexId e) {
     if (!pool().IsAffine(e)) return false;
     bool total = true;

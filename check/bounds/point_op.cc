@@ -206,7 +206,6 @@ class PointMaker {
   // ---- Index expressions as values. One that holds a gathered index is computed step by
   // step: as an index it would have to be proven free of overflow for every value of that.
 
-
   NodeId ValueOf(IndexId e, const Shape& shape) {
     if (!pool().HasLoad(e)) return graph_.AddIndex(e, shape);
     const IndexNode node = pool()[e];
