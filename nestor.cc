@@ -39,13 +39,32 @@ absl::StatusOr<std::shared_ptr<const jit::Schedules>> LoadSchedules(const std::s
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", schedules.status().message()));
 }
 
-absl::StatusOr<std::vector<Tensor>> Run(const jit::Executable& executable, const RunInputs& inputs,
+namespace {
+
+// The inputs of a call and the tensors to which others are bound.
+absl::StatusOr<RunInputs> WithBound(const jit::Executable& executable, RunInputs inputs) {
+  const loop::Program& program = executable.program();
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const TensorView* const bound = executable.bound(i);
+    const std::string& name = program[program.inputs[i]].name;
+    if (bound == nullptr || inputs.tensors.emplace(name, *bound).second) continue;
+    return absl::InvalidArgumentError(absl::StrCat("op ", program.name, ": argument ", name,
+                                                   " is bound, and calls do not give it"));
+  }
+  return inputs;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Tensor>> Run(const jit::Executable& executable, const RunInputs& given,
                                         jit::Workspace* workspace) {
   const loop::Program& program = executable.program();
   const Signature signature = SignatureOf(program);
+  NESTOR_ASSIGN_OR_RETURN(const RunInputs inputs, WithBound(executable, given));
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(signature, inputs));
   std::vector<TensorView> arguments, outputs;
-  for (loop::TensorId id : program.inputs) arguments.push_back(inputs.tensors.at(program[id].name));
+  for (loop::TensorId id : executable.inputs())
+    arguments.push_back(inputs.tensors.at(program[id].name));
   std::vector<Scalar> params;
   for (const ParamInfo& param : program.params) params.push_back(binding.params.at(param.name));
   // Dimensions that the arguments bind are left out: then a workspace recognizes a call by its

@@ -82,7 +82,8 @@ absl::StatusOr<std::shared_ptr<const jit::Schedules>> LoadSchedules(const std::s
 // The results of Run on the op, computed by its machine code: the same bits in Mode::kStrict,
 // within the proven bound in Mode::kFast. This function binds arguments by name and allocates the
 // results; a caller that has memory for the results, or cannot spare the microseconds, calls
-// Executable::Run. `workspace` may be kept from call to call.
+// Executable::Run. Inputs to which the executable is bound are not given. `workspace` may be kept
+// from call to call.
 absl::StatusOr<std::vector<Tensor>> Run(const jit::Executable& executable, const RunInputs& inputs,
                                         jit::Workspace* workspace = nullptr);
 

@@ -71,6 +71,21 @@ TEST_F(CompiledOp, GivesTheBitsOfTheReference) {
   }
 }
 
+TEST_F(CompiledOp, BoundInputsAreNotGiven) {
+  const Op test = TestOp();
+  const auto executable = Strict(test);
+  const auto bound = executable->Bind("w", W().view());
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  const RunInputs all = {{{"x", X()}, {"w", W()}}, {}, {{"M", 3}}};
+  const RunInputs given = {{{"x", X()}}, {}, {{"M", 3}}};
+  const auto expected = nestor::Run(test, all), actual = nestor::Run(**bound, given);
+  ASSERT_TRUE(expected.ok() && actual.ok()) << actual.status();
+  for (size_t i = 0; i < actual->size(); ++i)
+    EXPECT_EQ(FirstDifference((*expected)[i], (*actual)[i]), absl::nullopt);
+  EXPECT_THAT(nestor::Run(**bound, all).status().message(),
+              testing::HasSubstr("argument w is bound, and calls do not give it"));
+}
+
 // A workspace serves calls that it knows, and others in between.
 TEST_F(CompiledOp, WorkspaceServesAllSizes) {
   const auto op = LibraryOp("softmax");

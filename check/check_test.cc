@@ -572,7 +572,7 @@ TEST(Check, FindsCrashes) {
       },
       isolated);
   EXPECT_EQ(beyond.fault, Fault::kCrash);
-  EXPECT_THAT(beyond.message, HasSubstr("reads the byte 1 behind the last of x"));
+  EXPECT_THAT(beyond.message, HasSubstr("reads the byte 1 after the last of x"));
   EXPECT_THAT(beyond.smallest_case, HasSubstr("N=3"));
   const CheckReport before = ReportOn(
       [](const KernelCall& k) {

@@ -44,7 +44,8 @@ bool Chance(int percent, uint64_t word) {
 
 // ---- Floats
 
-// The bits of the fraction; the exponents of values that differ widely: the least one, and how many.
+// The bits of the fraction; the exponents of values that differ widely: the least one, and how
+// many.
 template <class T>
 struct Format {
   static constexpr int kFraction = FactsOf(DTypeOf<T>()).significand - 1;

@@ -122,7 +122,7 @@ Outcome OutcomeOfDeath(const ChildEnd& end, absl::Duration patience, const Kerne
   Outcome outcome;
   outcome.fault = end.is_hung ? Fault::kHang : Fault::kCrash;
   if (end.is_hung && notes.clock.HasReturned()) {
-    outcome.message = "returns, but behind it the process does not go on";
+    outcome.message = "returns, but after it the process does not go on";
   } else if (end.is_hung) {
     outcome.message = absl::StrCat("does not end within ", absl::FormatDuration(patience));
   } else {

@@ -78,7 +78,7 @@ void Describe(const char* address, bool is_write, Line& line) {
   } else {
     line.Add("the byte ");
     line.Add(distance);
-    line.Add(address < buffer->begin ? " before the first of " : " behind the last of ");
+    line.Add(address < buffer->begin ? " before the first of " : " after the last of ");
     line.Add(buffer->name);
   }
 }

@@ -180,7 +180,7 @@ class PatternFinder::Candidates {
     Consider(absl::StrCat(name, " = ", extent, "-1"), 1,
              [=](const Sample& s) { return s.values[at] == s.values[extent_at] - 1; });
     for (int64_t modulus : kModuli) {
-      Consider(absl::StrCat(name, " is behind the last whole ", modulus, " of ", extent), 2,
+      Consider(absl::StrCat(name, " is after the last whole ", modulus, " of ", extent), 2,
                [=](const Sample& s) {
                  return Whole(s.values[at]) >= Whole(s.values[extent_at]) / modulus * modulus;
                });

@@ -31,9 +31,9 @@ struct Bound {
 };
 
 // The bound of a scheduled program that takes so many seconds at these sizes. Work is counted in
-// primitive scalar operations, all of them in lanes; traffic by fusion/cost/bytes_walked.h, from each
-// cache to the one before it, and from the first one to registers; if `touched_bytes`,
-// those of the inputs, outputs and temporaries of the whole call, fit into a cache, nothing comes
+// primitive scalar operations, all of them in lanes; traffic by fusion/cost/bytes_walked.h, from
+// each cache to the one before it, and from the first one to registers; if `touched_bytes`, those
+// of the inputs, outputs and temporaries of the whole call, fit into a cache, nothing comes
 // from beyond it. A share is an estimate, and at most 1. InvalidArgument if the sizes are not legal
 // for the program.
 absl::StatusOr<Bound> BoundOf(loop::Program program, const loop::Sizes& sizes, double touched_bytes,

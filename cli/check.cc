@@ -16,7 +16,7 @@ values, in a process of its own, and holds each element of its results against t
 op's proven bounds. A finding is reported with the smallest case that shows it.
 
 Without, holds Nestor's engines against each other: the interpreter and machine code,
-behind any number of passes, strict and fast, for each instruction set that this CPU
+after any number of passes, strict and fast, for each instruction set that this CPU
 has, on one thread and on two, forward and gradient. Each trial draws types, sizes,
 values and layouts, two engines whose bits must be equal, and one whose results must
 lie within the proven bounds. A finding is printed with its program, made small;

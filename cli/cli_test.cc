@@ -449,7 +449,7 @@ TEST_F(CliTest, CheckLibrary) {
       {"nestor check softmax --library=libsoftmax.so --symbol=softmax_by_16 --where='C % 16 != 1' --where='C > 0' --trials=100",
        0, ": right in 100 trials", ""},
       {"nestor check softmax --library=libsoftmax.so --symbol=softmax_ahead", 3,
-       "reads the byte 1 behind the last of x", "the kernel crashed"},
+       "reads the byte 1 after the last of x", "the kernel crashed"},
       {"nestor check twice.nestor --library=libbad.so --symbol=hangs --patience=200ms", 3,
        "does not end within 200ms", "the kernel hung"},
       {"nestor check twice.nestor --library=libbad.so --symbol=exits",

@@ -37,7 +37,7 @@ program leaves them open (else T is f32, and ..N one dimension).
   --stage=loops     the loop program that they are lowered to, nothing fused
   --stage=fused     what the passes of fusion make of it
   --stage=scheduled what the passes of the schedule make of that
-  --stage=asm       the machine code of that, an instruction a line behind its offset,
+  --stage=asm       the machine code of that, an instruction a line after its offset,
                     under the statement that it is for
 
 These of the stages fused, scheduled and asm:
@@ -45,7 +45,7 @@ These of the stages fused, scheduled and asm:
   --until=N         with the first N passes only; --until=merge with those up to
                     and with the one of that name
   --strict          without passes that reorder rounding
-  --trace           behind each pass, on stderr, its time and what it made, or that
+  --trace           after each pass, on stderr, its time and what it made, or that
                     it changed nothing
   --isa=avx2        of scheduled and asm: avx2 or avx512, which this CPU need not
                     have; by default its best

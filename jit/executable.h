@@ -141,6 +141,10 @@ class Executable {
   const ExecutableOptions& options() const;
   // The inputs that a call gives, in order: those of the program that are not bound.
   std::vector<loop::TensorId> inputs() const;
+  // The tensor to which input `number` of the program is bound; null: calls give the input.
+  const TensorView* bound(size_t number) const {
+    return inputs_[number].position < 0 ? &inputs_[number].view : nullptr;
+  }
   // The general code, for compact arguments.
   const Kernel& kernel() const;
   // The kernel that runs at these sizes, for compact arguments (see Create) or for strided ones,

@@ -22,7 +22,7 @@ constexpr Generator kGenerators[] = {
      "like the argument dim of PyTorch; results that lack the axis stay without it",
      "along(softmax, 3, 1)", GenerateAlong},
     {"concat", "concat(COUNT, RANK, AXIS)",
-     "So many tensors behind one another along an axis, torch.cat", "concat(3, 2, 0)",
+     "So many tensors one after another along an axis, torch.cat", "concat(3, 2, 0)",
      GenerateConcat},
     {"einsum", "einsum(EQUATION)",
      "Sums of products over any axes, diagonals and .. included, torch.einsum; what ... stands for does not broadcast",

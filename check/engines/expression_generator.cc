@@ -38,8 +38,9 @@ std::string ExpressionGenerator::Access(const Axes& axes, bool fresh) {
   const Value value = ValueOver(axes, fresh);
   if (value.axes.empty()) return value.name;
   if (value.axes[0] == kPack) mentions_pack_ = true;
-  return absl::StrCat(value.name, "[", absl::StrJoin(Place(value.axes), ", "),
-                      Condition(value.axes), "]");
+  // One after the other, so that what is drawn does not depend on the compiler.
+  const std::string condition = Condition(value.axes);
+  return absl::StrCat(value.name, "[", absl::StrJoin(Place(value.axes), ", "), condition, "]");
 }
 
 // The indices; now and then one is replaced by the first or last of its axis, which does not move

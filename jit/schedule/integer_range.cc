@@ -20,7 +20,8 @@ absl::optional<Interval> RangeOfIndex(IndexPool& pool, Ranges& ranges, IndexId e
   return absl::nullopt;
 }
 
-// The exact range of a cast, sum or difference, without regard to the width of its type.
+// The exact range of a cast, sum or difference, without regard to the width of its type; nullopt
+// where it leaves int64.
 absl::optional<Interval> RangeOfApply(Program& program, Ranges& ranges, ValueId id) {
   const ApplyValue apply = absl::get<ApplyValue>(program[id].node);
   const auto of = [&](size_t i) { return RangeOf(program, ranges, apply.args[i]); };
@@ -28,8 +29,13 @@ absl::optional<Interval> RangeOfApply(Program& program, Ranges& ranges, ValueId 
   if (apply.op != ScalarOp::kAdd && apply.op != ScalarOp::kSub) return absl::nullopt;
   const auto a = of(0), b = of(1);
   if (!a || !b) return absl::nullopt;
-  if (apply.op == ScalarOp::kAdd) return Interval{a->low + b->low, a->high + b->high};
-  return Interval{a->low - b->high, a->high - b->low};
+  const bool adds = apply.op == ScalarOp::kAdd;
+  Interval range;
+  const bool wraps = adds ? __builtin_add_overflow(a->low, b->low, &range.low) ||
+                                __builtin_add_overflow(a->high, b->high, &range.high)
+                          : __builtin_sub_overflow(a->low, b->high, &range.low) ||
+                                __builtin_sub_overflow(a->high, b->low, &range.high);
+  return wraps ? absl::nullopt : absl::make_optional(range);
 }
 
 }  // namespace

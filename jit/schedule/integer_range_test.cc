@@ -38,6 +38,9 @@ TEST(IntegerRange, OfValues) {
   EXPECT_EQ(RangeIn("i32(b[i] + u8(1))"), "none");
   EXPECT_EQ(RangeIn("i32(i8(b[i]))"), "none");
   EXPECT_EQ(RangeIn("i32(a[i]) * i32(a[i])"), "none");
+  // The bounds themselves wrap.
+  EXPECT_EQ(RangeIn("i32(i64(c[i]) + i64(9223372036854755807))"), "none");
+  EXPECT_EQ(RangeIn("i32(i64(-9223372036854755807) - i64(c[i]))"), "none");
 }
 
 }  // namespace

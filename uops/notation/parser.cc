@@ -108,7 +108,7 @@ class Parser : ExpressionParser {
   // NAME: [shape] TYPE[DIMENSIONS]. `shape` is no reserved word: only a name after it makes it one.
   absl::StatusOr<ast::Argument> Argument() {
     ast::Argument arg;
-    if (Peek().kind == TokenKind::kParam) return Expected("an argument ($params stand behind ';')");
+    if (Peek().kind == TokenKind::kParam) return Expected("an argument ($params stand after ';')");
     NESTOR_ASSIGN_OR_RETURN(const Token name, Name("an argument's name"));
     arg.position = name.position;
     arg.name = name.text;
