@@ -47,7 +47,7 @@ using Equation = EquationSystem::Equation;
 using Sides = EquationSystem::Sides;
 using Term = EquationSystem::Term;
 
-// a / divisor where that is a sum and the divisor one positive product.
+// a / divisor where the divisor is one product, with a positive number, and divides each term.
 absl::optional<IndexId> Quotient(IndexPool& pool, IndexId a, IndexId divisor) {
   const AtomSum by = AtomSum::Of(pool, divisor);
   if (by.size() != 1 || by.terms().front().coefficient <= 0) return absl::nullopt;

@@ -364,8 +364,8 @@ class Windows {
   }
 
   // By how much `e` moves with `var`: the magnitude of a coefficient that is one product. Its atoms
-  // must be made of dimensions: those are never negative, where a $param may be. nullopt where `e`
-  // does not move, or in no such way.
+  // must be made of dimensions: those are never negative, where a $param may be. nullopt for other
+  // coefficients, and for 0.
   absl::optional<IndexId> MoveIn(IndexId e, int64_t var) {
     const auto coefficient = CoefficientOf(pool_, e, var);
     if (!coefficient || coefficient->size() != 1) return absl::nullopt;
