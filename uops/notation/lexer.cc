@@ -1,4 +1,4 @@
-// One RE2 pattern for each kind of token; the first character says which.
+// The first character of a token says of which kind it is. Numbers and strings are RE2 patterns.
 //
 // A newline ends a statement only outside ( ) and [ ], only if the line does not
 // end in an operator, an assignment or a comma, and only if the next token is not
@@ -8,16 +8,14 @@
 
 #include "uops/notation/lexer.h"
 
-#include <map>
-#include <utility>
-
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "re2/re2.h"
 #include "uops/index/operators.h"
@@ -25,11 +23,6 @@
 
 namespace nestor {
 namespace {
-
-struct Pattern {
-  const RE2 regex;
-  TokenKind kind;
-};
 
 // Every operator, and the other signs: assignments, brackets and separators.
 std::vector<absl::string_view> Symbols() {
@@ -40,40 +33,77 @@ std::vector<absl::string_view> Symbols() {
   return symbols;
 }
 
-// The signs that begin with one character are one alternative, as in `->?`: no
-// alternative begins as another does, so that RE2 reads a token in one pass.
-std::string SymbolPattern() {
-  // By first character: the second characters, and whether the first is also a symbol by itself.
-  std::map<char, std::pair<std::string, bool>> tails;
-  for (absl::string_view symbol : Symbols()) {
-    auto& [second, alone] = tails[symbol[0]];
-    if (symbol.size() == 1) alone = true;
-    else if (!absl::StrContains(second, symbol[1])) second += symbol[1];
-  }
-  std::vector<std::string> alternatives;
-  for (const auto& [first, tail] : tails) {
-    const std::string begin = RE2::QuoteMeta(std::string(1, first)), &second = tail.first;
-    if (second.empty()) alternatives.push_back(begin);
-    else
-      alternatives.push_back(
-          absl::StrCat(begin, "[", RE2::QuoteMeta(second), "]", tail.second ? "?" : ""));
-  }
-  return absl::StrCat("(", absl::StrJoin(alternatives, "|"), ")");
+// The symbols that begin with one character: it alone, or with one of `seconds` after it.
+struct SymbolsOfCharacter {
+  bool alone = false;
+  std::string seconds;
+};
+
+const SymbolsOfCharacter& SymbolsFrom(char first) {
+  static const auto& table = *[] {
+    auto* const made = new std::array<SymbolsOfCharacter, 256>;
+    for (absl::string_view symbol : Symbols()) {
+      SymbolsOfCharacter& entry = (*made)[static_cast<unsigned char>(symbol[0])];
+      if (symbol.size() == 1) entry.alone = true;
+      else entry.seconds += symbol[1];
+    }
+    return made;
+  }();
+  return table[static_cast<unsigned char>(first)];
 }
 
-// The pattern of the tokens that begin with `c`: no two kinds begin alike.
-const Pattern& PatternFor(char c) {
-  static const auto* const name = new Pattern{RE2(R"(([A-Za-z_][A-Za-z0-9_]*))"), TokenKind::kName};
-  static const auto* const param =
-      new Pattern{RE2(R"((\$[A-Za-z_][A-Za-z0-9_]*))"), TokenKind::kParam};
-  static const auto* const number =
-      new Pattern{RE2(R"(([0-9]+(?:\.[0-9]+|\.)?(?:[eE][+-]?[0-9]+)?))"), TokenKind::kNumber};
-  static const auto* const string =
-      new Pattern{RE2(R"-(("(?:[^"\\\n]|\\.)*"))-"), TokenKind::kString};
-  static const auto* const symbol = new Pattern{RE2(SymbolPattern()), TokenKind::kSymbol};
-  if (c == '_' || absl::ascii_isalpha(static_cast<unsigned char>(c))) return *name;
-  if (absl::ascii_isdigit(static_cast<unsigned char>(c))) return *number;
-  return c == '$' ? *param : c == '"' ? *string : *symbol;
+size_t SymbolLength(absl::string_view text) {
+  const SymbolsOfCharacter& symbols = SymbolsFrom(text[0]);
+  if (text.size() > 1 && absl::StrContains(symbols.seconds, text[1])) return 2;
+  return symbols.alone ? 1 : 0;
+}
+
+bool BeginsName(char c) { return c == '_' || absl::ascii_isalpha(static_cast<unsigned char>(c)); }
+
+// 0 if no name begins the text.
+size_t NameLength(absl::string_view text) {
+  if (text.empty() || !BeginsName(text[0])) return 0;
+  size_t length = 1;
+  while (length < text.size() && (BeginsName(text[length]) ||
+                                  absl::ascii_isdigit(static_cast<unsigned char>(text[length]))))
+    ++length;
+  return length;
+}
+
+size_t MatchLength(const RE2& regex, absl::string_view text) {
+  re2::StringPiece rest(text.data(), text.size()), match;
+  return RE2::Consume(&rest, regex, &match) ? match.size() : 0;
+}
+
+// A kind of token, and the bytes of the text's first one; 0: it is none.
+struct Lexeme {
+  TokenKind kind;
+  size_t length;
+};
+
+// No two kinds begin alike. Names and symbols, of which programs consist, are found without a
+// pattern: this takes a tenth of the time.
+Lexeme FirstLexeme(absl::string_view text) {
+  static const RE2& number = *new RE2(R"(([0-9]+(?:\.[0-9]+|\.)?(?:[eE][+-]?[0-9]+)?))");
+  static const RE2& string = *new RE2(R"-(("(?:[^"\\\n]|\\.)*"))-");
+  const char c = text[0];
+  if (BeginsName(c)) return {TokenKind::kName, NameLength(text)};
+  if (absl::ascii_isdigit(static_cast<unsigned char>(c)))
+    return {TokenKind::kNumber, MatchLength(number, text)};
+  if (c == '"') return {TokenKind::kString, MatchLength(string, text)};
+  if (c != '$') return {TokenKind::kSymbol, SymbolLength(text)};
+  const size_t name = NameLength(text.substr(1));
+  return {TokenKind::kParam, name == 0 ? 0 : 1 + name};
+}
+
+// Spaces, or a comment, which may hold bytes that are not UTF-8.
+size_t SkippedLength(absl::string_view text) {
+  if (text[0] == '#') return std::min(text.find('\n'), text.size());
+  size_t length = 0;
+  while (length < text.size() &&
+         (text[length] == ' ' || text[length] == '\t' || text[length] == '\r'))
+    ++length;
+  return length;
 }
 
 bool ContinuesLine(const Token& token) {
@@ -82,8 +112,8 @@ bool ContinuesLine(const Token& token) {
 }
 
 // Two operators in a row that no program holds, as in "//".
-bool IsForeign(const Pattern& pattern, absl::string_view from) {
-  return pattern.kind == TokenKind::kSymbol && !ForeignOperator(from).empty();
+bool IsForeign(const Lexeme& lexeme, absl::string_view from) {
+  return lexeme.kind == TokenKind::kSymbol && !ForeignOperator(from).empty();
 }
 
 // The error that describes the text at `position`, which begins no token.
@@ -140,32 +170,29 @@ absl::Status ErrorAt(const ast::Position& position, absl::string_view message) {
 }
 
 absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text) {
-  // This matches byte by byte: a comment may hold bytes that are not UTF-8.
-  static const RE2* const kSkip = new RE2(R"(([ \t\r]+|#[^\n]*))", RE2::Latin1);
   absl::ConsumePrefix(&text, kByteOrderMark);
-  re2::StringPiece rest(text.data(), text.size());
   std::vector<Token> tokens;
   ast::Position position;
-  re2::StringPiece piece;
-  while (!rest.empty()) {
-    if (absl::StrContains(" \t\r#", rest[0]) && RE2::Consume(&rest, *kSkip, &piece)) {
-      position.column += static_cast<int>(piece.size());
+  while (!text.empty()) {
+    if (const size_t skipped = SkippedLength(text); skipped > 0) {
+      position.column += static_cast<int>(skipped);
+      text.remove_prefix(skipped);
       continue;
     }
-    if (rest[0] == '\n') {
+    if (text[0] == '\n') {
       const bool repeated = !tokens.empty() && tokens.back().kind == TokenKind::kEnd;
       if (!repeated) tokens.push_back({TokenKind::kEnd, "\n", position});
-      rest.remove_prefix(1);
+      text.remove_prefix(1);
       position = {position.line + 1, 1};
       continue;
     }
-    const absl::string_view from(rest.data(), rest.size());
-    const Pattern& pattern = PatternFor(rest[0]);
-    if (!RE2::Consume(&rest, pattern.regex, &piece) || IsForeign(pattern, from))
-      return Unexpected(position, from);
-    const bool semicolon = piece == ";";
-    tokens.push_back({semicolon ? TokenKind::kEnd : pattern.kind, std::string(piece), position});
-    position.column += static_cast<int>(piece.size());
+    const Lexeme lexeme = FirstLexeme(text);
+    if (lexeme.length == 0 || IsForeign(lexeme, text)) return Unexpected(position, text);
+    const bool semicolon = text[0] == ';';
+    tokens.push_back({semicolon ? TokenKind::kEnd : lexeme.kind,
+                      std::string(text.substr(0, lexeme.length)), position});
+    position.column += static_cast<int>(lexeme.length);
+    text.remove_prefix(lexeme.length);
   }
   SettleNewlines(tokens);
   tokens.push_back({TokenKind::kEof, "", position});
