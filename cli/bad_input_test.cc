@@ -13,7 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "cli/run_command.h"
+#include "cli/run_command_testing.h"
 #include "gtest/gtest.h"
 #include "re2/re2.h"
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
-#include "loop_ir/memory_plan_replay.h"
+#include "loop_ir/memory_plan_testing.h"
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 

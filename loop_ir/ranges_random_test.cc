@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
-#include "loop_ir/ranges_enumeration.h"
+#include "loop_ir/ranges_testing.h"
 #include "loop_ir/text.h"
 
 namespace nestor::loop {

@@ -6,13 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "examples/digits/model.h"
-#include "fusion/cost/bytes_walked_simulator.h"
+#include "fusion/cost/bytes_walked_testing.h"
 #include "fusion/dead_code.h"
 #include "fusion/pipeline.h"
 #include "gtest/gtest.h"
 #include "loop_ir/lower.h"
 #include "loop_ir/memory_plan.h"
-#include "loop_ir/memory_plan_replay.h"
+#include "loop_ir/memory_plan_testing.h"
 
 namespace nestor::digits {
 namespace {

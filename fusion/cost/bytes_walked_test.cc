@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "fusion/cost/bytes_walked_simulator.h"
+#include "fusion/cost/bytes_walked_testing.h"
 #include "gtest/gtest.h"
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"

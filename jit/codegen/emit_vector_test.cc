@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "jit/codegen/emit_testing.h"
-#include "jit/codegen/emit_vector_case.h"
+#include "jit/codegen/emit_vector_testing.h"
 #include "jit/runtime/cpu_features_testing.h"
 
 namespace nestor::jit {

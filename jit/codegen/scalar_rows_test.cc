@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "jit/codegen/allocate_registers.h"
 #include "jit/codegen/emit.h"
-#include "jit/codegen/operation_model.h"
+#include "jit/codegen/operation_model_testing.h"
 #include "jit/codegen/registers.h"
 #include "jit/runtime/code_memory.h"
 #include "jit/runtime/cpu_features.h"

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "jit/codegen/operation_model.h"
+#include "jit/codegen/operation_model_testing.h"
 #include "jit/codegen/operations.h"
 #include "jit/target/isa.h"
 #include "uops/dtype.h"

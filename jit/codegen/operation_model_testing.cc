@@ -1,7 +1,7 @@
 // A vector register is 64 bytes. A mask is a vector of zeros and ones, or a word with a bit per lane
 // where the set has mask registers; both are read and written through the same two functions, so that
 // the rest need not distinguish them.
-#include "jit/codegen/operation_model.h"
+#include "jit/codegen/operation_model_testing.h"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 // answer: `t`, `f` or `?` for a condition, `y` or `n` for a place that is, or is not, proven to be
 // in range. CheckVerdicts then runs the loops for small sizes and $params, evaluates the same
 // accesses in the same order, and finds any letter that is wrong.
-#include "loop_ir/ranges_enumeration.h"
+#include "loop_ir/ranges_testing.h"
 
 #include <algorithm>
 #include <vector>

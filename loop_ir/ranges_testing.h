@@ -1,7 +1,7 @@
 // For tests of Ranges: verdicts on the accesses of a program, and their check by
 // enumeration.
-#ifndef NESTOR_LOOP_IR_RANGES_ENUMERATION_H_
-#define NESTOR_LOOP_IR_RANGES_ENUMERATION_H_
+#ifndef NESTOR_LOOP_IR_RANGES_TESTING_H_
+#define NESTOR_LOOP_IR_RANGES_TESTING_H_
 
 #include <cstdint>
 #include <map>
@@ -27,4 +27,4 @@ int64_t CheckVerdicts(const Program& program, const Verdicts& verdicts, std::mt1
 
 }  // namespace nestor::loop
 
-#endif  // NESTOR_LOOP_IR_RANGES_ENUMERATION_H_
+#endif  // NESTOR_LOOP_IR_RANGES_TESTING_H_

@@ -1,7 +1,7 @@
 // The function under test fills all vector registers with a pattern, puts the operands in
 // their places, does the one operation, and stores its result and then all registers.
 // Lanes beyond those of the operation hold noise.
-#include "jit/codegen/emit_vector_case.h"
+#include "jit/codegen/emit_vector_testing.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "jit/codegen/operation_model.h"
+#include "jit/codegen/operation_model_testing.h"
 #include "jit/codegen/registers.h"
 
 namespace nestor::jit {

@@ -3,7 +3,7 @@
 // and counted when it is touched again or at the end: only then is it known whether its value is
 // needed. The oracle that the estimate is tested against (bytes_walked.cc), so it has no short
 // cuts.
-#include "fusion/cost/bytes_walked_simulator.h"
+#include "fusion/cost/bytes_walked_testing.h"
 
 #include <list>
 #include <vector>

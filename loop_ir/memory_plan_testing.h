@@ -1,10 +1,10 @@
 // The test of a memory plan: runs a program's accesses on the memory that the plan
 // gives out.
-#ifndef NESTOR_LOOP_IR_MEMORY_PLAN_REPLAY_H_
-#define NESTOR_LOOP_IR_MEMORY_PLAN_REPLAY_H_
+#ifndef NESTOR_LOOP_IR_MEMORY_PLAN_TESTING_H_
+#define NESTOR_LOOP_IR_MEMORY_PLAN_TESTING_H_
 
 #include "absl/status/status.h"
-#include "loop_ir/access_walk.h"
+#include "loop_ir/access_walk_testing.h"
 #include "loop_ir/memory_plan.h"
 #include "loop_ir/sized_program.h"
 
@@ -19,4 +19,4 @@ absl::Status ReplayPlan(const SizedProgram& program, const MemoryPlan& plan, con
 
 }  // namespace nestor::loop
 
-#endif  // NESTOR_LOOP_IR_MEMORY_PLAN_REPLAY_H_
+#endif  // NESTOR_LOOP_IR_MEMORY_PLAN_TESTING_H_

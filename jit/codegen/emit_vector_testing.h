@@ -1,7 +1,7 @@
 // One operation on vectors or masks with operands in given places, run and compared with
 // the model of operations. For tests.
-#ifndef NESTOR_JIT_CODEGEN_EMIT_VECTOR_CASE_H_
-#define NESTOR_JIT_CODEGEN_EMIT_VECTOR_CASE_H_
+#ifndef NESTOR_JIT_CODEGEN_EMIT_VECTOR_TESTING_H_
+#define NESTOR_JIT_CODEGEN_EMIT_VECTOR_TESTING_H_
 
 #include <array>
 #include <random>
@@ -24,4 +24,4 @@ void TestVectorCase(const VectorCase& c, Isa isa, bool run, std::mt19937_64& ran
 
 }  // namespace nestor::jit
 
-#endif  // NESTOR_JIT_CODEGEN_EMIT_VECTOR_CASE_H_
+#endif  // NESTOR_JIT_CODEGEN_EMIT_VECTOR_TESTING_H_

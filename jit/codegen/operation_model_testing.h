@@ -1,7 +1,7 @@
 // A model of the operations in C++, lane by lane: a second opinion on expansions, and the only one
 // for instruction sets that the machine lacks. For tests.
-#ifndef NESTOR_JIT_CODEGEN_OPERATION_MODEL_H_
-#define NESTOR_JIT_CODEGEN_OPERATION_MODEL_H_
+#ifndef NESTOR_JIT_CODEGEN_OPERATION_MODEL_TESTING_H_
+#define NESTOR_JIT_CODEGEN_OPERATION_MODEL_TESTING_H_
 
 #include <cstdint>
 
@@ -17,4 +17,4 @@ void RunModel(const OperationList& list, const int64_t* table);
 
 }  // namespace nestor::jit
 
-#endif  // NESTOR_JIT_CODEGEN_OPERATION_MODEL_H_
+#endif  // NESTOR_JIT_CODEGEN_OPERATION_MODEL_TESTING_H_

@@ -1,7 +1,7 @@
 // Runs the command `nestor` for tests, as its users do: a process with files for stdin, stdout
 // and stderr, in a directory of its own, and within limits of time and memory.
-#ifndef NESTOR_CLI_RUN_COMMAND_H_
-#define NESTOR_CLI_RUN_COMMAND_H_
+#ifndef NESTOR_CLI_RUN_COMMAND_TESTING_H_
+#define NESTOR_CLI_RUN_COMMAND_TESTING_H_
 
 #include <cstdint>
 #include <map>
@@ -68,4 +68,4 @@ class CommandDirectory {
 
 }  // namespace nestor::cli
 
-#endif  // NESTOR_CLI_RUN_COMMAND_H_
+#endif  // NESTOR_CLI_RUN_COMMAND_TESTING_H_

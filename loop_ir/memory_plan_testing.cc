@@ -1,7 +1,7 @@
 // A test of memory plans that shares no reasoning with them: shadow memory. Every byte knows which
 // element of which tensor was last written there, and each read must find its own element. The test
 // knows nothing about lifetimes, steps or the reasons for taking memory over.
-#include "loop_ir/memory_plan_replay.h"
+#include "loop_ir/memory_plan_testing.h"
 
 #include <string>
 #include <utility>

@@ -1,7 +1,7 @@
 // Every access that running a program makes, in order, without computing values: tests of
 // statistics and plans replay these. Takes the time of an interpreter.
-#ifndef NESTOR_LOOP_IR_ACCESS_WALK_H_
-#define NESTOR_LOOP_IR_ACCESS_WALK_H_
+#ifndef NESTOR_LOOP_IR_ACCESS_WALK_TESTING_H_
+#define NESTOR_LOOP_IR_ACCESS_WALK_TESTING_H_
 
 #include <cstdint>
 
@@ -30,4 +30,4 @@ absl::Status WalkAccesses(const SizedProgram& program, GatheredValue gathered,
 
 }  // namespace nestor::loop
 
-#endif  // NESTOR_LOOP_IR_ACCESS_WALK_H_
+#endif  // NESTOR_LOOP_IR_ACCESS_WALK_TESTING_H_

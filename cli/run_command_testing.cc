@@ -1,6 +1,6 @@
 // A child sets its limits and streams and becomes the command; no shell is involved, so that a word
 // may hold anything.
-#include "cli/run_command.h"
+#include "cli/run_command_testing.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -3,7 +3,7 @@
 // statistics and memory plans replay programs with it, so it follows the interpreter's order
 // exactly: the conditions and place of a store come before the loads of its value, and a dropped
 // store loads nothing. Values that subscripts gather come from the caller, as nothing is computed.
-#include "loop_ir/access_walk.h"
+#include "loop_ir/access_walk_testing.h"
 
 #include <vector>
 
