@@ -1,3 +1,4 @@
+// The lanes of each type, of each scalar op and of small loops, against rules written out here.
 #include "jit/target/lanes.h"
 
 #include <algorithm>
