@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "fusion/dead_code.h"
 #include "tensor/binding.h"
 #include "tensor/files.h"
@@ -60,11 +61,15 @@ absl::StatusOr<std::vector<Tensor>> Run(const jit::Executable& executable, const
                                         jit::Workspace* workspace) {
   const loop::Program& program = executable.program();
   const Signature signature = SignatureOf(program);
-  NESTOR_ASSIGN_OR_RETURN(const RunInputs inputs, WithBound(executable, given));
+  const std::vector<loop::TensorId> asked = executable.inputs();
+  absl::optional<RunInputs> all;  // a copy only where some inputs are bound
+  if (asked.size() < program.inputs.size()) {
+    NESTOR_ASSIGN_OR_RETURN(all, WithBound(executable, given));
+  }
+  const RunInputs& inputs = all ? *all : given;
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(signature, inputs));
   std::vector<TensorView> arguments, outputs;
-  for (loop::TensorId id : executable.inputs())
-    arguments.push_back(inputs.tensors.at(program[id].name));
+  for (loop::TensorId id : asked) arguments.push_back(inputs.tensors.at(program[id].name));
   std::vector<Scalar> params;
   for (const ParamInfo& param : program.params) params.push_back(binding.params.at(param.name));
   // Dimensions that the arguments bind are left out: then a workspace recognizes a call by its

@@ -226,9 +226,9 @@ absl::optional<IndexId> ConditionOf(Program& program, ValueId value) {
   const InfixOperator* const infix = InfixOf(node.op, operand_type);
   const bool negates = node.op == ScalarOp::kNot && operand_type == DType::kBool;
   if (!negates && (infix == nullptr || infix->IsArithmetic())) return absl::nullopt;
+  const bool compares = !negates && infix->Compares();
   IndexList operands;
   for (ValueId arg : node.args) {
-    const bool compares = !negates && infix->Compares();
     const auto operand = compares ? IndexOf(program, arg) : ConditionOf(program, arg);
     if (!operand || program.pool.HasLoad(*operand)) return absl::nullopt;
     operands.push_back(*operand);

@@ -285,11 +285,7 @@ class VectorRun {
 
 }  // namespace
 
-int NumOperands(Opcode opcode) {
-  int n = 0;
-  while (n < 3 && Info(opcode).operands[n] != RegisterClass::kNone) ++n;
-  return n;
-}
+int NumOperands(Opcode opcode) { return Info(opcode).LastOperand() + 1; }
 
 void TestVectorCase(const VectorCase& c, Isa isa, bool run, std::mt19937_64& random) {
   VectorRun one(c, isa, random);

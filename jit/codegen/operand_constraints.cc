@@ -22,8 +22,7 @@ int LastOnStack(const Operation& op) {
 // The last operand, if it is as wide as the result. One instruction of x86 has one memory operand:
 // a constant of the pool is one, too.
 int LastIfAlone(const Operation& op) {
-  int last = 2;
-  while (last > 0 && Info(op.opcode).operands[last] == RegisterClass::kNone) --last;
+  const int last = Info(op.opcode).LastOperand();
   if (op.operands[last].kind != Operand::kStack) return -1;
   if (LaneBytes(OperandLane(op, last)) != LaneBytes(ResultLane(op))) return -1;
   for (int i = 0; i < last; ++i) {

@@ -85,6 +85,12 @@ struct OpcodeInfo {
   uint8_t traits = 0;
 
   bool Is(Trait trait) const { return (traits & trait) != 0; }
+  // The number of the last operand; -1: there is none.
+  int LastOperand() const {
+    int last = 2;
+    while (last >= 0 && operands[last] == RegisterClass::kNone) --last;
+    return last;
+  }
 };
 const OpcodeInfo& Info(Opcode opcode);
 

@@ -204,8 +204,7 @@ class Generator {
   // Puts in a constant, an immediate or a slot of the table, if the operation takes one.
   void PutOtherOperand(Operation& op) {
     const OpcodeInfo& info = Info(op.opcode);
-    int last = 2;
-    while (last >= 0 && info.operands[last] == RegisterClass::kNone) --last;
+    const int last = info.LastOperand();
     if (op.opcode <= Opcode::kShuffle128 && info.operands[last] == RegisterClass::kVector) {
       op.operands[last] = Operand::Constant(0);
     } else if (op.opcode >= Opcode::kMoveG && op.opcode <= Opcode::kMulOverflowsG) {

@@ -29,13 +29,9 @@ absl::optional<Interval> RangeOfApply(Program& program, Ranges& ranges, ValueId 
   if (apply.op != ScalarOp::kAdd && apply.op != ScalarOp::kSub) return absl::nullopt;
   const auto a = of(0), b = of(1);
   if (!a || !b) return absl::nullopt;
-  const bool adds = apply.op == ScalarOp::kAdd;
-  Interval range;
-  const bool wraps = adds ? __builtin_add_overflow(a->low, b->low, &range.low) ||
-                                __builtin_add_overflow(a->high, b->high, &range.high)
-                          : __builtin_sub_overflow(a->low, b->high, &range.low) ||
-                                __builtin_sub_overflow(a->high, b->low, &range.high);
-  return wraps ? absl::nullopt : absl::make_optional(range);
+  if (apply.op == ScalarOp::kAdd) return AtCorners(IndexKind::kAdd, *a, *b);
+  const auto negated = AtCorners(IndexKind::kMul, *b, {-1, -1});
+  return negated ? AtCorners(IndexKind::kAdd, *a, *negated) : absl::nullopt;
 }
 
 }  // namespace
