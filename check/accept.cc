@@ -14,6 +14,8 @@ namespace nestor {
 namespace {
 
 template <class T>
+// One result of type T against its bounds. It is a template because this is the inner loop of a
+// check: the element is read and compared without a Scalar in between.
 class Acceptor {
  public:
   Acceptor(const TensorView& got, bool signed_zeros)
@@ -53,6 +55,8 @@ class Acceptor {
   // exact result than another.
   bool IsNarrow(double low, double high) const {
     if constexpr (!kIsFloat) return true;
+    // The exponent is read from the bits of a double, where it is biased by 1023, instead of by
+    // frexp. Below the least normal number of T the unit no longer shrinks.
     const uint64_t largest = absl::bit_cast<uint64_t>(std::max(std::abs(low), std::abs(high)));
     const int64_t exponent =
         std::max<int64_t>(static_cast<int64_t>(largest >> 52) - 1023, least_exponent_);
@@ -62,6 +66,8 @@ class Acceptor {
 
   // Counts the element by its distance from the middle, in tenths of the half width.
   void Count(double low, double high, double value) {
+    // Not 0 / 0: a bound that is no wider than a unit, so also one of a single value, is counted as
+    // exact.
     const double half = (high - low) / 2, distance = std::abs(value - (low + half));
     const double in_half_widths = std::min(distance / half, 1.0);
     ++histogram_
@@ -86,6 +92,7 @@ std::vector<int64_t> AcceptElements(const TensorView& got, const ElementBounds& 
   VisitType(got.type, [&](auto zero) {
     Acceptor<decltype(zero)> acceptor(got, signed_zeros);
     for (size_t p = 0; p < bounds.low.size(); ++p) {
+      // Of a sample, entries without an element are -1; they are neither right nor open.
       const int64_t number =
           bounds.numbers != nullptr ? bounds.numbers[p] : static_cast<int64_t>(p);
       if (number >= 0 && !acceptor.Accept(number, bounds.low[p], bounds.high[p]))

@@ -31,6 +31,7 @@ void CopyRow(const char* from, int64_t from_step, char* to, int64_t to_step, int
   for (int64_t i = 0; i < row; ++i) std::memcpy(to + i * to_step, from + i * from_step, kBytes);
 }
 
+// The size of an element is a template argument, so that memcpy becomes one load and one store.
 using RowCopier = void (*)(const char*, int64_t, char*, int64_t, int64_t);
 RowCopier RowCopierOf(DType type) {
   switch (ByteSize(type)) {
@@ -53,6 +54,9 @@ absl::string_view Name(Arrangement arrangement) {
 }
 
 // In elements; where they are negative or 0, the caller moves the first element or shares it.
+// Of a [2, 3]:
+//   compact [3, 1]   transposed [1, 2]   every second [6, 2]
+//   reversed [-3, -1]   rows apart [5, 1]   broadcast row [3, 0]
 Dims StridesOf(const Dims& shape, Arrangement arrangement) {
   Dims extents = shape;
   if (arrangement == Arrangement::kTransposed) std::reverse(extents.begin(), extents.end());
@@ -78,10 +82,13 @@ Dims StridesOf(const Dims& shape, Arrangement arrangement) {
 
 GuardedMemory MemoryUnder(TensorView& view, GuardedMemory::Side side, size_t alignment,
                           GuardedPool* pool) {
+  // Footprint refuses a view without memory, so it gets some that is not used.
   static char nothing[1];
   view.data = nothing;
   const ByteRange range = Footprint(view).value();
   GuardedMemory memory(static_cast<size_t>(range.end - range.begin), side, alignment, pool);
+  // Where strides are negative, elements lie below the one with index 0, by up to -range.begin
+  // bytes.
   view.data = memory.data() - range.begin;
   return memory;
 }
@@ -142,6 +149,8 @@ bool GapsAreUntouched(const TensorView& view, int poison) {
   if (bytes.empty()) return true;
   TensorView copy = view;
   copy.data = &bytes[0] - Footprint(view)->begin;
+  // Overwrites the elements of a copy with poison: if the gaps are whole, all bytes are equal then.
+  // A step of 0 puts the same poisoned element everywhere.
   const std::string poisoned(sizeof(Bits), static_cast<char>(poison));
   const RowCopier put = RowCopierOf(view.type);
   VisitRows(copy,

@@ -19,6 +19,7 @@ namespace {
 
 using Kind = CParameter::Kind;
 
+// By the name that the C type has in the prototype, so the call and the header cannot disagree.
 ffi_type* ValueType(DType type) {
   static const auto* const types = new absl::flat_hash_map<absl::string_view, ffi_type*>{
       {"bool", &ffi_type_uint8},      {"float", &ffi_type_float},    {"double", &ffi_type_double},
@@ -37,6 +38,7 @@ struct Value {
   alignas(8) char bytes[8] = {};
 };
 
+// The number or address as it lies in memory; libffi reads as many bytes as the type has.
 Value ValueOf(const CParameter& parameter, const KernelCall& call) {
   Value value;
   const auto store = [&](auto number) { std::memcpy(value.bytes, &number, sizeof(number)); };
@@ -76,6 +78,7 @@ class CFunction {
   absl::Status Call(std::vector<Value>& values) const {
     std::vector<void*> addresses;
     for (Value& value : values) addresses.push_back(value.bytes);
+    // libffi widens an integer result to a whole register, so that an int needs an ffi_arg.
     ffi_arg code = 0;
     ffi_call(&cif_, function_, &code, addresses.data());
     return StatusOf(static_cast<int>(code));
@@ -92,6 +95,7 @@ class CFunction {
     return absl::OkStatus();
   }
 
+  // Unimplemented is what Check counts as skipped; any other error is a fault of the kernel.
   absl::Status StatusOf(int code) const {
     if (code == kKernelDone) return absl::OkStatus();
     if (code == kKernelDeclines) return absl::UnimplementedError("does not do these sizes");
@@ -127,11 +131,14 @@ std::function<absl::Status()> CKernelCall(CPrototype prototype, SharedLibrary::F
 absl::StatusOr<Kernel> LoadCKernel(const std::string& file, const CPrototype& prototype) {
   NESTOR_ASSIGN_OR_RETURN(const SharedLibrary library, SharedLibrary::Open(file));
   NESTOR_ASSIGN_OR_RETURN(const SharedLibrary::Function function, library.Find(prototype.symbol));
+  // The capture keeps the library loaded for as long as the kernel may be called.
   return [library, kernel = CKernel(prototype, function)](const KernelCall& call) {
     return kernel(call);
   };
 }
 
+// Loads at the first call, which Check makes in a child when it isolates trials: the library's
+// initialisers then run there. A failure to load is kept as well, and returned by each call.
 Kernel LateCKernel(const std::string& file, const CPrototype& prototype) {
   auto loaded = std::make_shared<absl::optional<absl::StatusOr<Kernel>>>();
   return [=](const KernelCall& call) -> absl::Status {

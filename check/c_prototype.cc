@@ -29,6 +29,7 @@ bool IsTakenInC(absl::string_view name) {
   return words->contains(name);
 }
 
+// bf16 and f16 take the last line: they are not signed integers, so they become uint16_t.
 std::string CType(DType type) {
   if (type == DType::kBool) return "bool";
   if (IsFloat(type) && !IsNarrowFloat(type)) return ByteSize(type) == 4 ? "float" : "double";
@@ -46,6 +47,8 @@ const Shape& ShapeOf(const Op& op, const CParameter& pointer) {
   return op.graph.shape(op.FindResult(pointer.of)->node);
 }
 
+// With strides, x: f32[M, N] becomes
+//   const float* x, int64_t x_stride0, int64_t x_stride1
 void AddTensor(const Op& op, Kind kind, const std::string& name, DType type,
                CPrototype& prototype) {
   prototype.parameters.push_back({kind, type, name, name});
@@ -68,6 +71,7 @@ void AddParameters(const Op& op, CPrototype& prototype) {
     prototype.parameters.push_back({Kind::kDimension, DType::kI64, name, name});
   }
   for (const ParamInfo& param : op.params) {
+    // Without its "$", which is no character of a C name.
     prototype.parameters.push_back({Kind::kParam, param.type, param.name.substr(1), param.name});
   }
 }
@@ -129,6 +133,11 @@ std::string Remark(const Op& op, const CParameter& parameter) {
   __builtin_unreachable();
 }
 
+// One parameter a line, remarks in one column:
+//   int softmax(const float* x,  // f32[N0, C]
+//               float* y,        // f32[N0, C]
+//               int64_t N0,
+//               int64_t C);
 std::string ParameterList(const Op& op, const CPrototype& prototype) {
   if (prototype.parameters.empty()) return absl::StrCat("int ", prototype.symbol, "(void);\n");
   const std::string begin = absl::StrCat("int ", prototype.symbol, "(");

@@ -11,7 +11,9 @@
 namespace nestor {
 namespace {
 
+// Draws of sizes and inputs before a seed counts as one without a case.
 constexpr int kAttempts = 20;
+// Points computed (SizeLimits::max_work) by a small case: about two milliseconds of the oracle.
 constexpr int64_t kSmallWork = 1500;
 
 Dims ShapeOf(const Op& op, const Shape& shape, const Binding& binding) {
@@ -27,6 +29,7 @@ void BindParams(const CaseSource& source, const SymbolValues& sizes, Random& ran
   for (const ParamInfo& param : source.op.params) {
     const auto chosen = sizes.find(param.name);
     const auto fixed = source.fixed.find(param.name);
+    // A $param that the caller fixed is no integer (Param refuses those), so the two cannot clash.
     binding.params[param.name] = chosen != sizes.end() ? Scalar::Integer(param.type, chosen->second)
                                  : fixed != source.fixed.end()
                                      ? fixed->second
@@ -46,6 +49,8 @@ absl::optional<SymbolValues> DrawSizes(const CaseSource& source, Random& random)
 }
 
 // A tensor for an argument, with any values.
+// Takes that of the spent case if it fits: in a long search allocating and clearing large tensors
+// would cost more than drawing them.
 Tensor TensorFor(DType type, const Dims& shape, size_t number, absl::optional<Case>& spent) {
   if (spent && number < spent->inputs.size()) {
     Tensor& tensor = spent->inputs[number];
@@ -84,14 +89,18 @@ void DrawInPlace(const CaseSource& source, Random& random, Case& drawn) {
   for (const auto& [argument, result] : source.in_place) {
     const auto a = static_cast<size_t>(argument), r = static_cast<size_t>(result);
     const Dims shape = ResultShape(source.op, drawn.binding, r);
+    // Two results cannot take the memory of one argument. Half of the trials do without, so that
+    // both ways are tried.
     if (drawn.IsOverwritten(a) || shape != drawn.inputs[a].shape() || random.Chance(50)) continue;
     drawn.in_place[r] = argument;
+    // They are one buffer, so its elements lie in one way.
     drawn.output_layouts[r] = drawn.input_layouts[a];
   }
 }
 
 // The first or the last elements along each axis: the case is made smaller without changing values,
 // or the fault might not come again.
+// [1 2 3; 4 5 6] as a [2, 2] is [1 2; 4 5] (first) or [2 3; 5 6] (last).
 absl::optional<Tensor> PartOf(const Tensor& whole, const Dims& shape, Kept kept) {
   TensorView part = whole.view();
   int64_t offset = 0;
@@ -128,6 +137,8 @@ RunInputs Case::Inputs(const Op& op) const {
 }
 
 // Draws again where sizes were found but no inputs for them.
+// All comes from one generator in a fixed order, so a seed is enough to see a case again: each
+// change of the order in which things are drawn changes what all seeds stand for.
 absl::optional<Case> DrawCase(const CaseSource& source, uint64_t seed, absl::optional<Case> spent) {
   Random random(seed);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {

@@ -61,7 +61,7 @@ enum class Kept { kFirst, kLast };
 absl::optional<Case> Shrunk(const CaseSource& source, const Case& from, const SymbolValues& sizes,
                             Kept kept);
 
-// "M=3, N=17, $stride=2; x transposed; y in the memory of x; from the begin of a page".
+// "M=3, N=17, $stride=2; x transposed; y transposed; y in the memory of x".
 std::string CaseText(const CaseSource& source, const Case& drawn);
 
 }  // namespace nestor

@@ -41,6 +41,7 @@ std::vector<Arrangement> ArrangementsOf(Layouts layouts) {
   return {};
 }
 
+// "# sample x=[3,4] ids=[5]<4" gives {ids: 4}.
 // The bounds below which a macro op's samples keep its values.
 absl::flat_hash_map<std::string, int64_t> SampleBounds(const std::string& name) {
   absl::flat_hash_map<std::string, int64_t> bounds;
@@ -130,6 +131,7 @@ absl::StatusOr<Subject> MakeSubject(const CheckedOp& checked, const Kernel& kern
                  RunOptions{AlignmentOf(op, options), options.isolated}, options.sample};
 }
 
+// The first op, of default types and ranks, is there to check the names that Rank gives.
 // One per type; an op without type variables is one subject whatever the types.
 absl::StatusOr<std::vector<Subject>> MakeSubjects(const CheckedOp& checked, const Kernel& kernel,
                                                   const CheckOptions& options) {
@@ -216,6 +218,8 @@ absl::Status ApplyEnvironment(CheckOptions& options) {
 // ---- Trials
 
 // The progress of the trials; plain data, as a child and its parent share it.
+// Lives in shared memory when trials are isolated (Shared), so it must hold no pointers: a
+// std::string's characters would be the child's.
 struct Progress {
   KernelNotes notes;
   int64_t trials = 0;  // the number of the one that runs, or of those that have run
@@ -253,6 +257,8 @@ class Checker {
   static constexpr int64_t kMostWithoutSizes = 10;
 
   uint64_t SeedOf(int64_t trial) const { return options_.seed + static_cast<uint64_t>(trial); }
+  // Types take turns by the seed, not by the trial's number: with NESTOR_CHECK_SEED a trial runs
+  // alone, as number 0, and must have the type that it had in the search.
   const Subject& SubjectOf(int64_t trial) const {
     return subjects_[SeedOf(trial) % subjects_.size()];
   }
@@ -277,6 +283,8 @@ class Checker {
   }
 
   // Counts a trial; false where it has a finding.
+  // Misuse ends the search, too: the kernel asked for a name that the op does not have, so all
+  // trials would end so. It is the caller's mistake (InvalidArgument), not a finding.
   bool Count(const Outcome& outcome) {
     Progress& progress = *progress_;
     progress.histogram.Add(outcome.verdict.histogram);
@@ -306,6 +314,7 @@ class Checker {
     }
   }
 
+  // Runs in the parent, also when trials are isolated: the callback belongs to the caller.
   // At most five times a second: trials take microseconds.
   void ReportProgress() {
     if (!options_.on_progress || absl::Now() - last_progress_ < absl::Milliseconds(200)) return;
@@ -314,6 +323,8 @@ class Checker {
   }
 
   // The trials run in a child; what is known when it dies is in memory that both share.
+  // The child says "trial" after each one, which shows that it is alive; silence for longer than
+  // the patience is a hang, unless the clock shows that the judge is at work.
   void RunIsolated() {
     bool is_done = false;
     ChildEnd end = RunInChild(
@@ -349,6 +360,7 @@ class Checker {
     report.op = subjects_[0].source.op.name;
     report.fault = progress_->fault;
     report.message = progress_->message;
+    // The counter stands at the failing trial, which was run, too.
     report.trials = progress_->trials + (progress_->fault == Fault::kNone ? 0 : 1);
     report.skipped = progress_->skipped;
     report.undecided = progress_->undecided + progress_->without_sizes;

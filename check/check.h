@@ -49,36 +49,46 @@ enum class Layouts {
 };
 
 // The kernel's conditions, and how long to search. Each setter returns the options, so that they
-// can be chained: CheckOptions().Where("K % 8 == 0", "$stride <= 2").Isolated().
+// can be chained: CheckOptions().Where("K % 8 == 0", "$stride <= 2").Isolated(). Setters check
+// nothing: CheckKernel returns an InvalidArgument that names the one that is wrong.
 struct CheckOptions {
-  // Conditions on dimensions and integer $params, in the notation's words; all must hold.
+  // Conditions on dimensions and integer $params, in the notation's words; all must hold. "N == 64"
+  // fixes a size. They add up over several calls.
   template <class... Text>
   CheckOptions& Where(const Text&... text) {
     (conditions.emplace_back(text), ...);
     return *this;
   }
-  // A $param that is no integer has this value in all trials; without it, values are drawn.
+  // A $param that is no integer has this value in all trials; without it, values are drawn. The
+  // name may lack its "$"; the value must lie in the $param's range.
   CheckOptions& Param(const std::string& name, double value) {
     params.emplace_back(name, value);
     return *this;
   }
-  // The types of arguments that take any type. By default f32.
+  // The types of arguments that take any type. By default f32. Several take turns from trial to
+  // trial; an op without type variables has its own types whatever is given here.
   CheckOptions& Types(std::vector<DType> value) { return Set(types, std::move(value)); }
   // How many axes an argument has whose shape holds a pack; by default a pack is one.
   CheckOptions& Rank(const std::string& argument, int rank) {
     ranks.emplace_back(argument, rank);
     return *this;
   }
+  // What the kernel can read and write; by default compact tensors. Some trials have them compact
+  // all the same, as kernels often treat those apart.
   CheckOptions& Layouts(nestor::Layouts value) { return Set(layouts, value); }
   // Bytes that each buffer's first element is aligned to: a power of two up to 4096. The default is
   // the alignment of the element type.
   CheckOptions& Alignment(int bytes) { return Set(alignment, bytes); }
+  // How large the cases may be (check/sizes.h). Nine of ten are far smaller.
   CheckOptions& Sizes(const SizeLimits& value) { return Set(sizes, value); }
+  // Which values are drawn (check/values.h): a range for floats, and whether there are infinities,
+  // NaN and indices out of range.
   CheckOptions& Values(const ValueOptions& value) { return Set(values, value); }
   // At most this many elements of each result are judged: corners, borders, and others drawn. For
   // large sizes, where the kernel is fast and the oracle is not. 0: all.
   CheckOptions& Sample(int64_t elements) { return Set(sample, elements); }
-  // The result may reuse the argument's memory, and does in some trials.
+  // The result may reuse the argument's memory, and does in some trials where their shapes are the
+  // same. Their types must be.
   CheckOptions& InPlace(const std::string& argument, const std::string& result) {
     in_place.emplace_back(argument, result);
     return *this;
@@ -87,6 +97,7 @@ struct CheckOptions {
   // or 10 seconds.
   CheckOptions& Trials(int64_t value) { return Set(trials, value); }
   CheckOptions& For(absl::Duration value) { return Set(duration, value); }
+  // Trial i follows from seed + i alone: the same seed gives the same search.
   CheckOptions& Seed(uint64_t value) { return Set(seed, value); }
   // The kernel promises less than the proven bound: that many units in the last place, or
   // times the bound. The report says how much of the bound was needed.
@@ -97,13 +108,14 @@ struct CheckOptions {
   // Trials run in processes of their own, so that a crash or a hang is a finding. A kernel that was
   // run before by this process may not run in a copy of it, if it has threads.
   CheckOptions& Isolated(bool value = true) { return Set(isolated, value); }
-  // How long the kernel may take in one trial, when isolated.
+  // How long the kernel may take in one trial, when isolated; judging its results does not count.
   CheckOptions& Patience(absl::Duration value) { return Set(patience, value); }
-  // Called a few times a second with the number of trials so far.
+  // Called a few times a second, on the caller's thread, with the number of trials so far.
   CheckOptions& OnProgress(std::function<void(int64_t)> value) {
     return Set(on_progress, std::move(value));
   }
 
+  // What the setters above set, under the same names.
   std::vector<std::string> conditions;
   std::vector<std::pair<std::string, double>> params;
   std::vector<DType> types = {DType::kF32};
@@ -136,11 +148,13 @@ struct CheckOptions {
 // to the smallest case that shows it. The environment's NESTOR_CHECK_SEED, NESTOR_CHECK_TRIALS and
 // NESTOR_CHECK_FOR ("10s") override the options. InvalidArgument: the op, a name, a condition or an
 // option is wrong, no sizes meet the conditions, or the kernel asked its KernelCall for something
-// that the op does not have. Not thread-safe.
+// that the op does not have. A wrong kernel is no error: the Status is OK, and the report says what
+// is wrong. Not thread-safe. `op` converts from the name of a macro op, the text of an op, or an Op.
 absl::StatusOr<CheckReport> CheckKernel(const CheckedOp& op, const Kernel& kernel,
                                         const CheckOptions& options = {});
 
-// The same for a callable that takes a KernelCall and returns an absl::Status or nothing.
+// The same for a callable that takes a KernelCall and returns an absl::Status or nothing. One that
+// returns nothing does all sizes; it may throw to say that it failed.
 template <class Callable>
 absl::StatusOr<CheckReport> Check(const CheckedOp& op, Callable kernel,
                                   const CheckOptions& options = {}) {
@@ -157,7 +171,9 @@ absl::StatusOr<CheckReport> Check(const CheckedOp& op, Callable kernel,
   }
 }
 
-// A matcher for GoogleTest's EXPECT_THAT; the report is its explanation.
+// A matcher for GoogleTest's EXPECT_THAT; the report is its explanation. It does not match an error,
+// nor a report of which no trial was judged. GoogleTest need not be there: is_gtest_matcher is all
+// that it asks of a matcher.
 class IsRightMatcher {
  public:
   using is_gtest_matcher = void;

@@ -13,11 +13,14 @@ namespace nestor {
 
 absl::StatusOr<Module> CheckedOp::Parsed() const { return Module::Parse(text_, &MacroLibrary()); }
 
+// A name of the library wins; text of the notation is never a mere name.
 std::string CheckedOp::MacroName() const { return !op_ && MacroLibrary().Has(text_) ? text_ : ""; }
 
 absl::StatusOr<Op> CheckedOp::Instantiate(const ArgumentSpecs& specs) const {
   if (op_) return *op_;
   if (!MacroName().empty()) return MacroLibrary().Instantiate(text_, specs);
+  // Without a brace it cannot be notation, so it was meant as a name: the message suggests a near
+  // one.
   if (!absl::StrContains(text_, "{")) {
     return absl::InvalidArgumentError(absl::StrCat("there is no macro op '", text_, "'",
                                                    DidYouMean(text_, MacroLibrary().OpNames())));
@@ -26,6 +29,7 @@ absl::StatusOr<Op> CheckedOp::Instantiate(const ArgumentSpecs& specs) const {
   return module.Instantiate("", specs);
 }
 
+// op f(x: T[N], s: f32[N]) -> (y) {..} has {x}.
 absl::StatusOr<std::vector<std::string>> CheckedOp::TypeVariableArguments() const {
   std::vector<std::string> names;
   if (op_) return names;

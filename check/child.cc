@@ -50,6 +50,8 @@ struct Pipe {
   }
 };
 
+// It dies with its parent and leaves no core: a crash is an expected outcome here. _Exit runs no
+// destructors and no atexit handlers, which belong to the parent.
 [[noreturn]] void BeChild(absl::FunctionRef<void(Say)> work, int says, int errors) {
   dup2(errors, STDERR_FILENO);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -75,6 +77,8 @@ bool ReadMore(int fd, std::string& text) {
 }
 
 // Leaves the child to waitpid.
+// WNOWAIT keeps the process as a zombie, so that its id cannot be given to another one before the
+// group is killed.
 bool HasEnded(pid_t child) {
   siginfo_t info = {};
   return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -99,6 +103,7 @@ class Listener {
           Read(std::min(is_open ? kOpen : kClosed, patience)) && fds_[0].revents != 0;
       if (has_word) silent_since = absl::Now();
       if (!HearMessages(hear)) return Result::kEnough;
+      // Only once the pipe is quiet: what the child said last is heard before its end counts.
       if (!has_word && HasEnded(child)) return Result::kEnded;
       if (absl::Now() - silent_since >= patience && !is_excused()) return Result::kSilent;
     }
@@ -138,6 +143,7 @@ class Listener {
   std::string said_, errors_;
 };
 
+// "killed by signal 11 (Segmentation fault)", "exited with 3", or empty for a good end.
 std::string DeathOf(int status) {
   if (WIFSIGNALED(status)) {
     return absl::StrCat("killed by signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)),
@@ -172,6 +178,7 @@ ChildEnd RunInChild(absl::FunctionRef<void(Say)> work,
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   listener.ReadRest();
+  // The last messages may have come with the rest, after the child had ended.
   if (result == Listener::Result::kEnded && !listener.HearMessages(hear))
     result = Listener::Result::kEnough;
   close(says.read_end);

@@ -37,6 +37,7 @@ void FillBlocks(RandomWords& random, absl::Span<T> values, const Make& make) {
   std::copy_n(block, values.size() - begin, values.data() + begin);
 }
 
+// Decides by the low 16 bits alone; callers that need more randomness take it from the upper ones.
 // Whether a random word says "yes", which it does in `percent` of 100 cases.
 bool Chance(int percent, uint64_t word) {
   return (word & 0xffff) * 100 < static_cast<uint64_t>(percent) << 16;
@@ -59,6 +60,7 @@ class FloatDrawer {
  public:
   FloatDrawer(const FloatDraw& draw, RandomWords& random) : draw_(draw), random_(random) {
     const double largest = AsDouble(WithBits(kExponent - 1));
+    // The bits below those of infinity are the largest finite number.
     is_limited_ = draw.low > -largest || draw.high < largest;
   }
 
@@ -113,10 +115,12 @@ class FloatDrawer {
     const Number magnitude = low + (high - low) * SignedUnit(word & ~kSign);
     return NumberWithBits((word & kSign) | absl::bit_cast<Word>(magnitude));
   }
+  // -3 .. 3, by a multiplication instead of a remainder: word * 7 >> bits is in 0 .. 6.
   static Number SmallInteger(Word word) {
     constexpr int kHalf = kWordBits / 2;  // of the word are enough
     return static_cast<Number>(static_cast<SignedWord>((word >> kHalf) * 7 >> kHalf) - 3);
   }
+  // 38 of 256 (15 %) are in [-200, 200], the others 0. A mask instead of a branch: vector code.
   static Number Spike(Word word) {
     const Word is_spike = Word{0} - ((word & 0xff) < 38);
     return NumberWithBits(absl::bit_cast<Word>(200 * SignedUnit(word & ~Word{0xff})) & is_spike);
@@ -141,6 +145,7 @@ class FloatDrawer {
   }
 
   static T AnyFinite(Word word) {
+    // Bits of an infinity or a NaN would not be finite; 1.5 takes their place.
     constexpr Word kOneAndAHalf = (kExponent >> 1 & kExponent) | kQuiet;
     const Word bits = word >> (kWordBits - kBits);
     return WithBits((bits & kExponent) == kExponent ? kOneAndAHalf : bits);
@@ -154,6 +159,9 @@ class FloatDrawer {
       alignas(64) Word numbers[kBlock], noise[kBlock];
       for (size_t i = 0; i < kBlock; ++i) {
         const Word is_old = Word{0} - ((words[i] & kFresh) == 0);
+        // 0 marks a place that repeats the one before with the other sign; no fresh number is 0, as
+        // its magnitude is at least 100. Only the short loop after this one depends on its own last
+        // step.
         numbers[i] = absl::bit_cast<Word>(SignedIn(100, 10000, words[i] & ~kFresh)) & ~is_old;
         noise[i] = absl::bit_cast<Word>(Number{0.01f} * SignedUnit(words[i] << 2)) & is_old;
       }
@@ -197,6 +205,7 @@ class FloatDrawer {
   }
 
   void AddSpecial(T (&block)[kBlock]) {
+    // inf, -inf, NaN, -0
     const T specials[] = {WithBits(kExponent), WithBits(kExponent | kTop),
                           WithBits(kExponent | kQuiet), WithBits(kTop)};
     Word words[kBlock];
@@ -235,6 +244,8 @@ class IntegerDrawer {
     return static_cast<uint64_t>(high) - static_cast<uint64_t>(low) + 1;
   }
 
+  // low + floor(word * span / 2^bits): Lemire's multiplication, without the rejection that would
+  // make it exactly uniform.
   // The word as a fraction of the span.
   static T Between(int64_t low, uint64_t span, Word word) {
     uint64_t above = word;

@@ -17,6 +17,7 @@ namespace {
 
 // ---- An outcome as bytes, on its way from a child
 
+// Both ends of the pipe are one program, so the bytes of its own structs are the format.
 template <class T>
 void Append(const T& value, std::string& bytes) {
   static_assert(std::is_trivially_copyable_v<T>, "only plain data travels");

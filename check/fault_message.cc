@@ -19,10 +19,12 @@ constexpr size_t kContextSize = 300;
 // A stray access farther away from every buffer belongs to none.
 constexpr int64_t kNear = int64_t{1} << 20;
 
+// Globals, as a signal handler is given no context. So one FaultMessage at a time, on one thread.
 absl::Span<const NamedBuffer> g_buffers;
 char* g_memory = nullptr;
 size_t g_memory_size = 0;
 char g_context[kContextSize] = "";
+// The handlers of sanitizers or of the host, which get the signal next.
 struct sigaction g_before[2];
 
 // Text of bounded length, made without allocating memory.
@@ -35,6 +37,7 @@ class Line {
   void Add(int64_t number) {
     char digits[24];
     int count = 0;
+    // From the last digit on; distances are never negative.
     do digits[count++] = static_cast<char>('0' + number % 10);
     while ((number /= 10) > 0);
     std::reverse(digits, digits + count);
@@ -95,6 +98,7 @@ void HandleFault(int signal, siginfo_t* info, void* context) {
   Describe(static_cast<const char*>(info->si_addr), IsWrite(context), line);
   if (g_memory != nullptr) {
     const size_t size = std::min(line.size(), g_memory_size - 1);
+    // The parent prints it with the death of this process.
     std::memcpy(g_memory, line.text(), size);
     g_memory[size] = 0;
   } else {
@@ -131,6 +135,7 @@ FaultMessage::FaultMessage(absl::Span<const NamedBuffer> buffers) {
   struct sigaction action = {};
   action.sa_sigaction = HandleFault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  // SA_ONSTACK: the handler has a stack of its own.
   sigemptyset(&action.sa_mask);
   for (int i = 0; i < 2; ++i) sigaction(kSignals[i], &action, &g_before[i]);
 }

@@ -25,10 +25,12 @@ size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
 bool AllAre(int byte, const char* bytes, size_t count) {
   if (count == 0) return true;
+  // The bytes equal themselves moved by one, so all are the first: memcmp compares whole vectors.
   return bytes[0] == static_cast<char>(byte) && std::memcmp(bytes, bytes + 1, count - 1) == 0;
 }
 
 // Room for a number of bytes between two pages that always fault.
+//   guard | .. no access .. | window | guard        side kEnd, fewer bytes than there is room
 class GuardedPages {
  public:
   explicit GuardedPages(size_t bytes) : room_(RoundUp(bytes, PageSize())) {
@@ -49,6 +51,7 @@ class GuardedPages {
     const size_t size = RoundUp(bytes, PageSize());
     char* const window =
         mapped_ + PageSize() + (side == GuardedMemory::Side::kEnd ? room_ - size : 0);
+    // Most trials need just the pages that the one before had: no call of the system then.
     if (window == window_ && size == size_ && access_ == (PROT_READ | PROT_WRITE)) return;
     if (window != window_ || size != size_) Protect(PROT_NONE);
     window_ = window;
@@ -74,6 +77,7 @@ GuardedPool::GuardedPool() = default;
 GuardedPool::~GuardedPool() = default;
 
 // Best fit: the smallest free pages that are large enough; else the largest make room for new ones.
+// Whatever is in the pages from their last use stays there; callers fill what they use.
 std::unique_ptr<GuardedPages> GuardedPool::Take(size_t bytes) {
   if (free_.empty()) return std::make_unique<GuardedPages>(bytes);
   const auto by_room = [](const auto& a, const auto& b) { return a->room() < b->room(); };
@@ -92,6 +96,8 @@ GuardedMemory::GuardedMemory(size_t bytes, Side side, size_t alignment, GuardedP
     : pages_(pool != nullptr ? pool->Take(bytes) : std::make_unique<GuardedPages>(bytes)),
       pool_(pool), bytes_(bytes) {
   pages_->Open(bytes, side);
+  // With an alignment, up to alignment - 1 bytes lie between the last element and the guard: writes
+  // there do not fault, but change the poison that FillRest puts there.
   data_ = side == Side::kEnd ? pages_->end() - RoundUp(bytes, alignment) : pages_->begin();
 }
 

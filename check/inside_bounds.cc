@@ -36,6 +36,7 @@ absl::Status CheckInsideBounds(const Op& op, const RunInputs& inputs,
   if (status.ok()) return status;
   // An index computed from floats may be decided only in the op's own types.
   const auto wider = InterpretReference(program, inputs, {}, Precision::kAsWrittenOrWider);
+  // The message is then about the wider bounds: no allowed evaluation gives such an element.
   return wider.ok() ? CheckEach(op, *wider, results) : status;
 }
 

@@ -1,6 +1,9 @@
 // A matcher for results that somebody has: whether they lie inside the proven bounds.
 //
 //   EXPECT_THAT(results, nestor::InsideBounds(op, inputs));
+//
+// For results that are there already, of fixed inputs; Check (check/check.h) draws inputs and runs
+// the kernel itself.
 #ifndef NESTOR_CHECK_INSIDE_BOUNDS_H_
 #define NESTOR_CHECK_INSIDE_BOUNDS_H_
 
@@ -21,6 +24,8 @@ namespace nestor {
 // (interp/reference.h); as in Check, the enclosure allows a kernel to compute in wider types than
 // the op's (Precision::kAsWrittenOrWider). InvalidArgument names the worst element of the first
 // result with an element outside, or says what is wrong with the inputs. Thread-safe.
+// Runs the interpreter on the whole op: a microsecond or two for each multiply-add. For a kernel
+// with many inputs to try, Check is faster by far and draws them as well.
 absl::Status CheckInsideBounds(const Op& op, const RunInputs& inputs,
                                absl::Span<const TensorView> results);
 

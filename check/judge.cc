@@ -35,6 +35,8 @@ double UnitsOf(const Enclosure& want, const Scalar& got, bool is_inside) {
   return static_cast<double>(distance / half);
 }
 
+// [1, 3] times 2 is [0, 4]. A factor below 1 narrows nothing: the proven bound is always allowed.
+// What reaches beyond the largest number may be rounded to infinity.
 Enclosure Widened(Enclosure want, DType type, const Allowance& allowance) {
   if (!want.HasFinite() || !IsFloat(type)) return want;
   const FloatFormat& format = FormatOf(type);
@@ -54,6 +56,7 @@ bool IsNarrow(const Enclosure& want, DType type) {
   return want.high - want.low <= FormatOf(type).Ulp(largest);
 }
 
+// An element at the very end of its bound (units of 1) is in the last tenth, not outside.
 void Count(double units, bool is_exact, ErrorHistogram& histogram) {
   if (is_exact) {
     ++histogram.exact;
@@ -99,6 +102,8 @@ bool DecideOne(size_t result, int64_t element, const Enclosure& want, const Tens
   const Scalar got = ElementOf(tensor, element);
   const bool is_within =
       Encloses(want, got) || (!allowance.signed_zeros && IsZero(got) && want.HasZero());
+  // The distance is counted in half widths of the proven bound, also where the kernel promises
+  // less: the report says how much of the bound was needed.
   const bool promises_all = allowance.times == 1 && allowance.ulps == 0;
   const bool is_right =
       is_within || (!promises_all && Encloses(Widened(want, got.type, allowance), got));
@@ -112,6 +117,8 @@ bool DecideOne(size_t result, int64_t element, const Enclosure& want, const Tens
   return false;
 }
 
+// Unfused, as the law has it. Dead code is gone, or the oracle would interpret what no result
+// needs.
 loop::Program OracleOf(const Op& op) {
   loop::Program program = Lower(op);
   const absl::Status status = loop::EliminateDeadCode(program).status();
@@ -197,6 +204,7 @@ Judge::~Judge() = default;
 // Counts the elements that lie in their bounds, and returns the others.
 ElementLists Judge::AcceptAll(const RunInputs& inputs, absl::Span<const TensorView> got,
                               Verdict& verdict) const {
+  // Two f64 tensors for each result: its low ends, then its high ends.
   const absl::Span<const Tensor> ends = bounds_->At(inputs);
   if (ends.empty()) return AllElements(got);
   ElementLists open;
@@ -230,6 +238,7 @@ absl::Status Judge::EnclosePoints(Precision precision, const RunInputs& inputs,
   size_t longest = 0;
   for (const std::vector<int64_t>& list : open) longest = std::max(longest, list.size());
   for (size_t begin = 0; begin < longest; begin += kAtOnce) {
+    // The next 128 open elements of each result; results that have fewer give an empty part.
     std::vector<absl::Span<const int64_t>> part;
     std::vector<PointGroups> groups;
     for (size_t r = 0; r < got.size(); ++r) {
@@ -254,6 +263,8 @@ absl::Status Judge::EncloseIn(Precision precision, const RunInputs& inputs,
                                    : EncloseAll(precision, inputs, got, open, decide);
 }
 
+// Elements that these reject are asked about again in wider types, those alone. Where the wider
+// oracle has no answer the first verdict stands, which `outside` keeps until then.
 // Starts with the op's own types: a value that is decided there, such as an index computed from
 // floats, may be undecided in wider types.
 absl::Status Judge::Enclose(const RunInputs& inputs, absl::Span<const TensorView> got,
@@ -291,6 +302,7 @@ absl::StatusOr<Verdict> Judge::Decide(const RunInputs& inputs,
   // Points cost more each, as they share nothing.
   constexpr int64_t kPointCost = 16;
   const bool are_few = CountOf(open) * kPointCost < CountOf(got);
+  // One element in 16 or more: then the whole op costs no more than its points.
   const Method method = points_ != nullptr && are_few ? Method::kPoints : Method::kAll;
   NESTOR_RETURN_IF_ERROR(Enclose(inputs, got, open, method, verdict));
   return verdict;
@@ -309,6 +321,8 @@ absl::StatusOr<Verdict> Judge::DecideSample(const RunInputs& inputs,
                         : DecideSlices(inputs, got, slices, sample, random);
 }
 
+// The op's own compiled bounds run on smaller tensors, of the drawn indices alone: for a matmul of
+// 2000 x 2000 x 2000 and a sample of 4096, about 64 rows of a and 64 columns of b.
 absl::StatusOr<Verdict> Judge::DecideSlices(const RunInputs& inputs,
                                             absl::Span<const TensorView> got, const Slices& slices,
                                             int64_t sample, Random& random) const {
@@ -327,6 +341,8 @@ absl::StatusOr<Verdict> Judge::DecideSlices(const RunInputs& inputs,
   return verdict;
 }
 
+// For ops that no dimension splits: the bounds of the op for some elements, with their indices as
+// arguments, so that one compiled program serves all samples.
 absl::StatusOr<Verdict> Judge::DecideGroups(const RunInputs& inputs,
                                             absl::Span<const TensorView> got, int64_t sample,
                                             Random& random) const {

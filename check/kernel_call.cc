@@ -9,6 +9,7 @@
 namespace nestor {
 namespace {
 
+// "the kernel asks softmax for the argument 'xs', did you mean 'x'? (there are x)"
 [[noreturn]] void Unknown(const Op& op, absl::string_view what, absl::string_view name,
                           const std::vector<std::string>& known) {
   throw KernelCallError(absl::StrCat("the kernel asks ", op.name, " for ", what, " '", name, "'",

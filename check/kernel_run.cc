@@ -22,6 +22,7 @@
 namespace nestor {
 namespace {
 
+// The opposite of the first poison, NaN: what adds to its output sees zeros and looks right.
 constexpr int kSecondPoison = 0x00;
 constexpr int kThirdPoison = 0x5a;  // neither NaN nor 0
 
@@ -49,6 +50,7 @@ Buffer PlaceTensor(const Setting& setting, DType type, const Dims& shape, Arrang
   TensorView view{type, shape, StridesOf(shape, layout), nullptr};
   GuardedMemory memory =
       MemoryUnder(view, setting.given.side, setting.options.alignment, &setting.pool);
+  // What a kernel reads beyond an argument is then NaN, not a plausible value of an earlier trial.
   memory.FillRest(poison);
   if (!IsContiguous(view)) FillBytes(view, poison);
   return {view, std::move(memory), ""};
@@ -59,6 +61,8 @@ Buffer PlaceInput(const Setting& setting, size_t number) {
   Buffer buffer =
       PlaceTensor(setting, from.type(), from.shape(), setting.given.input_layouts[number], kPoison);
   PutElements(from.data(), buffer.view);
+  // A write to a sealed argument faults at the instruction that writes; else the bytes are
+  // compared.
   const bool is_sealed = setting.options.sealed && !setting.given.IsOverwritten(number);
   if (is_sealed) buffer.memory.Seal();
   else if (!IsContiguous(buffer.view)) buffer.before = BytesOf(buffer.view);
@@ -90,6 +94,8 @@ struct Placed {
   std::vector<Buffer> own;  // that no other call uses; `poison` fills the bytes between elements
 };
 
+// Memory of an argument that a result may overwrite is made anew for each call, as the call before
+// may have changed it.
 Placed PlaceCall(const Setting& setting, const Inputs& inputs, int poison) {
   Placed placed;
   const auto add = [&](Buffer buffer) {
@@ -107,6 +113,7 @@ Placed PlaceCall(const Setting& setting, const Inputs& inputs, int poison) {
   return placed;
 }
 
+// For the message of a fault: "reads the byte 4 after the last of x".
 std::vector<NamedBuffer> BuffersOf(const Op& op, const Placed& placed) {
   std::vector<NamedBuffer> buffers;
   const auto add = [&](const std::string& name, const TensorView& view, bool may_be_written) {
@@ -166,6 +173,7 @@ Fault FaultOf(const absl::Status& status) {
 }
 
 void CallKernel(const Kernel& kernel, const KernelCall& call, KernelRun& run) {
+  // A kernel that sets flush-to-zero and leaves it set would make the judge itself wrong.
   const FloatState before = FloatState::Now();
   const pid_t process = getpid();
   try {
@@ -186,6 +194,7 @@ void CallKernel(const Kernel& kernel, const KernelCall& call, KernelRun& run) {
   const FloatState after = FloatState::Now();
   before.Restore();
   const std::string changed = Difference(before, after);
+  // An exception or an error is reported rather than the state that it left.
   if (changed.empty() || run.fault != Fault::kNone) return;
   run.fault = Fault::kFloatState;
   run.message = changed;
@@ -222,10 +231,12 @@ void CheckOutputs(const Setting& setting, const Placed& placed, int poison, Kern
   for (size_t i = 0; i < placed.outputs.size(); ++i) {
     const TensorView& view = placed.outputs[i];
     const std::string& name = setting.op.results[i].name;
+    // Memory of an argument is filled with the first poison in each run (PlaceInput).
     const int expected = setting.given.in_place[i] >= 0 ? kPoison : poison;
     if (!IsContiguous(view) && !GapsAreUntouched(view, expected)) {
       return SetFault(Fault::kWritesBeside, "writes between the elements of ", name, run);
     }
+    // The rest of the pages around this result: found by the address of its first element.
     for (const Buffer& buffer : placed.own) {
       if (buffer.view.data != view.data || buffer.memory.RestIs(expected)) continue;
       return SetFault(Fault::kWritesBeside, "writes beside the elements of ", name, run);
@@ -264,6 +275,7 @@ const char* ElementAt(const TensorView& compact, int64_t i) {
   return static_cast<const char*>(compact.data) + i * ByteSize(compact.type);
 }
 
+// Equal bits, or equal as values: all NaNs are one, and so are all bytes of a true bool.
 bool SameElement(const TensorView& a, const TensorView& b, int64_t i) {
   const char *x = ElementAt(a, i), *y = ElementAt(b, i);
   return std::memcmp(x, y, static_cast<size_t>(ByteSize(a.type))) == 0 ||
@@ -304,6 +316,7 @@ bool Any(const ElementLists& elements) {
                      [](const auto& list) { return !list.empty(); });
 }
 
+// Two runs of a right kernel are all that it costs; further ones are made only after a difference.
 // Compares two runs on different poison; `again(poison)` runs once more.
 template <class Again>
 void CompareRuns(const KernelRun& second, const Again& again, KernelRun& run) {

@@ -41,6 +41,7 @@ std::string NumberText(double value) {
 
 }  // namespace
 
+// For c: f32[M, N] of a matmul: i, j, M, N, M, K, N, the largest |a|, a holds inf or nan, ..
 // The names of a sample's values, in their order: the place, the extents, and what belongs to the
 // case as a whole.
 PatternFinder::PatternFinder(const CaseSource& source, int result)
@@ -146,6 +147,7 @@ class PatternFinder::Candidates {
     size_t held = 0;
     for (size_t i = 0; i < finder_.right_.size(); ++i) {
       if (!test(finder_.right_[i])) continue;
+      // Bit i is right sample i; bits beyond the last stay 0, so that Held counts none of them.
       predicate.holds[i / 64] |= uint64_t{1} << (i % 64);
       ++held;
     }
@@ -246,6 +248,8 @@ PatternFinder::Choice PatternFinder::Choose(const std::vector<Predicate>& predic
   Choice best;
   double least = static_cast<double>(right);
   const auto consider = [&](Choice choice) {
+    // One more condition costs about 1 (its `cost`), and so do `few` right samples that are not
+    // excluded.
     double badness = static_cast<double>(Held(choice)) / few;
     for (const Predicate* predicate : choice) badness += predicate->cost;
     if (best.empty() ? badness < least / few : badness < least) {
@@ -280,6 +284,7 @@ std::string PatternFinder::Describe() const {
   if (chosen.empty()) return "";
   std::sort(chosen.begin(), chosen.end());  // in the order of the list: places first
   const int64_t held = Held(chosen);
+  // What holds for most right elements as well explains nothing.
   if (2 * held > right) return "";
   const std::string where =
       absl::StrJoin(chosen, " and ", [](std::string* out, const Predicate* p) { *out += p->text; });

@@ -26,9 +26,9 @@ class PatternFinder {
   void Add(const Case& examined, const std::vector<WrongElement>& wrong,
            const std::vector<bool>& reads_special = {});
 
-  // "All 31 wrong elements (of 12 cases) lie where j = C-1 and C % 16 = 1; none of 2300
-  // right ones does." Empty where nothing is wrong, or where the conditions that hold for the wrong
-  // ones hold for most others, too.
+  // "All 31 wrong elements looked at, of 12 cases, have j = C-1 and C % 16 == 1; none of 2300 right
+  // ones has." Empty where nothing is wrong, or where the conditions that hold for the wrong ones
+  // hold for most others, too.
   std::string Describe() const;
 
  private:

@@ -87,7 +87,7 @@ void AppendFinding(const CheckReport& report, std::string& text) {
   if (!report.map.empty()) absl::StrAppend(&text, Indented(report.map, "  "), "\n");
 }
 
-// "exact 70%, 0-0.1: 20%, 0.1-0.2: 10%"
+// "exact: 70%, 0.0-0.1: 20%, 0.1-0.2: 10%"
 std::string HistogramText(const ErrorHistogram& histogram) {
   const double total = static_cast<double>(histogram.Total());
   std::vector<std::string> parts;
@@ -107,6 +107,7 @@ std::string HistogramText(const ErrorHistogram& histogram) {
 
 // ---- JSON
 
+//   0.5 -> 0.5      inf -> "inf"
 // JSON has no infinity: it is a string.
 std::string JsonNumber(double value) {
   return std::isfinite(value) ? absl::StrCat(value) : JsonString(absl::StrCat(value));
@@ -138,6 +139,8 @@ std::string CheckReport::ToString() const {
   return text;
 }
 
+// Keys of a finding are there only where there is one. Numbers of elements are integers, times
+// seconds.
 std::string CheckReport::ToJson() const {
   std::string json = absl::StrCat(
       "{\"op\": ", JsonString(op), ", \"right\": ", IsRight() ? "true" : "false",

@@ -47,6 +47,9 @@ size_t EndOfSymbols(const uint32_t* table) {
   return symbol + 1;
 }
 
+// The functions that the library exports, for the message that one is missing. dlsym finds a name
+// but lists none, so the table of symbols is read as the loader does. Empty where the library has
+// no GNU hash table, which alone says how many symbols there are.
 std::vector<std::string> FunctionsOf(void* handle) {
   link_map* map = nullptr;
   if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return {};

@@ -79,6 +79,7 @@ class CaseShrinker {
 
   bool TrySizes(const SymbolValues& sizes) {
     for (Kept kept : {Kept::kFirst, Kept::kLast}) {
+      // The fault may depend on values at the end of an axis, so both ends are tried.
       absl::optional<Case> candidate = Shrunk(source_, best_, sizes, kept);
       if (candidate && Try(*std::move(candidate))) return true;
     }
@@ -130,11 +131,14 @@ class CaseShrinker {
   // Sets the $param to its default, or else to the plainest value that shows the fault.
   void ShrinkParam(const ParamInfo& param) {
     const Scalar drawn = best_.binding.params.at(param.name);
+    // 0.7321 becomes its default, 0, 1, 1.0 (rounded), or 0.75 (to sixteenths): the first that
+    // fails.
     std::vector<Scalar> plainer;
     if (param.value) plainer.push_back(*param.value);
     for (double value : {0.0, 1.0}) plainer.push_back(Scalar::Of(param.type, value));
     for (double unit : {1.0, 0x1p-4}) plainer.push_back(Rounded(drawn, unit));
     for (const Scalar& value : plainer) {
+      // It is as plain already, and what follows is not plainer.
       if (value == drawn) return;
       const bool is_allowed = (!param.low || value.ToDouble() >= param.low->ToDouble()) &&
                               (!param.high || value.ToDouble() <= param.high->ToDouble());
@@ -182,6 +186,7 @@ class CaseShrinker {
   }
 
   // Halves first, single elements last.
+  // Delta debugging (Zeller and Hildebrandt, 2002) without the complements: some 2n tries.
   void ShrinkParts(size_t input, const Plainer& plainer) {
     const int64_t count = best_.inputs[input].num_elements();
     for (int64_t part = (count + 1) / 2; part > 0; part = part == 1 ? 0 : (part + 1) / 2) {

@@ -14,6 +14,7 @@
 namespace nestor {
 namespace {
 
+// Counts stop here, so that no product overflows; every limit is far below.
 constexpr int64_t kManyElements = int64_t{1} << 40;
 constexpr int kAttempts = 60;
 // A $param without an upper limit of its own.
@@ -71,6 +72,7 @@ void SizeSolver::NarrowVariables() {
   for (const Constraint& constraint : constraints_) {
     if (!constraint.is_equality) continue;
     for (int side : {0, 1}) {
+      // Both N == 64 and 64 == N; an equality of expressions narrows nothing.
       const IndexNode& symbol = pool[pool[constraint.expr].args[side]];
       const IndexNode& number = pool[pool[constraint.expr].args[1 - side]];
       if (symbol.kind != IndexKind::kSymbol || number.kind != IndexKind::kConst) continue;
@@ -169,6 +171,7 @@ void SizeSolver::AddExtents() {
 
 // ---- Evaluation
 
+// nullopt where a variable has no value yet, or the arithmetic overflows or divides by 0.
 absl::optional<int64_t> SizeSolver::Evaluate(
     IndexId e, absl::Span<const absl::optional<int64_t>> values) const {
   return EvaluateIndex(
@@ -243,6 +246,7 @@ std::vector<int64_t> SizeSolver::DrawWishes(Random& random, Style style, int64_t
   for (size_t i = 0; i < variables_.size(); ++i) {
     const Variable& variable = variables_[i];
     if (!variable.is_dimension) {
+      // A stride, a padding or a group count: small values, and often the default.
       const bool usual = variable.preferred && random.Chance(50);
       wishes.push_back(usual
                            ? *variable.preferred
@@ -252,6 +256,7 @@ std::vector<int64_t> SizeSolver::DrawWishes(Random& random, Style style, int64_t
     switch (style) {
       case Style::kTiny: wishes.push_back(Tiny(random)); break;
       case Style::kEdge: wishes.push_back(Edge(random, largest)); break;
+      // The others are tiny, so 16 times the length is still little work.
       case Style::kOneLong:
         wishes.push_back(i == chosen ? LongEdge(random, 16 * largest) : Tiny(random));
         break;
@@ -292,6 +297,8 @@ class SizeSolver::Assignment {
     return -1;
   }
 
+  // Outwards from the wish: w, w+1, w-1, w+2, .. A solution may lie behind an earlier choice; then
+  // Draw tries again with other wishes instead of going back.
   // Gives it the fitting value nearest to `wish`; false where none fits.
   bool Assign(int variable, int64_t wish) {
     const Variable& limits = solver_.variables_[static_cast<size_t>(variable)];
@@ -313,6 +320,7 @@ class SizeSolver::Assignment {
   bool Fits(int variable, int64_t value) {
     values_[static_cast<size_t>(variable)] = value;
     for (size_t number : constraints_of_[static_cast<size_t>(variable)]) {
+      // Only a constraint of which this is the last variable can be decided.
       if (missing_[number] == 1 && !solver_.Holds(solver_.constraints_[number], values_)) {
         values_[static_cast<size_t>(variable)] = absl::nullopt;
         return false;
@@ -374,6 +382,7 @@ absl::optional<SymbolValues> SizeSolver::Draw(Random& random, const SizeLimits& 
     const bool is_too_large =
         Elements(sizes) > limits.max_elements || Work(sizes) > limits.max_work;
     if (!is_too_large && (!IsVain(*values) || random.Chance(10))) return sizes;
+    // After some attempts all is small: the style stays, its sizes shrink.
     if (is_too_large) largest = std::max<int64_t>(1, largest * 2 / 3);
     else vain = std::move(sizes);
   }

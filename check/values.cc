@@ -26,6 +26,7 @@ constexpr Character kCharacters[] = {
     Character::kPositive, Character::kAnyBits,
 };
 
+// The last one, any bits, is left out otherwise: its exponents are as large as they get.
 // `overflows`: characters that make most results inf or NaN may be drawn.
 Character DrawCharacter(bool overflows, Random& random) {
   const int64_t count = static_cast<int64_t>(std::size(kCharacters)) - (overflows ? 0 : 1);
@@ -51,8 +52,10 @@ ValueDrawer::ValueDrawer(const Op& op, const ValueOptions& options,
 
 // ---- Indices
 
+// y[i, j] = x[ids[i], j]: values of ids index the first extent of x
 void ValueDrawer::FindIndexed() {
   const Graph& graph = op_.graph;
+  // ids[i] may be read through a broadcast or a transposition, which leave its values as they are.
   const auto argument_of = [&](NodeId node) {
     while (const Reindex* reindex = graph.As<Reindex>(node)) node = reindex->x;
     for (size_t i = 0; i < op_.args.size(); ++i) {
@@ -97,6 +100,9 @@ int64_t ValueDrawer::IndexBound(int number, const SymbolValues& sizes) const {
 
 // ---- Tensors
 
+// Integers that index nothing lie in one of three ranges: a few, so that many are equal; up to 100;
+// or large ones. Those are all of an 8- or 16-bit type, and of a wider one where the caller asks for
+// extremes.
 // `bound`: as BoundOf gives it.
 IntegerDraw ValueDrawer::IntegersOf(DType type, int64_t bound, Random& random) const {
   if (type == DType::kBool) return {0, 1};
@@ -169,6 +175,7 @@ bool ValueDrawer::FitIndices(int number, const SymbolValues& sizes, Tensor& tens
   return true;
 }
 
+// An open end counts as a million at most: the middle of an infinite range is of no use.
 Scalar ValueDrawer::DrawParam(const ParamInfo& param, Random& random) const {
   if (param.value && random.Chance(50)) return *param.value;
   if (param.type == DType::kBool) return Scalar::Of(param.type, random.Chance(50));

@@ -21,6 +21,7 @@ namespace nestor {
 namespace {
 
 // REQUIRES: not NaN.
+// A negative number's bits grow with its magnitude; flipped, they fall.
 int64_t Rank(double x) {
   const int64_t bits = absl::bit_cast<int64_t>(x);
   return bits < 0 ? bits ^ INT64_MAX : bits;
@@ -85,6 +86,7 @@ absl::StatusOr<FastJudge> FastJudge::Create(const Op& op) {
   NESTOR_ASSIGN_OR_RETURN(Op bounds, InnerBounds(op));
   jit::CompileOptions options;
   options.executor = &jit::InlineExecutor();
+  // One general code: no trial waits for the compiler.
   options.size_classes.variants = 0;
   NESTOR_ASSIGN_OR_RETURN(auto executable, jit::Compile(Lower(bounds), options));
   return FastJudge(op, std::move(bounds), std::move(executable));

@@ -47,6 +47,8 @@ void MarkDeciding(const Graph& graph, std::vector<bool>& decides) {
 
 // Which values of the graph may reach a discrete step (SEMANTICS 5), backwards from the steps.
 // A superset of those of the lowered program (loop_ir/discrete_steps.h).
+// Nodes come after their operands, so one backward walk is enough but for carries, whose bodies
+// come later; each round adds a node, so it ends.
 std::vector<bool> Deciding(const Graph& graph) {
   std::vector<bool> decides(graph.size(), false);
   bool changed = true;
@@ -181,6 +183,8 @@ class InnerBoundsWalk {
     return absl::get<IntegerSet>(sets_[static_cast<size_t>(node)]);
   }
 
+  // x[ids[i]] reads at the member of ids' set; KnownIndex says where that member is the only value
+  // that an allowed evaluation can have.
   // The expression on the members of the integers that it loads.
   IndexId Mapped(IndexId e) {
     return ReplaceLoads(graph_.pool(), e, [&](int64_t node) { return Looked(node).value.value; });

@@ -119,6 +119,7 @@ FloatSet AtEnds(Doubles& f64, ScalarOp op, const FloatSet& x) {
   return {f64.Apply(op, x.low), f64.Apply(op, x.high), true};
 }
 
+// [-3, 2] -> [0, 3], [1, 2] -> [1, 2], [-3, -2] -> [2, 3]
 FloatSet Magnitude(Doubles& f64, const FloatSet& x) {
   if (x.IsPoint()) return PointSet(f64.Abs(x.low));
   return {f64.Max(f64.Max(x.low, f64.Neg(x.high)), 0), f64.Max(f64.Neg(x.low), x.high), true};
@@ -160,6 +161,7 @@ FloatSet AtCorners(Doubles& f64, const FloatSet& a, const FloatSet& b, Function&
   return hull;
 }
 
+// x * x of one x: the corners low * high of two independent operands cannot occur.
 FloatSet Square(Doubles& f64, const FloatSet& x) {
   const NodeId low = f64.Mul(x.low, x.low), high = f64.Mul(x.high, x.high);
   return x.IsPoint() ? FloatSet{low, low} : FloatSet{f64.Min(low, high), f64.Max(low, high)};
@@ -198,6 +200,8 @@ FloatSet Scaled(Doubles& f64, DType type, const FloatSet& a, const FloatSet& b) 
   return RoundedSet(f64, type, {exact.low, exact.high});
 }
 
+// Some members compare so where a's least is below b's greatest; some do not where a's greatest is
+// at least b's least. Both may hold.
 TruthSet Less(Doubles& f64, const FloatSet& a, const FloatSet& b) {
   return {f64.Apply(ScalarOp::kLt, a.low, b.high), f64.Apply(ScalarOp::kGe, a.high, b.low),
           a.IsPoint() && b.IsPoint()};

@@ -36,6 +36,8 @@ constexpr double kShare = 1 - 0x1p-20;
 // ---- Sums, in f32
 
 // The last bit that is set in x; infinite for 0.
+// bits & (bits - 1) drops the lowest bit that is set, so x less what is left is that bit's value. A
+// power of two has no bit in the fraction, and is its own last bit.
 NodeId LastBit(Doubles& f64, NodeId x) {
   Graph& graph = f64.graph();
   const auto integer = [&](int64_t value) {

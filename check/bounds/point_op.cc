@@ -57,6 +57,8 @@ class PointMaker {
   }
 
  private:
+  // A node at one place is made once, however many operands lead to it: else a chain of y = x + x
+  // would double at each step.
   using Key = std::tuple<NodeId, Shape, IndexList>;
 
   IndexPool& pool() { return graph_.pool(); }

@@ -14,6 +14,8 @@ namespace nestor {
 namespace {
 
 // Looks at each use of one dimension.
+// c[i, j] = sum[k](a[i, k] * b[k, j]): i and j are separable, k (which is summed) is not;
+// y[i] = x[i + 1]: i is not, since each slice would need its neighbour.
 class SeparableUse {
  public:
   SeparableUse(const Op& op, IndexId dimension)

@@ -24,6 +24,7 @@
 namespace nestor {
 namespace {
 
+// Never freed, as are all singletons here: threads may still run when the process ends.
 jit::Executor& TwoThreads() {
   static jit::Executor* const pool = jit::NewThreadPool(2).release();
   return *pool;
@@ -44,6 +45,7 @@ std::vector<fusion::Pass> PassesOf(const jit::CompileOptions& options) {
   std::vector<fusion::Pass> passes = fusion::Pipeline::Default().passes();
   const fusion::Pipeline schedule = jit::SchedulePipeline(options, *options.isa);
   for (fusion::Pass pass : schedule.passes()) {
+    // Fusion has passes of this name, too.
     if (pass.name.compare(0, 7, "flatten") == 0) pass.name = absl::StrCat("schedule_", pass.name);
     passes.push_back(std::move(pass));
   }
@@ -125,6 +127,7 @@ absl::Span<const jit::Isa> AvailableSets() {
 
 namespace {
 
+// 0 rows or vectors: as many as the instruction set's registers allow.
 loop::ContractionTileOptions DrawTiles(Random& random) {
   loop::ContractionTileOptions tiles;
   if (random.Chance(30)) return tiles;
@@ -207,6 +210,7 @@ absl::Status RunPasses(const Engine& engine, loop::Program& program, bool& keeps
   return pipeline.Run(program, run);
 }
 
+// The same program for each set, so that a key that forgets the set would give the wrong code.
 absl::StatusOr<std::shared_ptr<const jit::Executable>> CompileInCache(
     const loop::Program& unfused, const jit::CompileOptions& options) {
   jit::ExecutableCache cache;
@@ -287,6 +291,7 @@ JitRunOptions RunOptionsOf(const Engine& engine, jit::Workspace& workspace) {
   return run;
 }
 
+// Bit by bit: results must not depend on what the first call left in the workspace.
 absl::Status CheckSame(const Results& first, const Results& again) {
   Counts counts;
   const Finding finding = Compare(first, again, "a call with the same inputs", counts);

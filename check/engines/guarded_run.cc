@@ -29,6 +29,7 @@ struct PlacedCall {
 };
 
 // Copies of the bytes are kept, to find out whether the run changed them.
+// Copies keep their strides: what lies between the elements is copied, too.
 absl::Status PlaceInputs(const loop::Program& program, const RunInputs& given,
                          GuardedMemory::Side side, PlacedCall& call) {
   for (loop::TensorId id : program.inputs) {
@@ -92,6 +93,7 @@ Results RunJit(const jit::Executable& executable, const RunInputs& inputs,
   NESTOR_ASSIGN_OR_RETURN(const std::vector<Dims> shapes,
                           executable.OutputShapes(call.inputs, call.params, &inputs.dims));
   PlaceOutputs(executable, shapes, options, call);
+  // A workspace of the caller's is dirty from other calls, which is what tests want.
   jit::Workspace own;
   jit::Workspace* const workspace = options.workspace != nullptr ? options.workspace : &own;
   const jit::Arguments arguments{call.inputs, call.outputs, call.params, &inputs.dims};
@@ -147,6 +149,9 @@ RunningProgram::RunningProgram(const jit::Executable& executable, const RunInput
   const auto has_rank = [&](loop::TensorId own, loop::TensorId other) {
     return program_[own].shape.size() == signature[other].shape.size();
   };
+  // Code for small sizes may have merged axes: its program then has other shapes than the call, and
+  // the interpreter needs views of these, and gives results that are given their axes back
+  // (shapes_).
   const bool same_ranks = absl::c_equal(program_.inputs, signature.inputs, has_rank) &&
                           absl::c_equal(program_.outputs, signature.outputs, has_rank);
   if (same_ranks) {

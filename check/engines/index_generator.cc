@@ -47,6 +47,7 @@ absl::optional<IndexId> IndexGenerator::Extreme(int percent) {
   return pool_.Const(random_.Extreme());
 }
 
+// Mostly 1, as in real programs: a place that is rarely in range tests little but fills.
 IndexId IndexGenerator::Coefficient() {
   if (const auto extreme = Extreme(5)) return *extreme;
   const int kind = static_cast<int>(random_.Below(100));

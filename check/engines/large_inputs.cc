@@ -19,6 +19,8 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+// The least subnormal, the least normal and about the largest number of each type of float, ties of
+// rounding, 2^31, and where exp of an f32 leaves the normal numbers.
 constexpr double kSpecials[] = {0.0,     -0.0,         kInf,      -kInf,    kNaN,      1.0,
                                 -1.0,    0x1p-149,     -0x1p-140, 0x1p-126, 0x1p-1074, 0x1p-24,
                                 0x1p-14, 65504.0,      3.4e38,    -3.4e38,  1.7e308,   0.5,
@@ -91,6 +93,7 @@ Tensor DrawTensor(DType type, const Dims& shape, std::mt19937_64& random, ValueK
 namespace {
 
 // Extents for the symbols, and tensors of those shapes.
+// $params are those of RandomInputs, which draws them within their ranges.
 absl::optional<RandomInputsResult> DrawOnce(const Op& op, const RunInputs& small,
                                             std::mt19937_64& random, int64_t max_extent) {
   constexpr int64_t kExtents[] = {1,  2,  3,  7,  8,  9,  15, 16,  17, 31,

@@ -36,6 +36,8 @@ class InputMaker {
       DrawSymbols(largest);
       const int64_t elements = Elements();
       if (elements >= 0 && elements <= options_.max_elements) break;
+      // Only where there were too many; sizes that the op refuses are drawn again from the same
+      // range.
       if (elements > options_.max_elements) largest = std::max<int64_t>(1, largest - 1);
       // Some runs are to be refused.
       if (elements < 0 && ArgumentsFit() && random_.Chance(15)) break;
@@ -177,6 +179,8 @@ class InputMaker {
     const auto extents = EvaluateShape(op_.graph.pool(), arg.shape, binding_, "");
     Dims shape = extents.ok() ? *extents : Dims(arg.shape.size(), 0);
     // Column-major or reversed, now and then.
+    // A strided input has the same shape: the tensor is made in the reversed order of axes, and its
+    // view is turned back.
     const bool turned = random_.Chance(15), reversed = random_.Chance(15);
     if (turned) std::reverse(shape.begin(), shape.end());
     result_.tensors.push_back(*Tensor::Create(arg.type, shape));

@@ -62,6 +62,7 @@ class Checker {
       : op_of_(op_of), options_(options), end_(absl::Now() + options.time) {}
 
   // Many trials in each child: a crash costs one of them, and the next child goes on after it.
+  // Ends at the first of: all trials, the time, as many findings as are asked for.
   SelfCheckReport Run() {
     const absl::Time start = absl::Now();
     uint64_t seed = options_.first_seed;
@@ -101,6 +102,8 @@ class Checker {
     const ChildEnd end = RunInChild(work, hear, options_.patience);
     report_.counts = Sum(report_.counts, counts);
     if (!end.death.empty()) what = DeathText(engine, end);
+    // Without a finding it ended at `last` or at the time limit; the + 1 keeps a child that said
+    // nothing from being started for ever.
     if (what.empty()) return std::max(seed, first + 1);
     report_.findings.push_back(Shrunk(seed, what));
     return seed + 1;

@@ -73,6 +73,7 @@ class Sharing {
     }
   }
 
+  // An index expression names its tensor in the pool, which Share does not rewrite.
   void FindGathered() {
     loop::VisitItems(program_, [&](const loop::Item& item) {
       loop::VisitIndices(program_, item, [&](IndexId e) {
@@ -100,6 +101,8 @@ class Sharing {
     return heirs;
   }
 
+  // One block may read the last of the old and write the new where each element is read before its
+  // place is written: y[i] = t[i] + 1, but not y[i] = t[i + 1].
   bool MayInherit(TensorId temp, TensorId heir) {
     const loop::TensorInfo &from = program_[temp], &to = program_[heir];
     if (from.type != to.type || from.shape != to.shape) return false;
@@ -134,6 +137,7 @@ class Sharing {
       if (statement.target.tensor == temp) statement.target.tensor = heir;
     });
     program_.temps.erase(absl::c_find(program_.temps, temp));
+    // The last block is the heir's already, since its life ends no sooner.
     LifeOf(heir).first = LifeOf(temp).first;
     LifeOf(temp) = Life();
   }

@@ -40,6 +40,8 @@ bool Closes(const Token& token) {
   return token.text == ")" || token.text == "]" || token.text == "}";
 }
 
+// Delta debugging over tokens (Zeller and Hildebrandt, 2002), with cuts that keep brackets
+// balanced, so that most candidates parse.
 class Shrinker {
  public:
   Shrinker(Tokens tokens, absl::FunctionRef<bool(const Op&)> fails)
@@ -98,6 +100,7 @@ class Shrinker {
     return changed;
   }
 
+  // After a success the place stays: what followed the range stands there now.
   bool DropRangesOf(size_t length, size_t step) {
     bool changed = false;
     for (size_t begin = 0; begin < tokens_.size();) {
@@ -120,6 +123,8 @@ class Shrinker {
     return changed;
   }
 
+  // op f(x: f32[N]) -> (y) {t[i] = x[i] * 2; y[i] = t[i] + 1}
+  //   -> (t): then the statement of y can go
   bool ReplaceResult(size_t result) {
     for (const std::string& target : Targets()) {
       if (target == tokens_[result].text) return false;  // no earlier one
@@ -257,6 +262,7 @@ class Shrinker {
     return changed;
   }
 
+  // bf16 -> f32, 2.5 -> 1.0, 12 -> 0, 1, 2, 6 or 11
   static std::vector<std::string> Simpler(const Token& token) {
     if (TypeByName(token.text)) {
       return token.text == "f32" ? std::vector<std::string>() : std::vector<std::string>{"f32"};

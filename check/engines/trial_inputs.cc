@@ -37,6 +37,8 @@ class Drawer {
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       const int64_t largest = std::max<int64_t>(1, largest_ - attempt * largest_ / 16);
       DrawSymbols(largest, attempt);
+      // The last attempt takes sizes that the op refuses, too: the engines must then refuse them
+      // alike.
       if (IsSmall() && (IsLegal() || attempt + 1 >= kAttempts)) return Make();
     }
     return absl::nullopt;
@@ -45,11 +47,14 @@ class Drawer {
  private:
   // ---- Sizes
 
+  // A generator for each name, so that a program without some argument draws the same for all
+  // others: the shrinker removes arguments, and the finding must stay.
   Random For(absl::string_view name, absl::string_view what) const {
     return Random(StableHash(name, StableHash(what, seed_)));
   }
 
   int64_t Extent(const std::string& name, int64_t largest, int attempt) const {
+    // All dimensions then draw from the generator of one name, "all".
     const bool equal = style_ < 15 || attempt >= kAttempts / 2;
     if (name == long_ && attempt < kAttempts / 2) return 1000 + For(name, "long").Below(80);
     Random random =
@@ -180,6 +185,7 @@ class Drawer {
                                     ValueKind::kSmallIntegers, ValueKind::kFewSpecials,
                                     ValueKind::kEvery};
     const ValueKind kind = kKinds[random.Below(static_cast<int64_t>(std::size(kKinds)))];
+    // Its sequence is fixed by the C++ standard, unlike that of the standard's distributions.
     std::mt19937_64 bits(random.Bits());
     made.tensors.push_back(DrawTensor(arg.type, shape, bits, kind));
     TensorView view = made.tensors.back();
