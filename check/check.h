@@ -149,7 +149,7 @@ struct CheckOptions {
 // NESTOR_CHECK_FOR ("10s") override the options. InvalidArgument: the op, a name, a condition or an
 // option is wrong, no sizes meet the conditions, or the kernel asked its KernelCall for something
 // that the op does not have. A wrong kernel is no error: the Status is OK, and the report says what
-// is wrong. Not thread-safe. `op` converts from the name of a macro op, the text of an op, or an Op.
+// is wrong. Not thread-safe. `op` is made from the name of a macro op, the text of an op, or an Op.
 absl::StatusOr<CheckReport> CheckKernel(const CheckedOp& op, const Kernel& kernel,
                                         const CheckOptions& options = {});
 
@@ -171,8 +171,8 @@ absl::StatusOr<CheckReport> Check(const CheckedOp& op, Callable kernel,
   }
 }
 
-// A matcher for GoogleTest's EXPECT_THAT; the report is its explanation. It does not match an error,
-// nor a report of which no trial was judged. GoogleTest need not be there: is_gtest_matcher is all
+// A matcher for GoogleTest's EXPECT_THAT; the report is its explanation. It matches no error, and
+// no report of which no trial was judged. This header needs no GoogleTest: is_gtest_matcher is all
 // that it asks of a matcher.
 class IsRightMatcher {
  public:

@@ -13,8 +13,8 @@ __attribute__((always_inline)) inline void Steps(Lanes (&state)[4], char* bytes,
   Lanes a = state[0], b = state[1], c = state[2], d = state[3];
   for (size_t at = 0; at < count; at += sizeof(Lanes)) {
     // xoshiro128++ (Blackman and Vigna, Scrambled linear pseudorandom number generators, 2021), one
-    // generator in each lane. There are eight lanes whatever the registers, so the bits are the same
-    // on every machine.
+    // generator in each lane. There are eight lanes whatever the registers are, so the bits are the
+    // same on every machine.
     const Lanes sum = a + d, next = (sum << 7 | sum >> 25) + a, shifted = b << 9;
     c ^= a;
     d ^= b;

@@ -101,8 +101,8 @@ int64_t ValueDrawer::IndexBound(int number, const SymbolValues& sizes) const {
 // ---- Tensors
 
 // Integers that index nothing lie in one of three ranges: a few, so that many are equal; up to 100;
-// or large ones. Those are all of an 8- or 16-bit type, and of a wider one where the caller asks for
-// extremes.
+// or large ones. Those are all of an 8- or 16-bit type, and all of a wider one where the caller
+// asks for extremes.
 // `bound`: as BoundOf gives it.
 IntegerDraw ValueDrawer::IntegersOf(DType type, int64_t bound, Random& random) const {
   if (type == DType::kBool) return {0, 1};

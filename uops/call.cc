@@ -332,12 +332,15 @@ absl::StatusOr<std::vector<NodeId>> CallOp(const Op& callee, absl::Span<const No
 
 // Each op in order is called in the whole; its results and arguments are known by name from then
 // on. An argument that any op reads is more than a shape.
+// { h = linear(x, w), y = gelu(h) }, results {"y"}   ->   whole(x, w) -> (y)
 absl::StatusOr<Op> Combine(absl::string_view name, absl::Span<const Op> ops,
                            absl::Span<const std::string> results) {
   Op whole;
   whole.name = std::string(name);
   absl::flat_hash_map<std::string, NodeId> named;
   std::vector<std::string> all_results;
+  // A name that no earlier op has given is an argument, and stands for the same tensor in later
+  // ops.
   for (const Op& op : ops) {
     std::vector<NodeId> args;
     for (const Argument& arg : op.args) {

@@ -1,4 +1,9 @@
-// Building ops from ops: a callee's graph becomes part of the caller's.
+// Building ops from ops: a callee's graph becomes part of the caller's. There are no calls in a
+// graph, so all that follows, fusion above all, sees one program.
+//
+//   NESTOR_ASSIGN_OR_RETURN(Op both, Combine("mlp", {linear, gelu}, {"y"}));
+//
+// Thread-safe, but for the op that is written to.
 #ifndef NESTOR_UOPS_CALL_H_
 #define NESTOR_UOPS_CALL_H_
 
@@ -19,7 +24,8 @@ namespace nestor {
 constexpr int kMostMicroOps = 1 << 20;
 
 // The images in the caller of a callee's $params (names with "$") and otherwise unbound dimensions;
-// $params that are left out take their defaults.
+// $params that are left out take their defaults. For `pad(x; $before in [0, inf])`, called with
+// before = N - 1, indices holds {"$before", N - 1}.
 struct CallBindings {
   absl::flat_hash_map<std::string, IndexId> indices;  // integers and dimensions
   absl::flat_hash_map<std::string, NodeId> values;    // bool and float $params: rank 0
@@ -27,15 +33,16 @@ struct CallBindings {
 
 // Inlines `callee` into `caller`: argument i is node args[i] of the caller's graph. Returns the
 // results' nodes and adds the callee's checks to the caller. Errors (types, ranks, a missing $param
-// or dimension, a $param out of its range) name the callee and leave the caller unchanged except
-// for unused nodes.
+// or dimension, a $param out of its range, more than kMostMicroOps) are InvalidArgument; they name
+// the callee and leave the caller unchanged except for unused nodes.
 absl::StatusOr<std::vector<NodeId>> CallOp(const Op& callee, absl::Span<const NodeId> args,
                                            const CallBindings& bindings, Op& caller);
 
 // One op that runs `ops` in order, connected by names: an argument takes the result with that name
 // of an earlier op, or else is an argument of the whole op; a $param is one of the whole op.
 // `results` names what it returns; empty: the results of all ops, where it is an error if a name is
-// given twice.
+// given twice. InvalidArgument, too, where no op has a result of such a name, where two ops
+// disagree about a $param, and as CallOp.
 absl::StatusOr<Op> Combine(absl::string_view name, absl::Span<const Op> ops,
                            absl::Span<const std::string> results = {});
 

@@ -1,5 +1,6 @@
 // The first include of each public header: says what is missing where the compiler is told an older
-// standard, before a flood of errors about features that it does not know.
+// standard, before a flood of errors about features that it does not know. It comes first, since
+// the headers after it may use such features.
 #ifndef NESTOR_UOPS_CPP20_H_
 #define NESTOR_UOPS_CPP20_H_
 

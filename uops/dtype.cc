@@ -33,6 +33,7 @@ constexpr Bits NaNOf(const TypeFacts& facts) {
   return InfinityOf(facts) | Bits{1} << (facts.significand - 2);
 }
 
+// Without the sign; bits above those of the type are dropped, too.
 constexpr Bits MagnitudeOf(const TypeFacts& facts, Bits bits) {
   return bits & (~Bits{0} >> (65 - 8 * facts.bytes));
 }
@@ -54,6 +55,7 @@ absl::optional<Scalar> ParseFloat(absl::string_view text, DType type) {
                                            : Scalar::Float(type, std::strtod(copy.c_str(), &end));
   if (copy.empty() || end != copy.c_str() + copy.size()) return absl::nullopt;
   const bool literal_is_finite = !absl::StrContains(text, "inf") && !absl::StrContains(text, "nan");
+  // 1e39 does not fit f32: an overflow that nobody wrote is an error, not an infinity.
   if (literal_is_finite && !std::isfinite(value.ToDouble())) return absl::nullopt;
   return value;
 }
@@ -105,6 +107,7 @@ float OddFloat(double v) {
   if (static_cast<double>(f) == v || !std::isfinite(f)) return f;
   const uint32_t u = absl::bit_cast<uint32_t>(f);
   if ((u & 1) != 0) return f;
+  // f is even; its odd neighbour is on the side of v.
   const bool away = std::fabs(static_cast<double>(f)) > std::fabs(v);
   return absl::bit_cast<float>(away ? u - 1 : u | 1);
 }
@@ -195,6 +198,7 @@ Scalar Highest(DType type) {
   });
 }
 
+// f32 1.0 -> "1.0", u8 7 -> "7", bool -> "true", f64 1e300 -> "1e+300", -inf -> "-inf"
 std::string LiteralText(const Scalar& value) {
   if (value.type == DType::kBool) return value.bits ? "true" : "false";
   if (IsUnsigned(value.type)) return absl::StrCat(value.bits);
@@ -205,6 +209,7 @@ std::string LiteralText(const Scalar& value) {
   std::string text = value.type == DType::kF32   ? ShortestFloat(static_cast<float>(d))
                      : value.type == DType::kF64 ? ShortestFloat(d)
                                                  : ShortestHalf(value);
+  // Else the notation would read an integer.
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text;
 }

@@ -21,6 +21,7 @@
 namespace nestor {
 namespace {
 
+// In the order of ReduceOp. An arg reduction steps by its extremum; the position follows from it.
 struct ReduceRow {
   const char* name;
   ScalarOp step;
@@ -61,6 +62,7 @@ struct OpEquals {
   }
 };
 
+// ([N, M, K], {2, 0}) -> [K, N]
 Shape Pick(const Shape& shape, absl::Span<const int> axes) {
   Shape picked;
   for (int axis : axes) picked.push_back(shape[axis]);
@@ -120,6 +122,8 @@ bool operator==(const Node& a, const Node& b) {
   return a.type == b.type && a.shape == b.shape && absl::visit(OpEquals(), a.op, b.op);
 }
 
+// One look-up for finding and adding. Ids grow with each new node, so operands, which are there
+// already, have smaller ids than their users: the order of ids is topological.
 NodeId Graph::Intern(MicroOp op, DType type, Shape shape) {
   Node node{std::move(op), type, std::move(shape)};
   const auto [it, inserted] = interned_.try_emplace(node, size());
@@ -151,6 +155,7 @@ NodeId Graph::AddIndex(IndexId expr, Shape shape) {
   }
   std::vector<int64_t> vars;
   CollectVars(pool_, expr, vars);
+  // 2*j over [i, j] is t[j] = 2*j, repeated along i
   if (vars.size() == shape.size()) return Intern(Index{expr}, DType::kI64, std::move(shape));
   const std::vector<int> axes(vars.begin(), vars.end());
   const IndexId small = SubstituteVars(pool_, expr, Renumbering(pool_, shape.size(), axes));
@@ -164,6 +169,8 @@ IndexList Graph::IdentityPlace(size_t rank) {
   return place;
 }
 
+// Only where each subscript is an index alone that runs over the whole axis. x[i + 1] may well be
+// in range for the sizes of a call, but the form of a graph does not depend on sizes.
 bool Graph::NeverOutOfBounds(NodeId x, const Shape& shape, const IndexList& place) const {
   for (size_t j = 0; j < place.size(); ++j) {
     const int64_t var = pool_.VarValue(place[j]);
@@ -172,6 +179,7 @@ bool Graph::NeverOutOfBounds(NodeId x, const Shape& shape, const IndexList& plac
   return true;
 }
 
+// u[i] = x[i - 1], y[j, i] = u[i]   ->   y[j, i] = x[i - 1]
 // (x[inner])[place] is x[inner o place]: a read of a read that never leaves its bounds is one read.
 NodeId Graph::Compose(const Reindex& inner, Shape shape, const IndexList& place) {
   IndexList composed, conditions;
@@ -243,6 +251,7 @@ NodeId Graph::FoldConstant(ScalarOp op, absl::Span<const NodeId> args, DType res
   if (op != ScalarOp::kNeg && op != ScalarOp::kCast) return NodeId();
   const Constant* c = As<Constant>(args[0]);
   if (c == nullptr) return NodeId();
+  // By the row's own reference, so a folded constant has the bits that a run would give.
   const Bits bits = Primitive(op, c->value.type, result)(&c->value.bits);
   return AddConstant(Scalar{result, bits});
 }
@@ -265,6 +274,7 @@ NodeId Graph::AddMap(ScalarOp op, absl::Span<const NodeId> args, DType target) {
   std::sort(axes.begin(), axes.end());
   axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
   const Shape full = shape(args[0]);
+  // exp(x[i]) over [i, j] is computed over [i], then repeated: the work is that of x.
   if (axes.size() < full.size()) {
     NodeList small;
     for (NodeId arg : args) small.push_back(Restrict(arg, axes));
@@ -275,6 +285,7 @@ NodeId Graph::AddMap(ScalarOp op, absl::Span<const NodeId> args, DType target) {
   return Intern(Map{op, {args.begin(), args.end()}}, *result, full);
 }
 
+// A copy that no rule removes: it marks the result of a call of an op with a gradient of its own.
 NodeId Graph::AddTaggedCopy(NodeId x, int64_t tag) {
   return Intern(Map{ScalarOp::kCopy, {x}, tag}, type(x), shape(x));
 }
@@ -312,6 +323,7 @@ NodeId Graph::ReduceNothing(ReduceOp op, NodeId x) {
   return AddMap(ScalarOp::kAdd, {AddSplat(AddConstant(Scalar::Zero(type(x))), shape), x});
 }
 
+// sum[k] over x[k, i] read as [i, j, k]   ->   sum over u[i, k] = x[k, i], repeated along j
 // The operand is put into the form [kept axes that it uses, reduced axes as listed]. A reduced axis
 // stays even if the operand does not use it: the sum of n equal terms is a sum of n terms.
 NodeId Graph::AddReduce(ReduceOp op, NodeId x, absl::Span<const int> axes) {
@@ -353,6 +365,7 @@ NodeId Graph::AddReduce(ReduceOp op, NodeId x, absl::Span<const int> axes) {
   return AddBroadcast(reduce, full, kept_used);
 }
 
+// y[Var(1)] += x over [i, j]   ->   y[Var(0)] += x' over [j, i], with x'[j, i] = x[i, j]
 // The order of the operand's axes has no meaning for a scatter, so it is fixed: that in which the
 // place mentions them, then the others.
 NodeId Graph::AddScatter(ReduceOp op, NodeId x, Shape shape, IndexList place) {
@@ -376,6 +389,7 @@ NodeId Graph::AddScatter(ReduceOp op, NodeId x, Shape shape, IndexList place) {
   return Intern(Scatter{op, operand, std::move(place)}, result, std::move(shape));
 }
 
+// Each carry is a node of its own, whatever its type and shape: two systems never share one.
 NodeId Graph::AddCarry(DType type, Shape shape, int axis, bool backward) {
   NESTOR_CHECK(axis >= 0 && axis < static_cast<int>(shape.size()),
                "a carry is stepped along an axis of its own");

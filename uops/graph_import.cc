@@ -106,10 +106,12 @@ class Import {
 
   // The equations are settled anew: images may have been simplified so that they leave the system.
   NodeId Settled(const Recurrence& n) {
+    // All views of one system share a settler, and so get one system in the other graph.
     std::unique_ptr<Settler>& settler = settlers_[n.carries[0]];
     if (settler == nullptr) {
       std::vector<Equation> equations;
       for (size_t k = 0; k < n.carries.size(); ++k) {
+        // A carry that nothing live reads has no image; its equation is left out.
         if (image_[n.carries[k].value].valid())
           equations.push_back({image_[n.carries[k].value], image_[n.bodies[k].value]});
       }
@@ -144,6 +146,7 @@ std::vector<NodeId> ImportByName(const Graph& from, absl::Span<const NodeId> roo
     return to.AddInput(from.As<Input>(id)->name, node.type, std::move(shape));
   };
   const auto symbol = [](int64_t) -> absl::optional<IndexId> { return absl::nullopt; };
+  // Tags are numbers of an op's own calls, which say nothing in another op.
   const auto tag = [](int64_t) -> int64_t { return 0; };
   return ImportNodes(from, roots, to, {leaf, symbol, tag});
 }

@@ -13,6 +13,7 @@
 namespace nestor {
 namespace {
 
+// One row of the table at a time; in O(|a| |b|) time, which is why DidYouMean skips long names.
 // Levenshtein's distance.
 size_t EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -110,6 +111,7 @@ std::string DidYouMean(absl::string_view name, absl::Span<const std::string> kno
     if (candidate == name || candidate.size() > 2 * kLongestWord) continue;
     const size_t distance =
         absl::EqualsIgnoreCase(name, candidate) ? 0 : EditDistance(name, candidate);
+    // Two equally near candidates: the first one is suggested, except for a single letter.
     if (nearest != nullptr && distance == least) is_only = false;
     if (distance >= least) continue;
     least = distance;
@@ -143,6 +145,7 @@ std::string JsonString(absl::string_view text) {
   for (const char c : text) {
     if (c == '"' || c == '\\') absl::StrAppend(&json, "\\", absl::string_view(&c, 1));
     else if (c == '\n') json += "\\n";
+    // Bytes from 0x80 on are parts of UTF-8, which JSON takes as they are.
     else if (c >= 0 && c < ' ') absl::StrAppendFormat(&json, "\\u%04x", c);
     else json.push_back(c);
   }

@@ -9,6 +9,7 @@ namespace nestor {
 namespace {
 
 template <class List>
+// Lists are short, and kept in the order of the signature, so they are searched from the front.
 auto FindByName(const List& list, absl::string_view name) -> decltype(&list[0]) {
   for (const auto& item : list) {
     if (item.name == name) return &item;
@@ -97,6 +98,7 @@ bool SameOp(const Op& a, const Op& b) {
   return SameStructure(a.graph, a.ResultNodes(), b.graph, b.ResultNodes());
 }
 
+// "x", or "x_2", "x_3", .. where that is taken
 std::string FreshName(absl::string_view name, absl::FunctionRef<bool(absl::string_view)> taken) {
   std::string candidate(name);
   for (int i = 2; taken(candidate); ++i) candidate = absl::StrCat(name, "_", i);

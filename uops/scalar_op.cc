@@ -58,6 +58,7 @@ constexpr ScalarOpRow kRows[] = {
 #undef D
 #undef OPTIONAL
 
+// A table of rules instead of a list of types for each row, so that a new type needs no new rows.
 constexpr bool Takes(OperandTypes operands, DType type) {
   switch (operands) {
     case kAny: return true;
@@ -79,6 +80,7 @@ auto Widened(T v) {
   if constexpr (Half<T>) return v.Widen();
   else return v;
 }
+// All NaNs become the one NaN of the type: bits are then the same on every machine.
 // The one rounding of an operation that was computed in a wider type.
 template <class T, class C>
 Bits Narrowed(C v) {
@@ -225,6 +227,7 @@ const TranscendentalBody& TranscendentalBodyOf(const ScalarOpRow& row, DType typ
   return *body;
 }
 
+// "op body(a: T[], b: T[]) -> (y) { y = .. }", read like any other text
 std::string ComposedBody(const ScalarOpRow& row) {
   constexpr const char* kOperands[] = {"a: T[]", "a: T[], b: T[]", "a: T[], b: T[], c: T[]"};
   return absl::StrCat("op body(", kOperands[row.arity - 1], ") -> (y) {\n", row.body, "\n}");

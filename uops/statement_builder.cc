@@ -110,6 +110,7 @@ class NodeBuilder {
   }
 
   // The expressions over Var(position in `axes`).
+  // 2*v7 + v3 over the axes {v3, v7}   ->   2*Var(1) + Var(0)
   IndexList Renumber(IndexList list, const Axes& axes) {
     bool same = true;
     for (size_t i = 0; i < axes.size(); ++i) same &= axes[i] == static_cast<int64_t>(i);

@@ -58,6 +58,7 @@ bool ExpressionParser::Take(absl::string_view text) {
 void ExpressionParser::SkipEnds() {
   while (Peek().kind == TokenKind::kEnd) ++next_;
 }
+// "2:7: expected ')', found the end of the line"
 absl::Status ExpressionParser::Expected(absl::string_view what) const {
   const Token& token = Peek();
   const std::string found = token.kind == TokenKind::kEof ? "the end of the text"
@@ -132,11 +133,13 @@ absl::StatusOr<ExprPtr> ExpressionParser::Operators(int tightness) {
 }
 
 // `first` and all operands that operators of that tightness join to it.
+// a - b + c*d   ->   chain {a, b, chain {c, d}} with operators {-, +} and {*}
 absl::StatusOr<ExprPtr> ExpressionParser::Chain(ExprPtr first, int tightness) {
   ExprPtr chain = NewExpr(ExprKind::kChain, first->position);
   chain->args.push_back(std::move(first));
   for (const InfixOperator* op = AtInfix(); op != nullptr && op->tightness == tightness;
        op = AtInfix()) {
+    // a < b < c would compare a bool with c.
     if (op->Compares() && !chain->operators.empty())
       return Expected("'&&' or '||' (comparisons do not chain)");
     chain->operators.push_back(op);
@@ -153,6 +156,7 @@ const InfixOperator* ExpressionParser::AtInfix() const {
 }
 
 // While it lives, parsing is one step deeper in brackets or prefix operators.
+// Recursion is bounded, so that no text can overflow the stack.
 class ExpressionParser::Nesting {
  public:
   explicit Nesting(ExpressionParser& parser) : parser_(parser) { ++parser_.nesting_; }
@@ -207,6 +211,7 @@ absl::StatusOr<ExprPtr> ExpressionParser::Primary() {
     return Expected(absl::StrCat("'[' and the indices that ", token.text, " runs over"));
   }
   if (At("(", 1)) return Function();
+  // In other languages a choice begins so; the hint names where(c, a, b).
   if (At("if"))
     return ErrorAt(token.position,
                    absl::StrCat("expected an expression, found 'if'", ForeignHint("?")));
@@ -273,6 +278,7 @@ absl::StatusOr<ExprPtr> ExpressionParser::Function() {
 absl::StatusOr<ExprPtr> ExpressionParser::Access() {
   ExprPtr expr = NewExpr(ExprKind::kAccess, Peek().position, Peek().text);
   next_ += 2;
+  // A scalar has no places but may have a fill: y[ | 1.0 if i < 3].
   while (!At("]") && !At("|") && !At("if")) {
     NESTOR_RETURN_IF_ERROR(OneItem(expr->items));
     if (!Take(",")) break;

@@ -52,6 +52,7 @@ const SymbolsOfCharacter& SymbolsFrom(char first) {
   return table[static_cast<unsigned char>(first)];
 }
 
+// The longest symbol wins: "+=" is one, not "+" and "=". No symbol has three characters.
 size_t SymbolLength(absl::string_view text) {
   const SymbolsOfCharacter& symbols = SymbolsFrom(text[0]);
   if (text.size() > 1 && absl::StrContains(symbols.seconds, text[1])) return 2;
@@ -106,6 +107,8 @@ size_t SkippedLength(absl::string_view text) {
   return length;
 }
 
+// y[i] = a[i] +        one statement
+//        b[i]
 bool ContinuesLine(const Token& token) {
   if (token.kind != TokenKind::kSymbol) return false;
   return !(token.text == ")" || token.text == "]" || token.text == "}");
@@ -146,6 +149,7 @@ void SettleNewlines(std::vector<Token>& tokens) {
     if (token.kind == TokenKind::kSymbol && (token.text == "(" || token.text == "[")) ++depth;
     if (token.kind == TokenKind::kSymbol && (token.text == ")" || token.text == "]")) --depth;
     if (token.kind == TokenKind::kSymbol && (token.text == "{" || token.text == "}")) {
+      // An unmatched "(" must not swallow the rest of a file: a brace closes all of them.
       depth = 0;
       bodies = std::max(0, bodies + (token.text == "{" ? 1 : -1));
     }
@@ -188,6 +192,7 @@ absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text) {
     }
     const Lexeme lexeme = FirstLexeme(text);
     if (lexeme.length == 0 || IsForeign(lexeme, text)) return Unexpected(position, text);
+    // ";" ends a statement as a newline does, but stands for itself: it also separates $params.
     const bool semicolon = text[0] == ';';
     tokens.push_back({semicolon ? TokenKind::kEnd : lexeme.kind,
                       std::string(text.substr(0, lexeme.length)), position});

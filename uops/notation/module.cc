@@ -48,6 +48,7 @@ absl::StatusOr<Module> Module::Parse(absl::string_view text, const Module* libra
   return module;
 }
 
+// Where names clash, the ops of the text have been added all the same: such a module is given up.
 absl::Status Module::Append(absl::string_view text) {
   NESTOR_ASSIGN_OR_RETURN(ast::File file, ParseFile(text));
   for (ast::Op& op : file.ops) ops_->push_back(std::move(op));
@@ -126,6 +127,7 @@ absl::StatusOr<Op> Module::MakeCallee(absl::string_view name, const ast::Op& cal
                                           " tensors, is given ", args.size()));
   }
   ArgumentSpecs specs;
+  // A file may define an op by the name of one of the library; the two are kept apart.
   std::string key = absl::StrCat(home == this ? "" : "library ", name);
   for (size_t i = 0; i < args.size(); ++i) {
     specs[found->args[i].name] = args[i];
@@ -141,6 +143,7 @@ absl::StatusOr<Op> Module::MakeCallee(absl::string_view name, const ast::Op& cal
   ++calls.depth;
   absl::StatusOr<Op> op = home->Instantiate(name, specs, calls);
   --calls.depth;
+  // "5:7: in op f: 2:10: ..": the place of the call, then that in the callee
   if (!op.ok()) return ErrorAt(position, absl::StrCat("in op ", name, ": ", op.status().message()));
   return calls.made.emplace(std::move(key), *std::move(op)).first->second;
 }

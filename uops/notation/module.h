@@ -3,6 +3,9 @@
 //   NESTOR_ASSIGN_OR_RETURN(Module module, Module::Parse(text));
 //   NESTOR_ASSIGN_OR_RETURN(Op op, module.Instantiate("softmax", {}));
 //
+// An op is made for the types and ranks of its arguments, as a template is: `f(x: T[..N, C])` for
+// x: bf16[_, _, _] is another Op than for x: f32[_, _]. Sizes stay symbols.
+//
 // Immutable once parsed; const use from many threads is fine.
 #ifndef NESTOR_UOPS_NOTATION_MODULE_H_
 #define NESTOR_UOPS_NOTATION_MODULE_H_
@@ -35,14 +38,16 @@ using ArgumentSpecs = absl::flat_hash_map<std::string, ArgumentSpec>;
 class Module {
  public:
   // Reads `text`. Ops that the text calls and does not define are looked up in
-  // `library`, which may be null and must outlive the module.
+  // `library`, which may be null and must outlive the module. An op of the text hides one of the
+  // library. InvalidArgument for what is no op of the grammar, and for a name that is taken; what
+  // the statements say is checked when ops are instantiated.
   static absl::StatusOr<Module> Parse(absl::string_view text, const Module* library = nullptr);
 
   // Adds the ops of another text after those that are here.
   // Not thread-safe. Pointers that Syntax gave are invalid afterwards.
   absl::Status Append(absl::string_view text);
 
-  // The names of the ops, in the order of the text.
+  // The names of the ops, in the order of the text, without those of the library.
   std::vector<std::string> OpNames() const;
   bool Has(absl::string_view name) const;
   // REQUIRES: Has(name).
@@ -78,7 +83,7 @@ class Module {
 };
 
 // The op in a text (the last one, if there are several), with nothing known about its arguments:
-// for programs that name their types.
+// for programs that name their types. It has no library to call; nestor::Parse has.
 absl::StatusOr<Op> ParseOp(absl::string_view text);
 
 }  // namespace nestor

@@ -18,6 +18,7 @@ namespace {
 
 using ast::ExprPtr;
 
+// One parser reads one text once. Errors name the token that does not fit, and what would.
 class Parser : ExpressionParser {
  public:
   using ExpressionParser::ExpressionParser;
@@ -79,6 +80,8 @@ class Parser : ExpressionParser {
       NESTOR_ASSIGN_OR_RETURN(ast::Statement statement, Statement());
       const bool is_block = statement.kind == ast::StatementKind::kFor;
       statements.push_back(std::move(statement));
+      // A statement ends at a line end or ";", which the lexer has settled; a block ends at its
+      // "}".
       if (!is_block && Peek().kind != TokenKind::kEnd && !At("}")) {
         return Expected("an operator, 'where' or the end of the statement");
       }
@@ -197,6 +200,7 @@ class Parser : ExpressionParser {
       NESTOR_RETURN_IF_ERROR(Need("["));
       NESTOR_ASSIGN_OR_RETURN(statement.dims, Items());
       NESTOR_RETURN_IF_ERROR(ScatterOperator(statement));
+      // A scatter makes a new tensor, so it says type and shape: y[ids[i]]: f32[N] += x[i].
     } else if (At("+=") || At("*=") || ((At("max") || At("min")) && At("=", 1))) {
       return Expected("':' and the result's type and dimensions before an accumulation");
     } else if (!Take("=")) {
@@ -253,6 +257,7 @@ class Parser : ExpressionParser {
   }
 
   // NAME "(" that is no scalar op, type, cast or other function.
+  // y = softmax(x) is a call: its arguments are tensors. y = exp(x) is an expression.
   bool AtOpCall(size_t ahead) const {
     const Token& token = Peek(ahead);
     return token.kind == TokenKind::kName && At("(", ahead + 1) && !IsReserved(token.text) &&
@@ -294,6 +299,7 @@ class Parser : ExpressionParser {
   }
 
   // where i < E, j < F. A limit stops at a comparison or a comma.
+  // y[i] = x[i + 1] where i < N - 1
   absl::Status Bounds(ast::Statement& statement) {
     do {
       ast::Bound bound;

@@ -56,6 +56,9 @@ class Printer {
   // ---- Recurrences: each system is a block, whose statements are its steps that have names.
 
   // The text of a block; empty for a system that has been written.
+  //   for t < T {
+  //     h[t, i] = tanh(h[t - 1, i] + x[t, i])
+  //   }
   std::string BlockText(const Recurrence& recurrence) {
     if (!written_.insert(recurrence.carries[0]).second) return "";
     const std::vector<NodeId>& steps = names_.StepsOf(recurrence);
@@ -111,6 +114,8 @@ class Printer {
   }
 
   // Index names are kept apart from all others; each statement starts anew.
+  // No "t", which is the step of a recurrence, and no "x", "y" or "z", which are often names of
+  // tensors.
   std::string FreshIndex() {
     constexpr absl::string_view kLetters = "ijklmnopqrsuvw";
     for (;;) {
@@ -226,10 +231,12 @@ class Printer {
                         "] ", AccumulationSign(scatter.op), "= ", value, Where());
   }
 
+  // The op demands that the sizes be equal, so either stands for the other.
   bool KnownEqual(IndexId a, IndexId b) const {
     return a == b || equal_.contains({std::min(a, b), std::max(a, b)});
   }
 
+  // y[i] = x[i] with i < N and x: f32[N]: nothing;   y[i] = x[i + 1]: " where i < N - 1"
   // " where i < .." for the indices whose range the accesses do not say.
   std::string Where() const {
     std::vector<std::string> bounds;
@@ -383,6 +390,8 @@ class Printer {
     for (size_t i = choice ? 1 : 0; i < map.args.size(); ++i)
       typed |= !names_.IsConstantOperand(map.args[i]);
     if (const InfixOperator* infix = InfixOf(map.op, operand)) {
+      // The left operand may be of the same tightness, as chains are read from the left; the right
+      // may not. Comparisons do not chain, so both sides of one must bind more tightly.
       const std::string left =
           ValueText(map.args[0], names, infix->tightness + infix->Compares(), typed);
       const std::string right = ValueText(map.args[1], names, infix->tightness + 1, typed);

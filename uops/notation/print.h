@@ -1,5 +1,14 @@
 // Writes an op in the notation. The text parses back to the same op: names,
-// types, shapes, and graph (SameOp), gradients included.
+// types, shapes, and graph (SameOp), gradients included. It shows what the graph computes, not what
+// the author wrote: calls are inlined, packs are their dimensions, types are known.
+//
+//   op f(x: T[..N]) -> (y) { y[..n] = 2 * x[..n] }, for x: f32[_, _]
+//     ->
+//   op f(x: f32[N0, N1]) -> (y) {
+//     y[i, j] = 2.0 * x[i, j]
+//   }
+//
+// Thread-safe.
 #ifndef NESTOR_UOPS_NOTATION_PRINT_H_
 #define NESTOR_UOPS_NOTATION_PRINT_H_
 

@@ -16,6 +16,7 @@
 namespace nestor {
 namespace {
 
+// Far below kMaxNesting of the parser.
 constexpr int kMaxInlineDepth = 40;
 
 // Ops that the notation would read as part of an index expression.
@@ -154,6 +155,7 @@ void NodeNames::NameLoaded(IndexId e) {
 
 // The notation gathers from, and reads at other places than its own indices, tensors with names
 // only.
+// x[i + 1] reads a named x: (a + b)[i + 1] is no text
 void NodeNames::NameWhatNeedsIt() {
   for (int i = 0; i < graph_.size(); ++i) {
     const NodeId id{i};
@@ -179,6 +181,7 @@ void NodeNames::NameWhatIsShared() {
     if (!live_[i]) continue;
     const bool transparent = IsRepeat(id) && !named_.contains(id);
     if (uses[i] > 1 && !transparent && !IsLeaf(id)) Name(id);
+    // Two stands for many: a product of counts along a chain could overflow.
     const int weight = transparent ? std::min(uses[i], 2) : 1;
     VisitOperands(graph_, id, [&](NodeId x) { uses[x.value] += weight; });
   }
