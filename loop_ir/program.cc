@@ -9,12 +9,14 @@
 
 namespace nestor::loop {
 
+// An argmax accumulates a pair of a value and a position; what is read is the position.
 DType ReadType(const TensorInfo& tensor) {
   return tensor.storage == Storage::kAccumulator && IsArg(tensor.op) ? DType::kI64 : tensor.type;
 }
 
 // For each name the next number to try is kept: otherwise n tensors of one name would take n^2
 // time.
+// x, x, x_2, x   ->   x, x_2, x_2_2, x_3
 std::string UniqueNames::Take(absl::string_view name) {
   if (next_.try_emplace(name, 2).second) return std::string(name);
   for (int& number = next_[std::string(name)];; ++number) {
@@ -40,6 +42,7 @@ int32_t Program::AddVar(absl::string_view name) {
 
 namespace {
 
+// References into `values` are invalid afterwards: the vector may move.
 ValueId Append(Program& program, Value value) {
   program.values.push_back(std::move(value));
   return ValueId{static_cast<int32_t>(program.values.size()) - 1};
@@ -85,6 +88,7 @@ bool IsLeaf(const Value& value) {
 void VisitValues(const Program& program, ValueId root,
                  absl::FunctionRef<void(ValueId, const Value&)> visit) {
   if (IsLeaf(program[root])) return visit(root, program[root]);
+  // Values that several operands share are visited once for each: a tree is what is visited.
   absl::InlinedVector<int32_t, 64> stack = {root.value};  // ~id where the operands were visited
   while (!stack.empty()) {
     const int32_t top = stack.back();

@@ -20,6 +20,7 @@ namespace nestor::loop {
 namespace {
 
 // Old numbers in the order of the text; numbers that do not occur there come last.
+// loops with the numbers 7, 3, 9 in the order of the text   ->   0, 1, 2
 class Numbering {
  public:
   int64_t NewNumber(int64_t old) {
@@ -90,6 +91,7 @@ class Writer {
     return IndexText(pool_, renumbered, {var, tensor}, tightness);
   }
 
+  // y[i]      drop y[i + 1] if i < N
   std::string Store(const Access& access) {
     std::string text = program_[access.tensor].name;
     if (!access.place.empty()) absl::StrAppend(&text, "[", Place(access), "]");
@@ -97,6 +99,7 @@ class Writer {
     return absl::StrCat("drop ", text, Conditions(access));
   }
 
+  // x[i]      x[i + 1 | 0.0 if i < N]      s, of rank 0
   std::string Load(const Access& access) {
     std::string text = program_[access.tensor].name;
     if (access.place.empty() && !access.masked) return text;
@@ -140,6 +143,7 @@ class Writer {
   }
 
   // A loop index may have the name of a dimension in the program, but not in its text.
+  // for N in [0, N) is the loop N_2 in the text
   void KeepVarNamesApart() {
     UniqueNames names;
     for (size_t i = 0; i < program_.pool.size(); ++i) {
@@ -207,6 +211,7 @@ class Writer {
     absl::StrAppend(&text_, std::string(2 * depth, ' '), line, "\n");
   }
 
+  // A block of one loop needs no word of its own; reading it gives the same block.
   void WriteBlock(const Block& block) {
     const bool one_loop = block.body.size() == 1 && block.body[0].As<Loop>() != nullptr;
     if (one_loop) return WriteScope(block.body, 1);
@@ -306,6 +311,7 @@ class Writer {
   std::vector<Piece> PartsOf(const ApplyValue& apply, DType type, int surrounding) const {
     const DType operand = program_[apply.args[0]].type;
     if (const InfixOperator* row = apply.args.size() == 2 ? InfixOf(apply.op, operand) : nullptr) {
+      // As in uops/notation/print.cc: a chain is read from the left, and comparisons do not chain.
       const int left = row->tightness + row->Compares();
       return Parenthesised({{"", apply.args[0], left},
                             {" "},

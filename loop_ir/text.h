@@ -60,7 +60,8 @@ std::string ToText(const Program& program, const Item& item);
 std::string ToText(const Program& program, const Access& access);
 std::string ToText(const Program& program, ValueId value);
 std::string ToText(const Program& program, IndexId index);
-// The texts of many statements of the program, each as for a single one, in linear time.
+// The texts of many statements of the program, each as for a single one, in linear time. (Each call
+// for a single piece walks the whole program, to number its tensors and loops.)
 std::vector<std::string> ToTexts(const Program& program, absl::Span<const Statement> statements);
 
 // Bad text gives an InvalidArgument Status "LINE:COLUMN: ...". Rules beyond the grammar and the

@@ -27,6 +27,7 @@ DType OwnType(absl::string_view literal) {
 }  // namespace
 
 ExpressionParser::ExpressionParser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {
+  // The notation's lexer keeps the ends of lines, which mean nothing here; a ";" stays.
   tokens_.erase(
       std::remove_if(tokens_.begin(), tokens_.end(),
                      [](const Token& t) { return t.kind == TokenKind::kEnd && t.text == "\n"; }),
@@ -35,6 +36,7 @@ ExpressionParser::ExpressionParser(std::vector<Token> tokens) : tokens_(std::mov
 
 // ---- Tokens
 
+// The last token is the end of the text, which every look beyond it sees.
 const Token& ExpressionParser::Peek(size_t ahead) const {
   return tokens_[std::min(next_ + ahead, tokens_.size() - 1)];
 }
@@ -95,6 +97,7 @@ const ParamInfo* ExpressionParser::FindParam(absl::string_view name) const {
 
 // ---- Literals
 
+// 3: 1 token, -3: 2, -inf: 2, true: 1, x: 0
 size_t ExpressionParser::LiteralLength() const {
   const size_t sign = At("-") ? 1 : 0;
   const Token& token = Peek(sign);
@@ -109,16 +112,19 @@ std::string ExpressionParser::TakeLiteral() {
   return text;
 }
 
+// The literal is read as one of `type`, so it is rounded once: f32(0.1) is never an f64 first.
 absl::StatusOr<Scalar> ExpressionParser::LiteralOf(DType type, LiteralReader read) {
   const Position position = Peek().position;
   if (LiteralLength() == 0) return Expected("a literal");
   const std::string text = TakeLiteral();
   if (type == DType::kI64 && (text == "true" || text == "false"))
+    // Conditions of index expressions are 0 and 1.
     return Scalar::I64(text == "true");
   if (const auto value = read(text, type)) return *value;
   return ErrorAt(position, absl::StrCat("the literal '", text, "' does not fit ", Name(type)));
 }
 
+// nullopt: there is no bound on this side.
 absl::StatusOr<absl::optional<Scalar>> ExpressionParser::BoundOf(DType type, LiteralReader read) {
   if (Take("inf")) return absl::optional<Scalar>();
   if (At("-") && At("inf", 1)) {
@@ -144,6 +150,7 @@ absl::StatusOr<T> ExpressionParser::Binary(int tightness) {
        row = AtInfix()) {
     const Position position = tokens_[next_++].position;
     NESTOR_ASSIGN_OR_RETURN(const T right, Binary<T>(row->tightness + 1));
+    // Built at once from left to right: a - b - c is (a - b) - c.
     NESTOR_ASSIGN_OR_RETURN(left, Combine(*row, position, left, right));
     const InfixOperator* following = AtInfix();
     if (row->Compares() && following != nullptr && following->Compares()) {
@@ -225,6 +232,7 @@ absl::StatusOr<IndexId> ExpressionParser::Primary(IndexId) {
     ++next_;
     return program_.pool.Var(it->second.number);
   }
+  // In the shapes of inputs a new name declares a dimension; everywhere else it must be known.
   if (naming_dimensions_) dimensions_.insert(token.text);
   if (!dimensions_.contains(token.text)) {
     return ErrorAt(token.position, absl::StrCat("'", token.text,
@@ -287,6 +295,7 @@ absl::StatusOr<Access> ExpressionParser::LoadAccess() {
   return access;
 }
 
+// A bare literal takes the type of the tensor: x[i | 0] of an f32 is 0.0.
 absl::StatusOr<ValueId> ExpressionParser::Fill(DType type) {
   if (LiteralLength() == 0) return Prefix<ValueId>();
   NESTOR_ASSIGN_OR_RETURN(const Scalar value, LiteralOf(type));
@@ -324,6 +333,7 @@ absl::StatusOr<ValueId> ExpressionParser::Apply(const Position& position, Scalar
                                                 absl::Span<const ValueId> args, DType target) {
   std::vector<DType> types;
   for (ValueId arg : args) types.push_back(program_[arg].type);
+  // Checked here, not only by the verifier: AddApply needs operands that the row takes.
   const auto type = TypeOfApply(op, types, target);
   if (!type.ok()) return ErrorAt(position, type.status().message());
   return program_.AddApply(op, args, target);

@@ -150,6 +150,7 @@ class ProgramParser : private ExpressionParser {
     return At("+=", ahead) || At("*=", ahead) ||
            (ReduceOpByName(Peek(ahead).text) && At("=", ahead + 1));
   }
+  // drop[i] = 1.0        a tensor named drop;     drop y[i] if i < N = 1.0      a masked store
   bool TakeKeyword(absl::string_view word) { return !AtStatement() && Take(word); }
 
   // Declarations, demands and blocks of the program, in any order.
@@ -223,6 +224,7 @@ class ProgramParser : private ExpressionParser {
   // domain i < M, j < N : places ; values
   absl::Status ReadDomain(std::vector<Domain>& domains) {
     Domain domain;
+    // Indices of a domain are in scope up to its end only.
     const size_t outside = defined_.size();
     while (Peek().kind == TokenKind::kName && At("<", 1)) {
       NESTOR_RETURN_IF_ERROR(DomainIndex(domain));
@@ -324,6 +326,7 @@ class ProgramParser : private ExpressionParser {
       loop.step = step.ToInt();
     }
     NESTOR_RETURN_IF_ERROR(Attributes(loop.attributes));
+    // After the bounds, in which the index is not known.
     loop.var = program_.AddVar(name.text);
     const size_t defined = defined_.size();
     Define(name.text, {false, loop.var});
@@ -397,8 +400,10 @@ class ProgramParser : private ExpressionParser {
     return statement;
   }
 
+  // Both words: the next statement may begin with a tensor named `needed`.
   bool TakeNeeded() { return At("needed") && At("if", 1) && Take("needed") && Take("if"); }
 
+  // a argmax= (v, k)     s += v
   absl::Status ValueOf(Statement& statement) {
     const bool pair = statement.op && IsArg(*statement.op);
     if (pair) NESTOR_RETURN_IF_ERROR(Need("("));

@@ -36,6 +36,7 @@ class Messages {
   explicit Messages(const Program& program) : program_(program) {}
 
   template <class... Pieces>
+  // Error(id, " is declared twice") -> "program softmax: in `temp t: f32[N]`: t is declared twice"
   absl::Status Error(const Pieces&... pieces) const {
     return absl::InvalidArgumentError(
         absl::StrCat("program ", program_.name, ": ",
@@ -93,6 +94,7 @@ class Verifier : private Messages {
     return absl::OkStatus();
   }
 
+  // A tensor and a loop index may share a name; the text form keeps them apart (text.cc).
   absl::Status OneName(absl::string_view name, absl::string_view what,
                        absl::flat_hash_set<absl::string_view>& taken) const {
     if (!IsIdentifier(name) || IsReserved(name))
@@ -108,6 +110,7 @@ class Verifier : private Messages {
   absl::Status Signature() {
     for (const ParamInfo& param : program_.params) params_.emplace(param.name, param.type);
     for (TensorId id : program_.inputs) {
+      // All inputs first: an input's shape may name a dimension that a later one introduces.
       for (IndexId extent : program_[id].shape) CollectDimensions(extent);
     }
     for (TensorId id : program_.inputs) NESTOR_RETURN_IF_ERROR(ProgramLevel(id, Storage::kInput));
@@ -125,6 +128,7 @@ class Verifier : private Messages {
   // Tensors of the whole program exist before any loop, so no loop index is in their extents.
   absl::Status ProgramLevel(TensorId id, Storage storage) {
     const TensorInfo& tensor = program_[id];
+    // Program::temps lists accumulators, too.
     const bool temp = storage == Storage::kTemp && tensor.storage == Storage::kAccumulator;
     if (tensor.storage != storage && !temp)
       return Error(id, " has another storage than where it is listed");
@@ -276,6 +280,8 @@ class Verifier : private Messages {
     return access.masked ? Fill(access) : absl::OkStatus();
   }
 
+  // A prefetch of a place that does not exist does nothing, so it needs no proof that it is in
+  // range.
   absl::Status Prefetch(const Access& access) {
     NESTOR_RETURN_IF_ERROR(Load(access));
     if (access.masked) return Error("what is prefetched has no mask");
@@ -309,6 +315,7 @@ class Verifier : private Messages {
     if (program_[access.tensor].storage == Storage::kInput)
       return Error("the input ", access.tensor, " is written");
     if (access.fill.valid()) return Error("a store to ", access.tensor, " has a fill");
+    // A masked store counts: whether all elements are written is known at run time only.
     written_.insert(access.tensor);
     return absl::OkStatus();
   }
@@ -331,6 +338,7 @@ class Verifier : private Messages {
 
   absl::StatusOr<DType> TypeOf(const ConstantValue& node, DType) const { return node.value.type; }
 
+  // An integer $param is a symbol of index expressions, and a value only through an IndexValue.
   absl::StatusOr<DType> TypeOf(const ParamValue& node, DType) const {
     const auto it = params_.find(node.name);
     if (it == params_.end()) return Error(node.name, " is no $param of the program");
@@ -387,12 +395,14 @@ class Verifier : private Messages {
 
   // A loop index is that of one loop only. A loop that may run in any order must carry nothing.
   absl::Status Check(const Loop& loop) {
+    // Items moves item_ on; the error about dependences is the loop's.
     const Item* const item = item_;
     if (!looped_.insert(loop.var).second)
       return Error("the loop index is that of another loop, too");
     if (loop.step <= 0) return Error("the step ", loop.step, " is not positive");
     NESTOR_RETURN_IF_ERROR(Number(loop.begin, "a bound"));
     NESTOR_RETURN_IF_ERROR(Number(loop.end, "a bound"));
+    // Bounds come before: a loop's own index is not in them.
     vars_.insert(loop.var);
     for (const loop::Prefetch& prefetch : loop.prefetches)
       NESTOR_RETURN_IF_ERROR(Prefetch(prefetch.access));
@@ -400,6 +410,8 @@ class Verifier : private Messages {
     vars_.erase(loop.var);
     item_ = item;
     if (!loop.attributes.parallel && !loop.attributes.vector) return absl::OkStatus();
+    // The tensor that a proof of independence fails on; a dependence that cannot be excluded is an
+    // error.
     if (const auto tensor = CarriedTensor(program_, loop)) {
       return Error("iterations may depend on each other through ", *tensor);
     }
@@ -424,6 +436,7 @@ class Verifier : private Messages {
     return Error("the position is ", program_[statement.position].type, ", not i64");
   }
 
+  // An engine may ask the condition before it reads anything, or not at all.
   absl::Status Needed(const Statement& statement) const {
     for (IndexId c : statement.needed_if) {
       NESTOR_RETURN_IF_ERROR(Condition(c));

@@ -59,6 +59,7 @@ class IdChecker {
     return absl::OkStatus();
   }
 
+  // Recursion is as deep as loops are nested; a program from a text is limited by its parser.
   absl::Status Items(const Scope& scope) {
     for (const Item& item : scope) {
       NESTOR_RETURN_IF_ERROR(absl::visit([&](const auto& node) { return Node(node); }, item.node));
@@ -96,6 +97,7 @@ class IdChecker {
     while (!pending.empty()) {
       const ValueId id = pending.back();
       pending.pop_back();
+      // Values are shared: without this a chain of x + x would be walked once for each path.
       if (seen_[id.value]) continue;
       seen_[id.value] = true;
       const size_t first = pending.size();

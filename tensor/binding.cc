@@ -24,7 +24,8 @@ absl::Status InvalidInput(absl::string_view message) {
   return absl::InvalidArgumentError(ClipWords(ValidUtf8(message)));
 }
 
-// "'x', 'y'": names given that `known` does not hold.
+// An error for the first name, in alphabetical order, that `known` does not hold: the message must
+// not depend on the order of a hash map.
 template <class Map>
 absl::Status CheckKnown(absl::string_view op, absl::string_view what, const Map& given,
                         const std::vector<std::string>& known) {
@@ -188,8 +189,6 @@ class Binder {
     return absl::OkStatus();
   }
 
-  // An extent may be an expression of dimensions that another argument binds, such as N + K - 1, so
-  // it is checked last.
   struct AxisOf {
     const SignatureArgument* arg;
     size_t axis;
@@ -205,6 +204,8 @@ class Binder {
     return absl::StrCat(name, "=", binding_.symbols.at(name), " as given");
   }
 
+  // An extent may be an expression of dimensions that another argument binds, such as N + K - 1, so
+  // it is checked last.
   absl::Status CheckExtents() const {
     for (const SignatureArgument& arg : signature_.args) {
       const Dims& given = inputs_.tensors.at(arg.name).shape;
