@@ -26,6 +26,10 @@ enum class Mode : uint8_t {
 };
 
 // A value; the defaults are meant for most programs.
+//
+//   jit::CompileOptions options;
+//   options.mode = jit::Mode::kStrict;               // the interpreter's bits
+//   options.executor = &jit::InlineExecutor();       // one thread
 struct CompileOptions {
   Mode mode = Mode::kFast;
   // nullopt: the best set that the CPU has and NESTOR_ISA allows.
@@ -33,6 +37,8 @@ struct CompileOptions {
   // Where parallel loops run: DefaultExecutor() where null; InlineExecutor() keeps them
   // on the caller's thread. Must outlive the executable.
   Executor* executor = nullptr;
+  // Sizes of tiles, blocks and strips. They change no result in strict mode; in fast mode they
+  // change the order of sums.
   ScheduleOptions schedule;
   // Schedules found by a search (LoadSchedules): if there is a line for a call's program,
   // sizes, processor and mode, its choices override `schedule`, and the call has code of its
@@ -40,6 +46,7 @@ struct CompileOptions {
   std::shared_ptr<const Schedules> schedules;
   // See ExecutableOptions; nullopt: derived from the program and the sizes of the machine's caches.
   absl::optional<int64_t> least_parallel_bytes, prefetching_bytes, streaming_bytes;
+  // Which sizes get code of their own, and how much of it is kept.
   SizeClassOptions size_classes;
 };
 
@@ -48,7 +55,8 @@ struct CompileOptions {
 constexpr int64_t kMostBlocks = int64_t{1} << 17;
 
 // The schedule passes of compile.cc for a machine, in their order, as a list that can be cut and
-// watched like the one of fusion.
+// watched like the one of fusion. In strict mode those that reorder rounding are left out when the
+// list is run, not here.
 fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa);
 
 // Fuses and schedules `program`, which is lowered, for `options`, whose instruction set the CPU may

@@ -23,6 +23,7 @@ using loop::Program;
 using loop::TensorId;
 
 // Never used again, unlike an address.
+// Workspaces remember an executable after its end, and another one may get its address.
 int64_t NextId() {
   static std::atomic<int64_t> last{0};
   return ++last;
@@ -31,6 +32,7 @@ int64_t NextId() {
 }  // namespace
 
 // The kernel knows tensors; a caller knows the numbers of outputs and inputs.
+// Sorted, as callers search in it.
 std::vector<std::pair<int, int>> AliasesOf(const Kernel& kernel) {
   const Program& program = kernel.program();
   std::vector<int> numbers(program.tensors.size());  // of inputs and outputs
@@ -83,12 +85,14 @@ absl::StatusOr<std::unique_ptr<const Executable>> Executable::Bind(absl::string_
   std::vector<Input> inputs = inputs_;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const loop::TensorInfo& info = program()[TensorAt(i)];
+    // An input that is bound already has no name for Bind: it is reported as unknown.
     if (info.name != name || inputs[i].position < 0) continue;
     if (tensor.type != info.type || tensor.shape.size() != info.shape.size()) {
       return ArgumentError(
           i, absl::StrCat(Name(tensor.type), ShapeText(tensor.shape), " given, ", Name(info.type),
                           " of ", info.shape.size(), " dimensions wanted"));
     }
+    // A compact copy, so bound inputs have the layout that code likes best.
     absl::StatusOr<Tensor> copy = Tensor::FromView(tensor);
     if (!copy.ok()) return ArgumentError(i, copy.status().message());
     for (Input& later : inputs) later.position -= later.position > inputs[i].position ? 1 : 0;
@@ -110,6 +114,7 @@ absl::StatusOr<std::unique_ptr<const Executable>> Executable::Specialize(
     return absl::FailedPreconditionError(absl::StrCat(
         "program ", program().name, ": nothing to specialize is known but its scheduled program"));
   }
+  // Sorted by name, so that equal sizes give equal programs.
   SizeClass constants(sizes.begin(), sizes.end());
   std::sort(constants.begin(), constants.end());
   NESTOR_RETURN_IF_ERROR(CheckConstants(SignatureOf(program()), constants));

@@ -4,6 +4,8 @@
 //   NESTOR_ASSIGN_OR_RETURN(auto softmax, jit::Executable::Create(program, options));
 //   jit::Workspace workspace;
 //   NESTOR_RETURN_IF_ERROR(softmax->Run({{x}, {y}}, &workspace));
+//
+// nestor::Compile (nestor.h) makes one from an op, and nestor::Run binds arguments by name.
 #ifndef NESTOR_JIT_EXECUTABLE_H_
 #define NESTOR_JIT_EXECUTABLE_H_
 
@@ -48,7 +50,8 @@ struct ExecutableOptions {
   SizeClassOptions size_classes;
 };
 
-// The arguments of one call, in the order of the program's signature.
+// The arguments of one call, in the order of the program's signature. Strides may be negative, and
+// those of inputs 0. What the views point at must stay valid during the call.
 struct Arguments {
   absl::Span<const TensorView> inputs;   // those of Executable::inputs()
   absl::Span<const TensorView> outputs;  // memory to write
@@ -127,11 +130,12 @@ class Executable {
     bool poison_dead = false;
     const Watcher* watcher = nullptr;
   };
-  // The same, for measuring and tests.
+  // Run with hooks, for measuring and tests.
   absl::Status RunWatched(const Arguments& arguments, Workspace* workspace,
                           const Hooks& hooks) const;
 
-  // The shapes that outputs must have.
+  // The shapes that outputs must have, from the arguments as in a call; elements are not read, but
+  // views must have memory. InvalidArgument as from Run.
   absl::StatusOr<std::vector<Dims>> OutputShapes(
       absl::Span<const TensorView> inputs, absl::Span<const Scalar> params = {},
       const absl::flat_hash_map<std::string, int64_t>* dims = nullptr) const;
@@ -145,7 +149,7 @@ class Executable {
   const TensorView* bound(size_t number) const {
     return inputs_[number].position < 0 ? &inputs_[number].view : nullptr;
   }
-  // The general code, for compact arguments.
+  // The general code, for compact arguments. It runs at all sizes, and lives as long as this.
   const Kernel& kernel() const;
   // The kernel that runs at these sizes, for compact arguments (see Create) or for strided ones,
   // compiled if need be. The Statuses of Run for such sizes. REQUIRES: they are legal.
@@ -154,7 +158,7 @@ class Executable {
   // All kernels compiled so far, except those of sizes that were dropped for others.
   std::vector<std::shared_ptr<const Kernel>> kernels() const;
   // (output, input), by their numbers in the program's signature, that may share memory, at
-  // all sizes.
+  // all sizes: the output may begin where the input does, if both are compact. Sorted.
   absl::Span<const std::pair<int, int>> aliases() const;
   // Bytes of machine code in all kernels().
   int64_t code_bytes() const;

@@ -30,6 +30,8 @@ constexpr char kPoison = '\xff';  // a NaN of any float
 
 // Whether no two elements share a place: with the axes sorted by stride, each axis steps over the
 // whole extent of those below it.
+// [2, 3] with strides [3, 1]: yes; [2, 3] with [1, 1]: no, as [0, 1] and [1, 0] are one place
+// Sufficient, not necessary: [3, 2] with [2, 3] is refused, though 0, 2, 3, 4, 5 and 7 differ
 bool IsInjective(const TensorView& view) {
   std::vector<std::pair<int64_t, int64_t>> axes;  // stride, extent
   for (size_t i = 0; i < view.shape.size(); ++i) {
@@ -51,6 +53,7 @@ absl::Status CountError(const Program& program, absl::string_view what, size_t g
                                                  " given, ", wanted, " wanted"));
 }
 
+// Where the arguments of a call lie when it begins, as far as their size tells.
 Residence ResidenceOf(const ExecutableOptions& options, int64_t bytes) {
   const auto reaches = [&](int64_t least) { return least > 0 && bytes >= least; };
   if (reaches(options.streaming_bytes)) return Residence::kMemory;
@@ -102,8 +105,10 @@ absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspac
   if (state.is_parallel && hooks.caller == nullptr) run.executor = options().executor;
   run.constants_are_there = state.has_constants;
   const int64_t result = state.kernel->Run(state.table.data(), state.workers, run);
+  // After a failure nothing is known about them: the next call computes them again.
   state.has_constants = result == 0;
   if (result == 0) return absl::OkStatus();
+  // Code returns the number of the statement, plus 1.
   return absl::OutOfRangeError(absl::StrCat("program ", program().name,
                                             ": access out of range in `",
                                             state.kernel->StatementText(result - 1), "`"));
@@ -162,6 +167,7 @@ bool Executable::OutputsAreApart(const Arguments& arguments, Workspace::State& s
   const auto is_empty = [&](size_t i) {
     return state.footprints[i].begin == state.footprints[i].end;
   };
+  // A vector of the workspace, so that calls allocate nothing.
   std::vector<size_t>& outputs = state.sorted_outputs;
   outputs.clear();
   for (size_t i = inputs_.size(); i < NumArguments(); ++i) {
@@ -199,6 +205,7 @@ absl::Status Executable::CheckOverlap(const Arguments& arguments, const Workspac
   const std::pair<int, int> pair(static_cast<int>(output - inputs_.size()),
                                  static_cast<int>(other));
   const std::vector<std::pair<int, int>>& aliases = code_->aliases;
+  // Just on top of each other: only then is each element read before its own place is written.
   const bool allowed = other < inputs_.size() &&
                        std::binary_search(aliases.begin(), aliases.end(), pair) &&
                        a.data == b.data && IsContiguous(a) && IsContiguous(b);
@@ -220,6 +227,7 @@ absl::StatusOr<Binding> Executable::BindArguments(
     return CountError(program(), "$params", params.size(), program().params.size());
   }
   RunInputs given;
+  // Bound inputs take part: their shapes give dimensions, too.
   for (size_t i = 0; i < inputs_.size(); ++i)
     given.tensors[program()[TensorAt(i)].name] = ArgumentAt({inputs, {}}, i);
   for (size_t i = 0; i < params.size(); ++i) given.params[program().params[i].name] = params[i];
@@ -298,6 +306,7 @@ absl::Status Executable::Prepare(const Arguments& arguments, Workspace::State& s
   state.has_constants = false;
   if (!state.has_results) return absl::OkStatus();
   NESTOR_ASSIGN_OR_RETURN(state.kernel, KernelFor(arguments, binding, state.bytes));
+  // Handing work to threads takes some microseconds, which must be worth it.
   state.is_parallel = state.bytes >= options().least_parallel_bytes || ComputesMuch(binding);
   NoteOverwritten(state);
   NESTOR_RETURN_IF_ERROR(FillTable(*state.kernel, binding, arguments, state));

@@ -23,6 +23,7 @@
 namespace nestor::jit {
 namespace {
 
+// A cache line: no two functions share one.
 constexpr int64_t kFunctionAlignment = 64;
 constexpr int64_t kPiecesPerThread = 8;
 
@@ -30,6 +31,7 @@ int64_t ValueOf(Operand operand, const int64_t* table) {
   return operand.kind == Operand::kTable ? table[operand.value] : operand.value;
 }
 
+// Of numbers that are not negative.
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 loop::MemoryPlan PlanOf(const loop::Program& program, const Translation& translation) {

@@ -15,6 +15,7 @@ namespace nestor::jit {
 namespace {
 
 // A letter for the residence, one for each axis, and a digit for each input that is constant.
+// "cu,au,10": a compact matrix, which is constant, and one whose rows are at any stride
 std::string KeyOf(const KernelOptions& options) {
   std::string key;
   if (options.residence == Residence::kLastCache) key = "p";

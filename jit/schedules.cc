@@ -44,6 +44,7 @@ int64_t LargestInClass(int64_t size) {
   return largest;
 }
 
+// ("isa", "isa=avx512") -> "avx512"
 absl::StatusOr<absl::string_view> TakeField(absl::string_view name, absl::string_view word) {
   if (absl::ConsumePrefix(&word, name) && absl::ConsumePrefix(&word, "=") && !word.empty())
     return word;
@@ -64,6 +65,7 @@ absl::StatusOr<ChosenValues> ParseChoices(absl::string_view text) {
     }
     values.emplace_back(parts.first, value);
   }
+  // Only to see whether they are legal: options differ from caller to caller.
   ScheduleOptions tried;
   NESTOR_RETURN_IF_ERROR(Choose(values, tried));
   return values;
@@ -91,6 +93,7 @@ absl::StatusOr<Schedules> Schedules::Parse(absl::string_view text) {
   return schedules;
 }
 
+// op=NAME program=HASH cpu=NAME isa=NAME mode=NAME sizes=K:512,M:64 tile_rows=6,sum_block=768
 absl::Status Schedules::ParseLine(absl::string_view line) {
   const std::vector<absl::string_view> words =
       absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
@@ -107,6 +110,7 @@ absl::Status Schedules::ParseLine(absl::string_view line) {
     key.*kKeyFields[i].text = std::string(value);
   }
   NESTOR_ASSIGN_OR_RETURN(ChosenValues values, ParseChoices(words.back()));
+  // Two searches may have been joined by hand; which of them is right is not for this code to say.
   if (Find(key) != nullptr) return absl::InvalidArgumentError("an earlier line is for the same");
   Set(key, std::string(op), std::move(values));
   return absl::OkStatus();
@@ -139,6 +143,7 @@ ProgramSchedules::ProgramSchedules(std::shared_ptr<const Schedules> schedules,
     : schedules_(std::move(schedules)) {
   loop::Program nameless = unfused;
   nameless.name.clear();
+  // Stable: the same on every machine and in every run, as it is kept in files.
   key_.program = absl::StrCat(absl::Hex(StableHash(loop::ToText(nameless)), absl::kZeroPad16));
   key_.cpu = CpuName();
   key_.isa = std::string(Name(isa));
@@ -158,6 +163,8 @@ ScheduleKey ProgramSchedules::KeyAt(loop::SymbolValue symbol,
   std::vector<std::string> classes;
   for (const std::string& name : symbols_) {
     const absl::optional<int64_t> size = symbol(name);
+    // Where code is specialized to some sizes, the others have no value, and the key is of those
+    // alone.
     if (size) classes.push_back(absl::StrCat(name, ":", LargestInClass(*size)));
   }
   for (size_t i = 0; i < bound.size(); ++i) {

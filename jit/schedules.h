@@ -32,14 +32,18 @@ namespace nestor::jit {
 // The values as a line has them: "tile_rows=6,sum_block=768".
 std::string TextOf(const ChosenValues& values);
 
-// The key of a line.
+// The key of a line: all that a schedule was found for. Texts as the line has them, such as
+// "avx512", "fast" and "K:512,M:64".
 struct ScheduleKey {
   std::string program, cpu, isa, mode, sizes;
 
   friend auto operator<=>(const ScheduleKey& a, const ScheduleKey& b) = default;
 };
 
-// A value; const use from many threads is fine.
+// The lines of a file. A value; const use from many threads is fine.
+//
+//   NESTOR_ASSIGN_OR_RETURN(options.schedules, nestor::LoadSchedules("tuned.txt"));
+//   NESTOR_ASSIGN_OR_RETURN(auto matmul, nestor::Compile(op, options));
 class Schedules {
  public:
   // InvalidArgument, with the number of the line, if a line is malformed, names an unknown choice
@@ -51,7 +55,7 @@ class Schedules {
   // Replaces the values of the key; no values: removes the key. REQUIRES: Choose accepts
   // the values.
   void Set(const ScheduleKey& key, std::string op, ChosenValues values);
-  // Null where there is none.
+  // Null where there is none. Valid until the next Set.
   const ChosenValues* Find(const ScheduleKey& key) const;
 
  private:
@@ -64,11 +68,12 @@ class Schedules {
   std::map<ScheduleKey, Line> lines_;
 };
 
-// The schedules of one program, whose symbols are collected once.
+// The schedules of one program, whose symbols are collected once: a call of new sizes then costs a
+// look-up. Thread-safe.
 class ProgramSchedules {
  public:
   ProgramSchedules() = default;  // none
-  // `unfused` is not kept.
+  // `unfused` is the lowered program, of which `program=` is the hash; it is not kept.
   ProgramSchedules(std::shared_ptr<const Schedules> schedules, const loop::Program& unfused,
                    Isa isa, bool strict);
 

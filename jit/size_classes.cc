@@ -142,6 +142,8 @@ absl::optional<int64_t> ValueOf(const Program& program, IndexId e, loop::SymbolV
       });
 }
 
+// An estimate: a loop whose bounds depend on other loops counts as one iteration. In double, as a
+// product of lengths may exceed int64.
 double IterationsOf(const Program& program, const Loop& loop, loop::SymbolValue symbol) {
   const auto begin = ValueOf(program, loop.begin, symbol), end = ValueOf(program, loop.end, symbol);
   if (!begin || !end) return 1;
@@ -162,6 +164,7 @@ double WorkOf(const Program& program, const Scope& scope, loop::SymbolValue symb
   return work;
 }
 
+// Compiling takes time in proportion to these, so the least work that pays for it does, too.
 int64_t NumStatements(const Program& program) {
   int64_t count = 0;
   VisitItems(program, [&](const Item& item) { count += item.As<Statement>() != nullptr; });
@@ -201,6 +204,7 @@ SizeClass SizeClasses::Of(loop::SymbolValue symbol) const {
   };
   const int64_t most = options_.largest_constant;
   add(symbols_.computed_with, -most, most);
+  // Decided before the other rules add theirs: these gain less.
   const double least_work = constants.empty() ? least_work_ : least_work_ / kGainOfArithmetic;
   add(symbols_.end_axes, 1, 1);
   add(SymbolsOfShortSums(symbol), -most, most);

@@ -11,6 +11,7 @@ namespace nestor::jit {
 int64_t SlotValues::Of(const TableSlot& slot) const {
   switch (slot.kind) {
     case TableSlot::kIndex: return Symbols(slot.parts[0].symbols);
+    // The result is not needed where the divisor is 0, but the division would trap.
     case TableSlot::kDivisor: {
       const int64_t value = Symbols(slot.parts[0].symbols);
       return value == 0 ? 1 : value;
@@ -23,6 +24,7 @@ int64_t SlotValues::Of(const TableSlot& slot) const {
     }
     case TableSlot::kParam: {
       const Scalar& param = binding_.params.at(slot.param);
+      // In registers 16-bit floats are f32 (scalar_rows.h).
       if (!IsNarrowFloat(param.type)) return static_cast<int64_t>(param.bits);
       return static_cast<int64_t>(ToBits(static_cast<float>(param.ToDouble())));
     }

@@ -31,6 +31,7 @@ absl::Status Error(const Signature& signature, absl::string_view what) {
 absl::Status CheckParam(const Signature& signature, const ParamInfo& param, int64_t value) {
   const bool in_range =
       (!param.low || value >= param.low->ToInt()) && (!param.high || value <= param.high->ToInt());
+  // The value must fit the $param's own type, and, as an index, int64.
   const Scalar narrow = Scalar::Integer(param.type, value);
   if (in_range && narrow.FitsInt64() && narrow.ToInt() == value) return absl::OkStatus();
   return Error(signature, absl::StrCat(param.name, " = ", value, " is out of its range"));
@@ -53,6 +54,7 @@ absl::Status CheckConstant(const Signature& signature, const std::vector<std::st
 }
 
 // Copies expressions over symbols and the indices of domains from one program into another.
+// The two programs number their symbols, indices and expressions apart.
 class Importer {
  public:
   Importer(const Program& from, Program& to) : from_(from), to_(to) {
@@ -119,6 +121,8 @@ Program WithSignature(Program scheduled, const Program& general, const SizeClass
   for (loop::Domain& domain : scheduled.domains) {
     for (IndexList* list : {&domain.extents, &domain.places, &domain.values}) *list = import(*list);
   }
+  // A call with another size fails on this equality, and a $param that a call leaves out has the
+  // value.
   for (const auto& [name, value] : constants) {
     scheduled.equalities.push_back({scheduled.pool.Symbol(name), scheduled.pool.Const(value),
                                     absl::StrCat(name, ", which the program was specialized to")});

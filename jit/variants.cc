@@ -89,6 +89,7 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::PlainFor(
     NESTOR_RETURN_IF_ERROR(loop::MarkChecked(unfused).status());
     NESTOR_ASSIGN_OR_RETURN(plain, LayoutKernels::Create(std::move(unfused), options));
     absl::MutexLock lock(&mutex_);
+    // Another thread may have been faster; then its code is used, and this one is dropped.
     if (plain_ == nullptr) plain_ = std::move(plain);
     plain = plain_;
   }
@@ -96,6 +97,8 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::PlainFor(
 }
 
 // From the most special class to the least, until one has code.
+// with the bound inputs   ->   without   ->   null: the general code
+//   and within each: merged axes, where rows are short   ->   axes as they are
 absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(
     loop::SymbolValue symbol, const KernelOptions& options) const {
   if (!classes_) return std::shared_ptr<const Kernel>();
@@ -108,6 +111,7 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(
     const Class of{constants, merges_axes, variation};
     if (of.IsGeneral()) return nullptr;
     Code code = CodeOf(of, options);
+    // A class holds many sizes, at some of which the indices of its program may overflow.
     return code != nullptr && loop::ProveNoOverflow(code->program(), symbol).ok() ? code : nullptr;
   };
   const auto variation_of = [&](const std::vector<bool>& inputs) {
@@ -133,6 +137,7 @@ Variants::Code Variants::CodeOf(const Class& of, const KernelOptions& options) c
   absl::StatusOr<Code> code = Compile(of, options);
   // Lack of memory may be temporary: the class is not marked as one without a variant.
   if (absl::IsResourceExhausted(code.status())) return Code();
+  // A null is kept as well: a class that cannot be compiled is not tried again at each call.
   return Keep(of, code.ok() ? *std::move(code) : nullptr);
 }
 
@@ -168,6 +173,7 @@ absl::optional<Variants::Code> Variants::Find(const Class& of) const {
 Variants::Code Variants::Keep(const Class& of, Code code) const {
   absl::MutexLock lock(&mutex_);
   code = by_class_.Keep(of, std::move(code));  // the code of another thread, if that was faster
+  // A call that runs the forgotten code holds a pointer to it, so the code outlives the call.
   if (by_class_.entries().size() > most_) by_class_.ForgetLast();
   return code;
 }

@@ -25,9 +25,12 @@
 namespace nestor::jit {
 namespace {
 
+// Of one function. Jumps and addresses of constants have 32 bits, so this is far from a limit of
+// x86.
 constexpr size_t kMaxCodeBytes = 16 << 20;
 constexpr size_t kUsualBytes = 128;  // for an operation, including constants; few need more
 constexpr int kAlignment = 64;
+// rbx, rbp, r12 .. r15, by their numbers in instructions (System V ABI, "Registers").
 constexpr int kCalleeSaved[] = {3, 5, 12, 13, 14, 15};
 
 constexpr Emitter kEmitters[kNumOpcodes] = {
@@ -98,6 +101,7 @@ Generator::Generator(const OperationList& list, const Allocated& allocated, uint
   for (const Operation& op : allocated.operations) NoteUse(op);
   aligned_ = allocated.frame_bytes > 0;
   parameters_ = allocated.frame_bytes;
+  // frame, from rsp upwards: spilled values, the three parameters, the caller's rsp
   caller_rsp_ = parameters_ + (keeps_parameters_ ? 24 : 0);
   frame_bytes_ = caller_rsp_ + (aligned_ ? 8 : 0);
 }
@@ -151,6 +155,7 @@ void Generator::Pool() {
   bool any = false;
   for (const PoolEntry& entry : pool_) any |= entry.bytes > 0;
   if (!any) return;
+  // A jump that runs past the code stops here.
   while (getSize() % kAlignment != 0) int3();
   for (int bytes = kAlignment; bytes >= 16; bytes /= 2) {
     for (PoolEntry& entry : pool_) {
@@ -255,6 +260,7 @@ void Generator::LoadVector(const VectorRegister& to, const Operand& operand, int
 // Clears the whole register: instructions on 128 bits clear the rest.
 void Generator::Zero(const VectorRegister& to) {
   const VectorRegister low = Vector(to.getIdx(), 16);
+  // The VEX form is shorter; registers from 16 on need the EVEX form.
   if (to.getIdx() < 16) return vpxor(low, low, low);
   vpxord(low, low, low);
 }
@@ -320,6 +326,7 @@ Xbyak::Address Generator::Constant(int64_t number, int bytes) {
   return Xbyak::Address(static_cast<uint32_t>(bytes * 8), false, rip + entry.label);
 }
 
+// One piece of 128 bits out of a wider constant, such as lanes 4 to 7 of 0, 1, 2, ..
 Xbyak::Address Generator::ConstantQuarter(int64_t number, int position) {
   Constant(number, 16 * RoundedUp(position + 1));
   return xword[rip + 16 * position + pool_[static_cast<size_t>(number)].label];

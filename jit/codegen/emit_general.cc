@@ -54,6 +54,7 @@ void TwoAddress(Generator& g, const Operation& op, Instruction instruction) {
 
 void Generator::CompareGeneral(const Operand& a, const Operand& b) {
   if (a.is_register() && b == Operand::Immediate(0)) return test(General(a), General(a));
+  // x86 compares with at most one operand in memory, and an immediate only on the right.
   const bool in_place = a.is_register() || (!IsImmediate(a) && !IsMemory(b));
   const Place left = in_place ? GeneralPlace(a) : Place(LoadedGeneral(a, rax));
   if (Fits(b)) return cmp(left, Field(b));
@@ -163,6 +164,7 @@ template <class Finish, class ByMinusOne>
 void DivideGeneral(Generator& g, const Operation& op, Finish finish, ByMinusOne by_minus_one) {
   const Operand& b = op.operands[1];
   g.LoadGeneral(g.rax, op.operands[0]);
+  // idiv takes no immediate. The result's register is free until the end; rax and rdx are not.
   const Xbyak::Reg64 divisor = g.LoadedGeneral(b, g.General(op.result));
   Xbyak::Label minus_one, done;
   if (!IsImmediate(b) || b.value == -1) {
@@ -318,6 +320,7 @@ void JumpIf(Generator& g, const Operation& op) {
   }
 }
 
+// The next loop operation is this loop's end if no other loop begins inside.
 bool IsInnermost(const Operation& loop_begin) {
   const Operation* op = &loop_begin + 1;
   while (op->opcode != Opcode::kLoopBegin && op->opcode != Opcode::kLoopEnd) ++op;
@@ -333,6 +336,7 @@ void EmitJump(Generator& g, const Operation& op) { g.jmp(g.LabelOf(op), kNear); 
 void EmitBranch(Generator& g, const Operation& op) { JumpIf(g, op); }
 
 void EmitLoopBegin(Generator& g, const Operation& op) {
+  // Of one fetch of instructions: a short loop then lies in as few of them as it can.
   constexpr size_t kFetchBytes = 32;
   if (IsInnermost(op)) g.align(kFetchBytes);
   g.L(g.LabelOf(op));

@@ -14,6 +14,8 @@ namespace nestor::jit {
 // AVX2 compares integers for == and signed > only: a < b is b > a.
 void EmitCompare(Generator& g, const Operation& op) {
   const uint8_t kFloat[] = {
+      // Of vcmpps: EQ_OQ, LT_OQ, LE_OQ, UNORD_Q and NEQ_UQ (Intel SDM, vol. 2, VCMPPS). Quiet: a
+      // NaN raises no exception. NEQ_UQ is true where an operand is NaN, as != in C.
       0x00, static_cast<uint8_t>(NESTOR_MUTANT("less_where_unordered") ? 0x19 : 0x11), 0x12, 0x03,
       0x04};  // by Predicate; quiet
   constexpr uint8_t kInteger[] = {0, 1, 2, 3, 4};
@@ -39,6 +41,7 @@ void EmitCompare(Generator& g, const Operation& op) {
   BY_INTEGER_LANE(vpcmpeqb, vpcmpeqw, vpcmpeqd, vpcmpeqq)(r, first, second);
 }
 
+// All 64 bits, whatever the number of lanes: a mask on the stack takes 8 bytes.
 void EmitMaskMove(Generator& g, const Operation& op) {
   if (!g.avx512()) return EmitMove(g, op);
   const Operand& a = op.operands[0];
@@ -74,6 +77,7 @@ void EmitMaskAndNot(Generator& g, const Operation& op) {
   g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kandnq) : EmitAndNot(g, op);
 }
 
+// From lanes of 32 bits to lanes of 64, sign-extended: all ones stay all ones.
 void EmitMaskWiden(Generator& g, const Operation& op) {
   if (g.avx512()) return EmitMaskMove(g, op);
   g.vpmovsxdq(g.Result(op), g.Loaded(op.operands[0], OperandBytes(op, 0)));
@@ -99,6 +103,7 @@ void EmitMaskOfKnownCount(Generator& g, const Operation& op) {
 void EmitMaskOfCount(Generator& g, const Operation& op) {
   if (op.operands[0].kind == Operand::kImmediate && g.avx512()) return EmitMaskOfKnownCount(g, op);
   const Xbyak::Reg64 count = g.LoadedGeneral(op.operands[0], g.rdx);
+  // min(count, lanes), signed: the rest of an axis is often longer than a vector.
   g.mov(g.eax, op.lanes);
   g.cmp(count, g.rax);
   g.cmovl(g.rax, count);
@@ -110,6 +115,7 @@ void EmitMaskOfCount(Generator& g, const Operation& op) {
   }
   const int bytes = RegisterBytes(op);
   const VectorRegister r = g.Vector(op.result.value, bytes), low = g.Vector(op.result.value, 16);
+  // 0, 1, 2, ..: lane i takes part where count > i.
   const Xbyak::Address numbers = g.Constant(PoolConstant{op.lane, 0, 1}, bytes);
   g.vmovd(low, g.eax);
   BY_INTEGER_LANE(vpbroadcastb, vpbroadcastw, vpbroadcastd, vpbroadcastq)(r, low);
@@ -118,6 +124,7 @@ void EmitMaskOfCount(Generator& g, const Operation& op) {
     g.vpxor(r, r, g.Constant(PoolConstant{Lane::kI64, ~uint64_t{0}, 0}, bytes));
 }
 
+// By the sign bit of each lane; on AVX2 the lanes are the mask.
 void EmitMaskOfLanes(Generator& g, const Operation& op) {
   if (!g.avx512()) return EmitMove(g, op);
   const VectorRegister a = g.Loaded(op.operands[0], RegisterBytes(op));

@@ -35,6 +35,7 @@ void IfThereIs(Generator& g, const Operand& count, int piece, absl::FunctionRef<
 }
 
 // Loads pieces from the last to the first; each pushes up those loaded before.
+// 7 of 8 elements: element 6, then 4 and 5 below it, then 0 to 3 below these
 void LoadPackedByCount(Generator& g, const Operation& op, const VectorRegister& x) {
   const int element = ByteSize(op.type);
   g.lea(g.rax, g.ptr[g.AddressOf(op.memory)]);
@@ -193,6 +194,7 @@ void EmitStorePartial(Generator& g, const Operation& op) {
   StorePackedByCount(g, op, packed);
 }
 
+// A prefetch of an address that is not there does nothing.
 void EmitPrefetch(Generator& g, const Operation& op) {
   if (NESTOR_MUTANT("prefetch_that_faults")) return g.mov(g.eax, g.dword[g.AddressOf(op.memory)]);
   g.prefetcht0(g.ptr[g.AddressOf(op.memory)]);
@@ -209,6 +211,8 @@ void EmitStoreStream(Generator& g, const Operation& op) {
   const VectorRegister from = g.Vector(Packed(g, op, op.operands[0]).getIdx(), bytes);
   Xbyak::Label through_cache, done;
   g.lea(g.rax, g.ptr[g.AddressOf(op.memory)]);
+  // A streaming store needs an address that is a multiple of its width; the others go through the
+  // cache.
   g.test(g.al, static_cast<uint32_t>(bytes - 1));
   g.jnz(through_cache, g.T_NEAR);
   g.StoreStreaming(g.ptr[g.rax], from);

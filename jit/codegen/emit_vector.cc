@@ -33,6 +33,7 @@ void UnaryOfRegister(Generator& g, const Operation& op, UnaryInstruction instruc
 
 void Binary(Generator& g, const Operation& op, BinaryInstruction instruction) {
   Operand a = op.operands[0], b = op.operands[1];
+  // So that an operand in memory is the last one, and needs no move.
   if (!a.is_register() && Commutes(op)) std::swap(a, b);
   const int bytes = RegisterBytes(op);
   const VectorRegister first = g.Loaded(a, bytes);
@@ -73,12 +74,15 @@ void EmitMul(Generator& g, const Operation& op) {
   Binary(g, op, BY_LANE(NoInstruction, vpmullw, vpmulld, vpmullq, vmulps, vmulpd));
 }
 
+// The low halves of lanes of 64 bits, as unsigned numbers; the product has 64 bits.
 void EmitMulU32(Generator& g, const Operation& op) {
   Binary(g, op, BY_INTEGER_LANE(NoInstruction, NoInstruction, NoInstruction, vpmuludq));
 }
 
 void EmitDiv(Generator& g, const Operation& op) { Binary(g, op, BY_FLOAT_LANE(vdivps, vdivpd)); }
 
+// Of floats: b where either is NaN or both are zeros. Rows that promise more are composed of these
+// (scalar_rows_arithmetic.cc).
 void EmitMinX86(Generator& g, const Operation& op) {
   Binary(g, op, BY_LANE(vpminsb, vpminsw, vpminsd, vpminsq, vminps, vminpd));
 }
@@ -95,6 +99,7 @@ void EmitMaxUnsigned(Generator& g, const Operation& op) {
   Binary(g, op, BY_INTEGER_LANE(vpmaxub, vpmaxuw, vpmaxud, vpmaxuq));
 }
 
+// VRANGE orders -0 below +0, and passes over a NaN. AVX-512 only.
 void EmitMaxNumber(Generator& g, const Operation& op) {
   constexpr uint8_t kMax = 1, kSignOfResult = 4;
   Binary(g, op, [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
@@ -108,6 +113,9 @@ void EmitScale(Generator& g, const Operation& op) {
 
 void EmitSqrt(Generator& g, const Operation& op) { Unary(g, op, BY_FLOAT_LANE(vsqrtps, vsqrtpd)); }
 
+//   vfmadd231 r, a, b: r = a*b + r
+//   vfmadd213 r, b, c: r = r*b + c
+//   vfmadd132 r, c, b: r = r*b + c
 // Picks the form whose overwritten operand is the result: 231 overwrites the summand, 213 and 132
 // a factor.
 void EmitFma(Generator& g, const Operation& op) {
@@ -182,6 +190,7 @@ void EmitAndNot(Generator& g, const Operation& op) {
   Binary(g, op, BY_LANE(vpandn, vpandn, vpandn, vpandn, vandnps, vandnpd));
 }
 
+// VEX forms take no operand from memory with an immediate count.
 void EmitShiftLeft(Generator& g, const Operation& op) {
   const uint8_t count = static_cast<uint8_t>(op.immediate);
   const auto by_lane = BY_LANE(NoInstruction, vpsllw, vpslld, vpsllq, vpslld, vpsllq);
@@ -267,6 +276,7 @@ void EmitConvert(Generator& g, const Operation& op) {
                g.Loaded(op.operands[0], OperandBytes(op, 0)));
 }
 
+// There and back: the result is an f32 with the value of the f16, which is how f16 is held.
 void EmitRoundToF16(Generator& g, const Operation& op) {
   const int bytes = RegisterBytes(op);
   const VectorRegister r = g.Result(op), half = g.Vector(r.getIdx(), bytes <= 32 ? 16 : 32);
@@ -285,6 +295,7 @@ void EmitBroadcast(Generator& g, const Operation& op) {
     case Lane::kI32: return g.vpbroadcastd(r, a);
     case Lane::kF32: return g.vbroadcastss(r, a);
     case Lane::kF64:
+      // vbroadcastsd has no form for 128 bits.
       if (r.isXMM()) return g.vmovddup(r, a);
       return g.vbroadcastsd(r, a);
     case Lane::kI64: return g.vpbroadcastq(r, a);

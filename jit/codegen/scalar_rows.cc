@@ -51,6 +51,7 @@ TypedValue Apply(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue
   const DType operand = args.back().type;
   if (!HasBody(op, operand))
     return kExpansions[static_cast<int>(op)]({builder, args, target, in_transcendental});
+  // With an instruction that multiplies by 2^n a body needs no products of powers of two.
   const BodyForm form =
       builder.Has(Opcode::kScale, Lane::kF32) ? BodyForm::kLdexp : BodyForm::kFactors;
   const ScalarFunction function = FunctionOf(op, operand, target, form);

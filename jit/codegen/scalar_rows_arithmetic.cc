@@ -53,6 +53,7 @@ Operand SignOfFloat(const Expansion& x) {
   return b.Select(moves, lane, one, x.a());
 }
 
+// A mask is -1 or 0 in each lane, so (x < 0) - (0 < x) is the sign.
 Operand SignOfI64(const Expansion& x) {
   ValueBuilder& b = x.builder;
   const Operand zero = b.ConstantOf(Lane::kI64, 0);
@@ -107,6 +108,7 @@ Operand MaxOrMinOfFloats(const Expansion& x, Opcode opcode) {
   const TypedValue nan = b.Compare(Predicate::kUnordered, lane, x.a(), x.b());
   const Operand greater =
       b.Vector(Opcode::kOr, lane, {b.Vector(Opcode::kAnd, lane, {s, d}), nan.operand});
+  // A bf16's lower half must be 0 for a NaN, too (TypedValue); the mask has all bits set.
   return x.type() == DType::kBF16
              ? b.Vector(Opcode::kAnd, lane, {greater, b.ConstantOf(lane, 0xffff0000)})
              : greater;
@@ -120,6 +122,8 @@ struct ScaleLimits {
   double biased_zero;  // whose low bits are the exponent of 1
   int exponent_shift;
 };
+// Adding 1.5 * 2^23 puts an integer into the low bits of the fraction. With the bias of the
+// exponent in the same sum, a shift by 23 then makes 2^n of n.
 constexpr ScaleLimits kScaleF32 = {0x1p-40, 100, 300, 0x1.8p23 + 127, 23};
 constexpr ScaleLimits kScaleF64 = {0x1p-500, 600, 2200, 0x1.8p52 + 1023, 52};
 
@@ -156,6 +160,7 @@ Operand ScaledBySteps(const Expansion& x) {
       vector(Opcode::kMul, {vector(Opcode::kMul, {vector(Opcode::kMul, {a, step}), step}), last});
   const TypedValue finite =
       b.Compare(Predicate::kLess, lane, Magnitude(x, x.b()), number(HUGE_VAL));
+  // For b = inf: a * inf; for b = -inf: a * 0; for a NaN: NaN.
   const Operand beyond = vector(Opcode::kMul, {x.a(), vector(Opcode::kMaxX86, {number(0), x.b()})});
   return b.Select(finite, lane, y, beyond);
 }

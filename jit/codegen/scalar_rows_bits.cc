@@ -33,6 +33,7 @@ TypedValue Logic(const Expansion& x, Opcode of_lanes, Opcode of_masks) {
 
 // The count if it is the same in every lane: a number in [0, width], where `width` stands for all
 // counts out of range.
+// A negative count has the largest bits, so it is out of range as well.
 absl::optional<int> KnownCount(const Expansion& x) {
   const absl::optional<uint64_t> bits = x.builder.KnownBits(x.b());
   if (!bits) return absl::nullopt;
@@ -88,6 +89,7 @@ Operand Bytes(ValueBuilder& b, Lane lane, uint64_t byte) {
 }
 
 // The bits of the type alone, without their extension to a lane.
+// An i8 of -1 in a lane of 32 bits has 32 ones; 8 of them count.
 Operand OwnBits(const Expansion& x) {
   if (BitWidth(x.type()) == 8 * LaneBytes(x.lane()) || IsUnsigned(x.type())) return x.a();
   const uint64_t own = (uint64_t{1} << BitWidth(x.type())) - 1;
@@ -95,6 +97,7 @@ Operand OwnBits(const Expansion& x) {
 }
 
 // (v & mask) + (v >> shift & mask)
+// 0b1101 with shift 1 and mask 0b0101: 0b0101 + 0b0100 = 0b1001, which is 2 and 1 ones
 Operand AddNeighbours(ValueBuilder& b, Lane lane, Operand v, int shift, uint64_t mask) {
   const Operand fields = Bytes(b, lane, mask),
                 next = b.Vector(Opcode::kShiftRight, lane, {v}, shift);
@@ -135,6 +138,7 @@ TypedValue ExpandDotHalves(const Expansion& x) {
   return {x.type(), x.builder.Vector(Opcode::kDotHalves, x.lane(), {x.a(), x.b(), x.c()})};
 }
 
+// NaN alone differs from itself.
 TypedValue ExpandIsNan(const Expansion& x) {
   return x.builder.Compare(Predicate::kNotEqual, x.lane(), x.a(), x.a());
 }

@@ -33,6 +33,7 @@ Operand Convert(ValueBuilder& b, Lane from, Lane to, Operand v) {
 // ---- Integer to float
 
 // v, or, if its magnitude has more than `limit` bits, v with its low bits folded into one.
+// low_bits = 3:   ..0000 -> ..0000    ..0001 -> ..1000, as 001 + 111 carries into bit 3
 Operand FoldLowBits(ValueBuilder& b, DType type, Operand v, int limit, int low_bits) {
   const Lane lane = b.LaneOf(type);
   const auto vector = [&](Opcode opcode, Operand x, Operand y) {
@@ -45,6 +46,7 @@ Operand FoldLowBits(ValueBuilder& b, DType type, Operand v, int limit, int low_b
   const int sign = IsSigned(type);
   const Operand offset =
       sign ? vector(Opcode::kAdd, v, b.ConstantOf(lane, uint64_t{1} << limit)) : v;
+  // 0 where -2^limit <= v < 2^limit (for unsigned types 0 <= v < 2^limit).
   const Operand beyond = b.Vector(Opcode::kShiftRight, lane, {offset}, limit + sign);
   return b.Select(b.Compare(Predicate::kEqual, lane, beyond, b.ConstantOf(lane, 0)), lane, v,
                   folded);
@@ -141,11 +143,14 @@ TypedValue IntegerToFloat(const Expansion& x) {
 
 // ---- Float to integer
 
+// A NaN is converted to 0, as the notation has it.
 Operand ZeroForNan(ValueBuilder& b, Lane lane, Operand v) {
   return b.Select(b.Compare(Predicate::kEqual, lane, v, v), lane, v, b.ConstantOf(lane, 0));
 }
 
 // The lanes have one width. The least integer with all bits flipped is the greatest.
+// x86 gives 0x80.. for what does not fit: right for numbers that are too small, and to be flipped
+// to 0x7f.. for those that are too large.
 Operand TruncateSaturating(ValueBuilder& b, Lane from, Lane to, Operand v) {
   const int bytes = LaneBytes(to);
   const Operand number = ZeroForNan(b, from, v);

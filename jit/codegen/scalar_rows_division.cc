@@ -31,6 +31,7 @@ Operand QuotientThroughFloats(const Expansion& x) {
 }
 
 // The result, but 0 where b is 0.
+// A constant divisor, the usual case, needs no test.
 TypedValue ZeroByZero(const Expansion& x, Operand result) {
   ValueBuilder& b = x.builder;
   const Lane lane = x.lane();
@@ -56,6 +57,7 @@ Operand LaneByLane(ValueBuilder& b, Operand n, Operand d,
   Operand all;
   for (int i = 0; i < b.lanes(); ++i) {
     const Operand y = f(LaneOfVector(b, n, i), LaneOfVector(b, d, i));
+    // There is no insertion of one lane for all widths; a broadcast and a blend do it.
     const Operand everywhere = b.Vector(Opcode::kBroadcastGeneral, Lane::kI64, {y});
     if (i == 0) {
       all = everywhere;

@@ -10,7 +10,13 @@
 
 namespace nestor::jit {
 
-// One use of a row.
+// One use of a row: what to append to, what the row is applied to, and what it must give.
+//
+//   max(x, 0.0) of f32:  args = {x in a register, a constant}, target = f32
+//
+// A function gives in each lane what the interpreter gives for the row (uops/scalar_ops.inc), with
+// values as TypedValue has them. It may append any number of operations and new registers, and must
+// not write the registers of its operands.
 struct Expansion {
   ValueBuilder& builder;
   absl::Span<const TypedValue> args;
@@ -21,12 +27,13 @@ struct Expansion {
 
   DType type() const { return args.back().type; }  // of the operands; in a select, of the branches
   Lane lane() const { return builder.LaneOf(type()); }
+  // The operands, of which there are as many as the row takes. In a select, a is the mask.
   Operand a() const { return args[0].operand; }
   Operand b() const { return args[1].operand; }
   Operand c() const { return args[2].operand; }
 };
 
-// ---- scalar_rows_arithmetic.cc
+// ---- scalar_rows_arithmetic.cc: of floats and integers, which wrap
 TypedValue ExpandNeg(const Expansion& x);
 TypedValue ExpandAbs(const Expansion& x);
 TypedValue ExpandSign(const Expansion& x);
@@ -48,7 +55,7 @@ TypedValue ExpandMin(const Expansion& x);
 TypedValue ExpandFloorDiv(const Expansion& x);
 TypedValue ExpandMod(const Expansion& x);
 
-// ---- scalar_rows_bits.cc
+// ---- scalar_rows_bits.cc: comparisons and choices of any type, logic of bool and integers
 TypedValue ExpandCopy(const Expansion& x);
 TypedValue ExpandEq(const Expansion& x);
 TypedValue ExpandNe(const Expansion& x);
@@ -71,11 +78,12 @@ TypedValue ExpandIsInf(const Expansion& x);
 TypedValue ExpandToBits(const Expansion& x);
 TypedValue ExpandFromBits(const Expansion& x);
 
-// ---- scalar_rows_cast.cc
+// ---- scalar_rows_cast.cc: from x.type() to x.target
 TypedValue ExpandCast(const Expansion& x);
 
 // ---- Shared: scalar_rows_values.cc
 
+// 0x80 .. 0 of the lane's width. Less 1 it is the mask of all other bits.
 inline uint64_t SignBitOf(Lane lane) { return uint64_t{1} << (8 * LaneBytes(lane) - 1); }
 
 // Whether the type's values fill such lanes and have no sign: lanes compare and convert as
@@ -92,7 +100,7 @@ Operand I32ToFloat(ValueBuilder& builder, DType from, Lane to, Operand v);
 // An f64 as a u32. REQUIRES: it is a whole number in [0, 2^32), or the result does not matter.
 Operand WholeToU32(ValueBuilder& builder, Operand whole);
 
-// The product of lanes of 64 bits.
+// The low 64 bits of the product of lanes of 64 bits, which are the same for signed and unsigned.
 Operand MulOfI64(ValueBuilder& builder, Operand x, Operand y);
 
 }  // namespace nestor::jit

@@ -103,6 +103,7 @@ Operand ValueBuilder::ConstantOf(Lane lane, uint64_t bits) {
   return list_.AddConstant({lane, bits});
 }
 
+// The bits as they lie in the lane: an f32 in the low 32.
 Operand ValueBuilder::FloatOf(Lane lane, double value) {
   return ConstantOf(lane, lane == Lane::kF64 ? absl::bit_cast<uint64_t>(value)
                                              : absl::bit_cast<uint32_t>(static_cast<float>(value)));
@@ -135,6 +136,7 @@ TypedValue ValueBuilder::Not(const TypedValue& mask) {
 Operand ValueBuilder::MaskFor(const TypedValue& mask, int lane_bytes) {
   // A mask register has one bit per lane, whatever its width.
   if (mask.mask_lane_bytes == lane_bytes || !MasksAreVectors(isa())) return mask.operand;
+  // A loop in lanes of 8 or 16 bits holds values of that width alone (narrow_bytes).
   NESTOR_CHECK(mask.mask_lane_bytes + lane_bytes == 4 + 8, "a mask of lanes that meet no others");
   const Opcode opcode = lane_bytes == 8 ? Opcode::kMaskWiden : Opcode::kMaskNarrow;
   return Mask(opcode, IntegerLane(mask.mask_lane_bytes), {mask.operand});

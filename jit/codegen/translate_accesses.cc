@@ -35,6 +35,7 @@ TypedValue Translator::Load(const Access& access) {
 // Loads without testing the part of the mask that all lanes share.
 TypedValue Translator::LoadLanes(const Access& access, const Location& location) {
   const TypedValue loaded = LoadAt(access, location);
+  // A masked load gives 0 in the lanes that it leaves out.
   if (location.lanes.kind == Operand::kNone || IsPlusZero(program_, access.fill)) return loaded;
   ValueBuilder builder = Builder();
   const TypedValue fill = Value(access.fill);
@@ -229,6 +230,7 @@ Operand& Translator::TileRegister(const Access& access, int64_t& lane) {
   for (size_t axis = 0; axis < access.place.size(); ++axis) {
     const bool last = axis + 1 == access.place.size();
     const Operand at = f_->Index(access.place[axis]);
+    // Loops around tiles are written out, so their indices are numbers.
     NESTOR_CHECK(at.kind == Operand::kImmediate, "a place in a register tile is a number");
     lane = last ? at.value % home.lanes : 0;
     const int64_t extent = ConstantOf(shape[axis]);
@@ -326,6 +328,7 @@ bool Translator::IsSharedGather(IndexId e) const {
 }
 
 // Leaves the function unless `valid`.
+// 0 is success, so statements are numbered from 1 here.
 void Translator::Trap(Operand valid) {
   const int good = f_->list().NewLabel();
   f_->Branch(Condition::kNotEqual, valid, Immediate(0), good);

@@ -19,6 +19,8 @@ const TypedValue* Translator::Memo::Find(ValueId id) const {
   return known == values_.end() ? nullptr : &known->second;
 }
 
+// Values of one statement that are used twice are computed once; their registers may then not be
+// reused as results (Holds).
 void Translator::Memo::Add(ValueId id, const TypedValue& value) {
   values_.emplace(id.value, value);
   operands_.insert(value.operand);
@@ -66,6 +68,7 @@ void Translator::Statement(const loop::Statement& statement) {
   if (is_new) out_.statements.push_back(statement);
   statement_ = number->second;
   const size_t first = f_->list().operations.size();
+  // Registers are numbered as they are made, so those from here on are the statement's own.
   first_own_register_ = static_cast<int64_t>(f_->list().classes.size());
   memo_.Clear();
   const HomeKind kind = KindOf(statement.target.tensor);

@@ -37,6 +37,7 @@ constexpr int kVectors = 16;      // those that vzeroupper clears
 constexpr int kVectorBytes = 64;  // those of the widest register
 constexpr int kLowBytes = 16;     // xmm
 // Garbage: the i-th word of it is this plus i. As a double and as two floats it is NaN.
+// A function that computes with a register that it was not given gets NaN or a wild address.
 constexpr uint64_t kPattern = 0xfff8'1234'7fc5'6780;
 constexpr uint32_t kStickyFlags = 0x3f;            // of MXCSR
 constexpr uint64_t kDirectionFlag = 1 << 10;       // of rflags
@@ -49,6 +50,7 @@ struct X87Environment {
 };
 constexpr uint16_t kAllEmpty = 0xffff;  // tags
 
+// Plain data at fixed offsets: the trampoline is machine code, and finds fields by offsetof.
 struct CallState {
   // The call's function and arguments.
   KernelFunction function;
@@ -123,6 +125,7 @@ class Trampoline : public Xbyak::CodeGenerator {
   // A frame of known words above the stack pointer shows whether the callee writes into its
   // caller's. `stack_offset` varies the alignment, of which the ABI promises 16 bytes.
   void PrepareStackAndSettings() {
+    // Aligned to 64 bytes first, so that stack_offset alone says where rsp stands modulo 64.
     and_(rsp, -64);
     sub(rsp, 8 * kFrameWords);
     sub(rsp, Field(offsetof(CallState, stack_offset)));

@@ -32,6 +32,7 @@ size_t RoundUpToPages(size_t size) {
   return (size + page - 1) / page * page;
 }
 
+// A hardened system may forbid executable memory: PermissionDenied. Else there is no memory.
 absl::Status Refused(absl::string_view what, size_t bytes, int error) {
   const std::string text =
       absl::StrCat(what, " of ", bytes, " bytes for machine code: ", std::strerror(error));
@@ -39,6 +40,7 @@ absl::Status Refused(absl::string_view what, size_t bytes, int error) {
   return absl::ResourceExhaustedError(text);
 }
 
+// perf reads such a map to name functions that no file on disk holds.
 bool PerfMapWanted() {
   const char* value = std::getenv("NESTOR_PERF_MAP");
   return value != nullptr && absl::string_view(value) != "0";

@@ -159,6 +159,7 @@ uint32_t CacheLeaf() {
 CacheSizes FindCaches() {
   constexpr uint32_t kMostCaches = 16;  // guards against an endless list
   CacheSizes sizes;
+  // The largest level that there is counts as the last cache, be it the third or the second.
   int last_level = 0;
   const uint32_t leaf = CacheLeaf();
   for (uint32_t i = 0; i < kMostCaches; ++i) {
@@ -175,6 +176,7 @@ CacheSizes FindCaches() {
 }
 
 // Three leaves hold the name, 16 characters each, in the order of the registers.
+// "AMD EPYC 9R45 96-Core Processor    " -> "AMD_EPYC_9R45_96-Core_Processor": one word of a line
 std::string FindCpuName() {
   std::string name;
   for (uint32_t leaf = 0x80000002; leaf <= 0x80000004; ++leaf) {

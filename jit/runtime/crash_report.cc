@@ -36,9 +36,11 @@ struct Slot {
 };
 
 constexpr int kSlots = 4096;
+// Static, so that it is there before main and after it; zeros mean that a slot is free.
 Slot table[kSlots];
 
 // Returns -1 if all slots are taken.
+// Without a slot the code runs as well; a fault in it is then reported without a statement.
 int Register(uintptr_t begin, uintptr_t end, const Parts* parts) {
   for (int i = 0; i < kSlots; ++i) {
     Slot& slot = table[i];
@@ -72,6 +74,8 @@ const std::string* LineOf(uintptr_t address) {
     const Parts* const parts = slot.parts;
     if (version % 2 != 0 || slot.version != version || address < begin || address >= end) continue;
     const CodeRegistration::Part* found = &parts->front();
+    // The last part that begins at or before the address. Linear, as a fault ends the process
+    // anyway.
     for (const CodeRegistration::Part& part : *parts) {
       if (part.offset <= address - begin) found = &part;
     }
