@@ -61,6 +61,7 @@ long double Outward(const Inexact& r, long double towards) {
   return step ? std::nextafter(r.value, towards) : r.value;
 }
 
+// 0.5 + 0.25 is exact: 0.75;   1 + 2^-80 rounds to 1, with the error 2^-80: upwards it is 1 + 2^-63
 long double Add(long double a, long double b, long double towards) {
   const Inexact sum = TwoSum(a, b);
   if (!std::isfinite(sum.value)) return std::nextafter(sum.value, towards);
@@ -70,6 +71,7 @@ long double Add(long double a, long double b, long double towards) {
 long double Multiply(long double a, long double b, long double towards) {
   const long double p = a * b;
   if (a == 0 || b == 0) return p;
+  // Dekker's error is not exact there; one step is always enough for a product rounded to nearest.
   if (!IsOrdinary(a, b, p)) return std::nextafter(p, towards);
   return Outward(TwoProduct(a, b), towards);
 }
@@ -90,6 +92,7 @@ long double Enclosure::Greatest() const {
   return HasFinite() ? high : -kInfinity;
 }
 
+// -0 is below +0, as the ends of sets tell zeros apart.
 bool Below(long double a, long double b) {
   return a < b || (a == b && std::signbit(a) && !std::signbit(b));
 }

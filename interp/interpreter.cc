@@ -51,6 +51,7 @@ class Interpreter : ValueWalk<Interpreter, Bits> {
     for (size_t i = 0; i < functions_.size(); ++i) {
       const auto* apply = absl::get_if<loop::ApplyValue>(&program.values[i].node);
       if (apply == nullptr) continue;
+      // Looked up once for each value, not for each element.
       functions_[i] =
           FunctionOf(apply->op, program[apply->args.back()].type, program.values[i].type);
     }
@@ -69,6 +70,8 @@ class Interpreter : ValueWalk<Interpreter, Bits> {
   }
 
  private:
+  // The walk calls what follows by these names; nothing is virtual (the curiously recurring
+  // template).
   friend ValueWalk;
   friend Walk;
 
@@ -186,6 +189,7 @@ class Interpreter : ValueWalk<Interpreter, Bits> {
     cell.memory->written[offset] = cell.mark;
   }
 
+  // In the order of the loops, one rounding at each step: the bits that SEMANTICS 5 defines.
   void Accumulate(TensorId id, int64_t offset, ReduceOp op, Bits value) {
     const DType type = program_[id].type;
     const Bits operands[] = {CellOf(id).load(Address(id, offset)), value};

@@ -52,6 +52,8 @@ using loop::ValueId;
 // Combinations of undecided elements in one index that are tried one by one.
 constexpr int kMaxCombinations = 64;
 
+// What is known about one element: a set; the terms of a sum or product so far; or a step of a
+// linear recurrence.
 struct Slot {
   bool written = false;
   Enclosure value = {};
@@ -253,6 +255,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     return place ? &CellOf(access.tensor).elements[*place] : nullptr;
   }
 
+  // A copy: the element at this step goes on with all terms of the steps before, in any order.
   Slot EarlierSum(const loop::Scans::Link& link, DType type) {
     const Slot* earlier = EarlierOf(link);
     if (earlier != nullptr && earlier->is_step && earlier->sums[0].op() == *link.op)
@@ -379,6 +382,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     combinations_ *= u.candidates;
     Enclosure join;
     for (int64_t candidate = u.low; candidate <= u.high && status_.ok(); ++candidate) {
+      // The element now counts as this candidate wherever the index loads it.
       decided_[u.place] = candidate;
       join = Join(join, OverCandidates(once));
     }
@@ -422,6 +426,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
       return point;
     const FloatFormat format = FormatOf(value.type);
     FloatFormat half = format;
+    // A number of at most half of the bits is taken as one that was meant exactly.
     half.precision = (format.precision + 1) / 2;
     if (half.Nearest(point.low) == point.low) return point;
     const long double reach = format.Ulp(point.low) / 2;

@@ -136,6 +136,7 @@ class Hull {
  public:
   explicit Hull(DType type) : type_(type) {}
 
+  // -0 lies below +0, so that 1/x of a set that holds both has both infinities.
   void Add(Bits bits) {
     const Scalar value{type_, bits};
     if (value.IsNaN()) {
@@ -242,6 +243,7 @@ Enclosure Truth(bool may_be_false, bool may_be_true) {
   return FromEnds(DType::kBool, may_be_false ? 0 : 1, may_be_true ? 1 : 0);
 }
 
+// The sets know nothing of each other: x == x of a set with two members is undecided.
 // Certain only if both are the same single number, or if they have no member in common.
 Enclosure Equal(const Enclosure& a, const Enclosure& b, bool negate) {
   const bool numbers = a.HasNumber() && b.HasNumber();
@@ -263,6 +265,7 @@ Enclosure Choice(Args args) {
 
 // All results on the members, where the members are few.
 absl::optional<Enclosure> Enumerated(ScalarOp op, DType operand, DType target, Args args) {
+  // In long double, as the product of three widths may exceed int64.
   long double count = 1;
   for (const Enclosure& arg : args) count *= arg.high - arg.low + 1;
   if (IsFloat(operand) || count > 256) return absl::nullopt;
