@@ -201,6 +201,7 @@ class Differentiator {
       named[all[i].name].push_back(i);
     }
     std::vector<bool> dropped(all.size(), false);
+    // Something that no candidate gives is needed all the same; then nothing is dropped.
     if (!recomputed.Missing().empty()) order.clear();
     for (const size_t i : order) {
       if (dropped[i]) continue;
@@ -208,6 +209,7 @@ class Differentiator {
       for (const size_t k : named[all[i].name]) {
         if (--names[all[k].node] == 0) nodes.push_back(all[k].node);
       }
+      // Keeps the drop only where no more reductions have to be recomputed.
       const bool drop = recomputed.Drop(nodes);
       for (const size_t k : named[all[i].name]) {
         dropped[k] = drop;
@@ -293,6 +295,7 @@ class Differentiator {
       }
       return useful;
     };
+    // What is given anyway binds its dimensions first; a shape is asked for only for the rest.
     for (const Argument& arg : adjoint_args_) bind(arg.shape);
     for (const Candidate& c : given_) bind(work_.graph.shape(c.node));
     absl::flat_hash_set<std::string> listed;  // the given names, and then shapes

@@ -1,4 +1,10 @@
-// The gradient of an op, as an op of the same micro-ops (SEMANTICS 4).
+// The gradient of an op, as an op of the same micro-ops (SEMANTICS 4), by reverse accumulation.
+//
+//   op f(x: f32[N]) -> (y) { y[i] = x[i] * x[i] }
+//     ->
+//   op f_grad(g_y: f32[N], x: f32[N]) -> (g_x) { .. }    # g_x[i] is 2 * x[i] * g_y[i]
+//
+// It is printed, fused, compiled and differentiated as any other op. Thread-safe.
 #ifndef NESTOR_AUTODIFF_GRADIENT_H_
 #define NESTOR_AUTODIFF_GRADIENT_H_
 

@@ -28,6 +28,7 @@ struct Signature {
 };
 
 // Splits at commas outside brackets.
+// "x: T[..N, C], s: f32[C]" -> {"x: T[..N, C]", "s: f32[C]"}
 std::vector<std::string> SplitList(absl::string_view text) {
   std::vector<std::string> pieces;
   int depth = 0;
@@ -41,6 +42,7 @@ std::vector<std::string> SplitList(absl::string_view text) {
   return pieces;
 }
 
+// "op pad(x: T[..N, C]; $k) -> (y)" -> arguments {x: T[..N, C]}, params {$k}, results {y}
 Signature SignatureOf(const MacroOp& macro) {
   std::string arguments, params, results;
   NESTOR_CHECK(
@@ -75,6 +77,7 @@ struct Along {
   }
 
   // The ranks of the results if the arguments have `rank` axes.
+  // The op is made once to see them: topk keeps the axis, and variance does not have it.
   absl::StatusOr<std::vector<int>> ResultRanks(const Signature& signature) const {
     ArgumentSpecs specs;
     std::string name, type, last;
@@ -92,6 +95,7 @@ struct Along {
 };
 
 // "k=$k" for each $param.
+// The new op has the $params of the op that it calls, and hands them on.
 std::string Bound(const Signature& signature) {
   std::vector<std::string> bound;
   std::string name;

@@ -66,6 +66,7 @@ absl::Status CheckResult(const Equation& equation) {
   return absl::OkStatus();
 }
 
+// "bij, bjk -> bik" -> operands {"bij", "bjk"}, result "bik"; "...ij->...ji" -> {".ij"}, ".ji"
 // Checked here, so that every error names a letter or a term, not a place in generated text.
 absl::StatusOr<Equation> ReadEquation(absl::string_view text) {
   const std::string short_text = absl::StrReplaceAll(text, {{" ", ""}, {"...", "."}});
@@ -82,6 +83,7 @@ absl::StatusOr<Equation> ReadEquation(absl::string_view text) {
   return equation;
 }
 
+// Capital letters are indices, too; dimensions begin with N, so that none is a letter alone.
 std::string Index(char letter) { return letter == kPack ? "..n" : std::string(1, letter); }
 std::string Dimension(char letter) {
   return letter == kPack ? "..N" : absl::StrCat("N", std::string(1, letter));
@@ -97,6 +99,7 @@ std::string Place(absl::string_view term) {
   return term.empty() ? "" : absl::StrCat("[", Spelled(term, Index), "]");
 }
 
+// In the order in which they appear, each once.
 std::string SummedLetters(const Equation& equation) {
   std::string summed;
   for (char c : absl::StrJoin(equation.operands, "")) {

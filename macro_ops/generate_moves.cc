@@ -49,6 +49,7 @@ std::string Arguments(int count, const Dims& dims) {
 // The value of the first piece k for which `is_in_front(k)` holds; of the last piece if there
 // is none.
 template <typename IsInFront, typename Value>
+// 3 pieces: where(f(0), v(0), where(f(1), v(1), v(2)))
 std::string FirstOf(int count, const IsInFront& is_in_front, const Value& value) {
   std::string text;
   for (int k = 0; k + 1 < count; ++k)
@@ -60,6 +61,7 @@ std::string FirstOf(int count, const IsInFront& is_in_front, const Value& value)
 std::string Before(int k) { return k == 0 ? "0" : absl::StrJoin(Names("C", k), " + "); }
 
 // The index along an axis of x of the element with that row-major number.
+// of [N0, N1, N2]:   axis 0: (n) / (N1*N2)   axis 1: (n) / (N2) % N1   axis 2: (n) % N2
 std::string AxisOf(const std::string& number, const std::vector<std::string>& dims, size_t axis) {
   std::string index = absl::StrCat("(", number, ")");
   const std::vector<std::string> inner(dims.begin() + axis + 1, dims.end());

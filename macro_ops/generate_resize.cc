@@ -16,6 +16,8 @@ struct Fraction {
   const char* numerator;
   const char* denominator;
 };
+// The names and formulas are those of ONNX Resize, times the denominator so that all is in
+// integers. For example half_pixel: (i + 0.5) * C / n - 0.5 = ((2i + 1) C - n) / (2n).
 constexpr Fraction kCoordinates[] = {
     {"half_pixel", "((2*$0 + 1)*$2 - $1)", "(2*$1)"},
     // The same, but 0 where $1 is 1.
@@ -31,6 +33,8 @@ struct Rounding {
   const char* index;
 };
 constexpr Rounding kRoundings[] = {
+    // Floor divisions, which round towards minus infinity, also where a place lies before the first
+    // element.
     {"round_prefer_floor", "(2*$0 + $1 - 1) / (2*$1)"},
     {"round_prefer_ceil", "(2*$0 + $1) / (2*$1)"},
     {"floor", "$0 / $1"},
@@ -94,6 +98,8 @@ class Resizer {
     const bool cubic = mode_ == "cubic";
     const int before = cubic ? 1 : 0;
     const std::string i = Numbered("i", axis), d = absl::StrCat("d", axis, "[", i, ", k]");
+    // Keys' cubic convolution (1981) with a = -0.75: one polynomial up to a distance of 1, one up
+    // to 2.
     const std::string weight =
         cubic ? absl::Substitute("where($0 <= 1, (1.25*$0 - 2.25)*square($0) + 1, "
                                  "((-0.75*$0 + 3.75)*$0 - 6)*$0 + 3)",

@@ -53,6 +53,7 @@ const Generator* Find(absl::string_view name) {
 }
 
 // The generator, and in `inside` the text between its parentheses; null if it is not a call.
+// " concat( 3, 2, 0 )" -> the row of concat, and " 3, 2, 0 "
 const Generator* ReadCall(absl::string_view call, std::string& inside) {
   std::string name;
   const bool is_call = RE2::FullMatch(re2::StringPiece(call.data(), call.size()),
@@ -99,11 +100,13 @@ absl::StatusOr<int> IntegerWord(Words words, size_t number, int low, int high) {
   return WordError(words, number, absl::StrCat("a number of ", low, "..", high));
 }
 
+// -1 is the last axis, as in Python.
 absl::StatusOr<int> AxisWord(Words words, size_t number, int rank) {
   NESTOR_ASSIGN_OR_RETURN(const int axis, IntegerWord(words, number, -rank, rank - 1));
   return axis < 0 ? axis + rank : axis;
 }
 
+// ("i", 8) -> "i8_", as i8 is a type
 std::string Numbered(absl::string_view prefix, int number) {
   const std::string name = absl::StrCat(prefix, number);
   return IsReserved(name) ? name + "_" : name;

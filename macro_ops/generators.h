@@ -36,10 +36,11 @@ struct Generator {
 // In the order of their names. Constant; safe from any thread.
 absl::Span<const Generator> Generators();
 
-// Whether `text` is of the form NAME(..), and NAME a generator.
+// Whether `text` is of the form NAME(..), and NAME a generator. The words may still be wrong.
 bool IsGeneratorCall(absl::string_view text);
 
-// The text that a call stands for. REQUIRES: IsGeneratorCall(call).
+// The text that a call stands for. InvalidArgument, with the usage, where a word is wrong or there
+// are too many or too few. REQUIRES: IsGeneratorCall(call).
 absl::StatusOr<std::string> Generate(absl::string_view call);
 
 }  // namespace nestor

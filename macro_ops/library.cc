@@ -37,6 +37,7 @@ void ParseWord(const std::string& word, Sample& sample) {
   sample.params.emplace_back(name, literal);
 }
 
+// "x=[3,4] ids=[5]<4 $k=2"
 Sample ParseSample(absl::string_view line) {
   Sample sample;
   for (absl::string_view word : absl::StrSplit(line, ' ', absl::SkipEmpty())) {
@@ -46,6 +47,7 @@ Sample ParseSample(absl::string_view line) {
 }
 
 // An op's lines end with a lone "}", which the files keep to.
+// The comments before an op are its own; a line without "# " or "op " is passed over.
 std::vector<MacroOp> ReadFile(absl::string_view text) {
   std::vector<MacroOp> ops;
   MacroOp next;

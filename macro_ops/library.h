@@ -23,17 +23,21 @@
 
 namespace nestor {
 
+// An argument of a sample: ids=[5]<4 has the shape [5] and the bound 4.
 struct SampleArgument {
   std::string name;
   std::vector<int64_t> shape;
   absl::optional<int64_t> bound;
 };
 
+// One line "# sample ..": sizes at which the op makes sense, for commands and tests.
 struct Sample {
   std::vector<SampleArgument> args;
   std::vector<std::pair<std::string, std::string>> params;  // "$k" and a literal
 };
 
+// An op as a file of the library has it. Type variables and packs are those of the text:
+// MacroLibrary().Instantiate makes an Op for given types and ranks.
 struct MacroOp {
   std::string name;
   std::string family;      // its file's name, without the ending
