@@ -55,6 +55,7 @@ class Binder {
       if (value < 0) return Error(absl::StrCat("dimension ", name, " = ", value, " is negative"));
       if (value > kMaxExtent)
         return Error(absl::StrCat("dimension ", name, " = ", value, " exceeds 2^48"));
+      // Before the tensors: an axis that contradicts it is an error that names both.
       binding_.symbols[name] = value;
     }
     NESTOR_RETURN_IF_ERROR(BindTensors());
@@ -232,6 +233,7 @@ class Binder {
         });
   }
 
+  // What the statements of the op demand, such as K == P where one index runs over both.
   absl::Status CheckEqualities() const {
     for (const Equality& e : *signature_.equalities) {
       const auto left = Evaluate(e.left), right = Evaluate(e.right);
@@ -244,6 +246,7 @@ class Binder {
     return absl::OkStatus();
   }
 
+  // Of callees' $params, which are expressions over the caller's sizes.
   absl::Status CheckRanges() const {
     for (const RangeCheck& check : *signature_.range_checks) {
       const auto value = Evaluate(check.value);

@@ -98,6 +98,7 @@ absl::Status Truncated(absl::string_view what, int64_t needed, int64_t got) {
 }
 
 // The next n bytes; memory grows with the bytes that are really there.
+// A truncated pipe costs at most a chunk more than the bytes that came.
 absl::StatusOr<std::string> Next(Source& source, int64_t n, absl::string_view what) {
   if (source.Left() && n > *source.Left()) return Truncated(what, n, *source.Left());
   std::string bytes;
@@ -183,6 +184,7 @@ void NormaliseBools(Tensor& tensor) {
   for (int64_t i = 0; i < tensor.num_elements(); ++i) element[i] = element[i] != 0;
 }
 
+// Fortran order of [2, 3] is C order of [3, 2], read through a view with its axes swapped.
 absl::StatusOr<Tensor> Transposed(const Tensor& tensor) {
   TensorView view = tensor.view();
   std::reverse(view.shape.begin(), view.shape.end());
@@ -210,6 +212,7 @@ absl::StatusOr<Tensor> ReadFile(const std::string& path, absl::optional<DType> e
   }
   absl::optional<int64_t> left;
   if (S_ISREG(info.st_mode)) {
+    // /dev/stdin may be a file that somebody has read a part of.
     left = std::max<int64_t>(0, info.st_size - ::lseek(file.fd(), 0, SEEK_CUR));
   } else if (!S_ISFIFO(info.st_mode) && !S_ISSOCK(info.st_mode)) {
     return Malformed("neither a file nor a pipe");

@@ -45,6 +45,7 @@ std::string KnownCodes() {
 }
 
 // The type of elements that have the same type in numpy.
+// "f4" -> f32, "u2" -> u16 (bf16 only where it is expected), "c8" -> Unimplemented
 absl::StatusOr<DType> OwnType(absl::string_view code, absl::string_view descr,
                               absl::optional<DType> expected) {
   for (DType type : AllTypes()) {
@@ -90,6 +91,7 @@ class HeaderParser {
   enum Key { kDescr = 1, kFortranOrder = 2, kShape = 4 };
 
   // The next character after white space; '\0' at the end.
+  // A byte of 0 in the text looks like the end; callers that accept the end check at_.
   char Peek() {
     while (at_ < text_.size() && absl::ascii_isspace(text_[at_])) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -212,6 +214,8 @@ std::string NpyHeaderBytes(const TensorView& view) {
       absl::StrCat("{'descr': '", DescrOf(view.type),
                    "', 'fortran_order': False, 'shape': ", ShapeTuple(view.shape), ", }");
   const size_t before = kNpyMagic.size() + 4;
+  // The elements begin at a multiple of 64 bytes, as numpy has it, so that a mapped file is
+  // aligned.
   header.append(63 - (before + header.size()) % 64, ' ');
   header += '\n';
   std::string bytes(kNpyMagic);

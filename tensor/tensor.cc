@@ -26,6 +26,7 @@
 namespace nestor {
 namespace {
 
+// A cache line, and the widest vector.
 constexpr int64_t kAlignment = 64;
 
 // User space of x86-64; asking the allocator for more is never right.
@@ -46,6 +47,7 @@ void CopyRow(const char* from, int64_t step, int64_t count, char* to) {
   for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * kBytes, from + i * step, kBytes);
 }
 
+// The size is a constant in each loop, so that a copy of an element is one move.
 void CopyRow(int bytes, const char* from, int64_t step, int64_t count, char* to) {
   if (step == bytes) {
     std::memcpy(to, from, count * bytes);
@@ -91,6 +93,7 @@ struct Edges {
 };
 
 // The widest edges that show at most `threshold` elements.
+// [1000, 1000] with a threshold of 1000: 3 at each end of each axis, 36 elements in all
 Edges ChooseEdges(absl::Span<const int64_t> shape, int64_t threshold) {
   const Edges whole = {std::numeric_limits<int64_t>::max() / 2, 0};
   for (const Edges edges : {whole, Edges{3, 3}, Edges{2, 2}, Edges{1, 1}}) {
