@@ -29,6 +29,7 @@ ExpressionGenerator::Value ExpressionGenerator::ValueOver(Axes axes, bool fresh)
   random_.Shuffle(axes);
   if (has_pack_ && random_.Chance(50)) axes.insert(axes.begin(), kPack);
   Value made{NewArgument(Name(type_), Dimensions(axes)), axes};
+  // Later accesses may read it again; one with a pack has an axis that others lack.
   if (random_.Chance(50) && std::find(axes.begin(), axes.end(), kPack) == axes.end())
     values_.push_back(made);
   return made;

@@ -93,7 +93,8 @@ absl::optional<Op> InF64(const Op& op) {
   return *std::move(wide);
 }
 
-// Eighths around values away from 0, some of them equal, and the direction at each.
+// Values at distances of a quarter, none of them 0 and some of them equal, and the direction at
+// each.
 double BaseValue(Random& random) { return 0.31 + static_cast<double>(random.Between(-7, 7)) / 4; }
 double Direction(double value, int draw) { return std::cos(3.7 * value + draw); }
 
@@ -113,6 +114,8 @@ class Differentiated {
   }
 
   // Says where the gradient is certainly wrong; nullopt where it is right, or nothing can be said.
+  // Forward and backward quotients that disagree, a jump, a value that is not finite: nothing is
+  // said.
   Finding Check(bool& settled) {
     settled = false;
     const Results at = At(0);
@@ -148,6 +151,7 @@ class Differentiated {
     return Run(program_, inputs);
   }
 
+  // False where a result is not finite, or so large that a step would be lost in its rounding.
   bool DrawAdjoints(const std::vector<Tensor>& results) {
     for (const Tensor& result : results) {
       for (double y : result.values<double>()) {

@@ -18,6 +18,9 @@ class Writer {
  public:
   Writer(Random& random, DType type) : random_(random), type_(type), expressions_(random, type) {}
 
+  // op drawn(x0: f32[M, K], x1: f32[K, N]) -> (t0) {
+  //   t0[i, j] = sum[k](x0[i, k] * x1[k, j])
+  // }
   std::string Run() {
     const int statements = random_.Pick({1, 1, 1, 2, 2, 3, 4});
     for (int i = 0; i < statements; ++i) AddStatement();
@@ -101,6 +104,8 @@ class Writer {
   }
 
   // Expressions of the same operands that differ in one constant, or in nothing.
+  // What a pass that shares or merges equal expressions must keep apart: max(x, 0.0) and max(x,
+  // -0.0).
   void AddTwins() {
     const Axes axes = Drawn(random_.Pick({1, 2}));
     const std::string a = expressions_.Access(axes), b = expressions_.Access(axes);
@@ -154,6 +159,8 @@ class Writer {
                                     : total);
   }
 
+  // Mostly an access, which a schedule can pack; now and then an expression that must be computed
+  // first.
   std::string Factor(const Axes& axes) {
     return random_.Chance(20) ? expressions_.Expression(axes, 1) : expressions_.Access(axes);
   }
@@ -318,6 +325,7 @@ class Writer {
         Name(random_.Chance(50) ? DType::kI64 : DrawIntegerType(random_)), shape);
   }
 
+  // Integers to gather by may be out of range: then the fill is read.
   void AddGather() {
     const std::string x = expressions_.NewArgument(Name(type_), "M, N");
     const std::string ids = NewIndices("K");
@@ -349,6 +357,7 @@ class Writer {
     Define(axes, Balanced(terms, 0, terms.size()));
   }
 
+  // A tree, not a chain: the operands of all its levels are needed at once.
   std::string Balanced(const std::vector<std::string>& terms, size_t begin, size_t end) {
     if (end - begin == 1) return terms[begin];
     const size_t middle = begin + (end - begin) / 2;

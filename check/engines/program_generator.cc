@@ -192,6 +192,7 @@ class Generator {
     return builder_.AddCast(index, scalars_.ValueType());
   }
 
+  // An invalid id stands for the default, 0.
   NodeId RandomFill(DType type) {
     if (random_.Chance(35)) return NodeId();
     if (random_.Chance(40)) {
@@ -249,6 +250,7 @@ class Generator {
     while (!scalars_.Allowed(op)) op = random_.Pick(AllScalarOps()).op;
     NodeId x = Source();
     if (op == ScalarOp::kCast) return builder_.AddCast(x, scalars_.ValueType());
+    // Six draws for an operand that fits as it is, before a cast makes one fit.
     for (int i = 0; i < 6 && !ResultTypeOf(op, graph_.type(x), DType::kF32); ++i) x = Source();
     while (!ResultTypeOf(op, graph_.type(x), DType::kF32)) {
       const DType type = random_.Pick(AllTypes());
@@ -367,6 +369,7 @@ class Generator {
   }
 
   // A scalar op of one type, on both operands or on one.
+  // Rows whose result has the operands' type, so that a step's value has the type of its carry.
   NodeId StepMap(NodeId a, NodeId b) {
     const DType type = graph_.type(a);
     for (;;) {
@@ -383,6 +386,7 @@ class Generator {
   NodeId EarlierStep(const Stepped& stepped, bool backward, const Shape& over) {
     const Shape extents = graph_.shape(stepped.carry);
     IndexList place = indices_.PlaceIn(extents, over);
+    // At least one step back, or the equation would define a value by itself.
     const IndexId lag = pool_.Const(random_.Pick({1, 1, 1, 2, 3}));
     const IndexId step = pool_.Var(stepped.axis);
     place[stepped.axis] = backward ? pool_.Add(step, lag) : pool_.Sub(step, lag);

@@ -10,6 +10,7 @@
 namespace nestor {
 namespace {
 
+// Rows without kinks and jumps, whose difference quotients converge.
 constexpr ScalarOp kSmoothOps[] = {
     ScalarOp::kNeg,    ScalarOp::kSin,  ScalarOp::kCos,  ScalarOp::kTanh,    ScalarOp::kSigmoid,
     ScalarOp::kErf,    ScalarOp::kAdd,  ScalarOp::kSub,  ScalarOp::kMul,     ScalarOp::kFma,

@@ -62,11 +62,15 @@ class Trial {
   void DrawCases(const Op& op, uint64_t seed, TrialInputOptions options) {
     for (uint64_t i = 0; i < kCases; ++i) {
       auto drawn = DrawTrialInputs(op, unfused_, seed + i * 0x100000001u, options);
+      // The first inputs may be large; two small ones after them see a workspace that is used
+      // already.
       options.most_work = std::min(options.most_work, 5'000.0);
       if (!drawn) continue;
       Results want = nestor::Run(unfused_, drawn->inputs);
       Case one{*std::move(drawn), std::move(want), absl::nullopt};
       if (IsLimit(one.want)) continue;
+      // Index arithmetic that overflows, sizes that disagree: a refusal must be one on every
+      // engine.
       (one.want.ok() ? cases_ : refused_).push_back(std::move(one));
     }
   }
@@ -143,6 +147,7 @@ class Trial {
   Finding CheckResults(const BuiltEngine& built, Case& one, const Results& got) {
     Counts counts;
     if (!got.ok()) return absl::StrCat("refuses: ", got.status().ToString());
+    // No pass has reordered rounding: then fast code has the bits of the law, too.
     if (built.keeps_bits()) return Compare(one.want, got, "against the unfused program", counts);
     const Results own = built.Interpreted(one.drawn.inputs);
     if (IsLimit(own)) return absl::nullopt;

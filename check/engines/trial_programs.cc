@@ -31,6 +31,7 @@ Op DrawGraph(Random& random) {
   return RandomOp(random.Bits(), options);
 }
 
+// A text that does not parse, or whose types do not fit, is drawn again: the generator is a sketch.
 Op DrawNest(Random& random) {
   for (;;) {
     const DType type = random.Chance(85) ? FloatType(random) : DrawIntegerType(random);
@@ -57,6 +58,7 @@ Op DrawPlain(Random& random) {
 
 // An op that calls `callee`, which may have a gradient of its own: the same one that it would have
 // anyway, so that only the way to it changes.
+// caller(x) -> (y) { y = callee(x) }
 Op Calling(Op callee, Random& random) {
   if (random.Chance(50)) {
     GradientRequest request;
