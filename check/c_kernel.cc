@@ -53,6 +53,7 @@ Value ValueOf(const CParameter& parameter, const KernelCall& call) {
 }
 
 // The prototype in libffi's form; it may not move, as `cif` points into it.
+// Immutable once made, so one may serve many calls.
 class CFunction {
  public:
   CFunction(CPrototype prototype, SharedLibrary::Function function)
@@ -140,6 +141,7 @@ absl::StatusOr<Kernel> LoadCKernel(const std::string& file, const CPrototype& pr
 // Loads at the first call, which Check makes in a child when it isolates trials: the library's
 // initialisers then run there. A failure to load is kept as well, and returned by each call.
 Kernel LateCKernel(const std::string& file, const CPrototype& prototype) {
+  // Shared by all copies of the std::function, so the library is loaded once in a process.
   auto loaded = std::make_shared<absl::optional<absl::StatusOr<Kernel>>>();
   return [=](const KernelCall& call) -> absl::Status {
     if (!*loaded) *loaded = LoadCKernel(file, prototype);

@@ -40,7 +40,8 @@
 
 namespace nestor {
 
-// How the tensors that a kernel is given may lie in memory.
+// How the tensors that a kernel is given may lie in memory. Each allows what those before it allow;
+// the kernel learns of it by KernelCall::stride.
 enum class Layouts {
   kContiguous,   // row-major, without gaps
   kRowsStrided,  // or with gaps between rows
@@ -68,7 +69,8 @@ struct CheckOptions {
   // The types of arguments that take any type. By default f32. Several take turns from trial to
   // trial; an op without type variables has its own types whatever is given here.
   CheckOptions& Types(std::vector<DType> value) { return Set(types, std::move(value)); }
-  // How many axes an argument has whose shape holds a pack; by default a pack is one.
+  // How many axes an argument has whose shape holds a pack; by default a pack is one. Rank("x", 4)
+  // of x: f32[..N, C] makes ..N three dimensions: N0, N1 and N2.
   CheckOptions& Rank(const std::string& argument, int rank) {
     ranks.emplace_back(argument, rank);
     return *this;

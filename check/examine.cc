@@ -65,6 +65,8 @@ Outcome FromBytes(absl::string_view bytes) {
 }
 
 // Sets the elements that a run names, with the oracle's judgement where there is one.
+// For faults that are about elements, such as one that is not written: those take the place of the
+// judge's.
 void NameElements(const KernelRun& run, Outcome& outcome) {
   const std::vector<WrongElement> judged = std::exchange(outcome.verdict.wrong, {});
   outcome.verdict.wrong_count = 0;
@@ -123,6 +125,7 @@ Outcome OutcomeOfDeath(const ChildEnd& end, absl::Duration patience, const Kerne
   Outcome outcome;
   outcome.fault = end.is_hung ? Fault::kHang : Fault::kCrash;
   if (end.is_hung && notes.clock.HasReturned()) {
+    // A thread or an atexit handler of the kernel's, or a lock that it holds.
     outcome.message = "returns, but after it the process does not go on";
   } else if (end.is_hung) {
     outcome.message = absl::StrCat("does not end within ", absl::FormatDuration(patience));

@@ -140,6 +140,8 @@ class PatternFinder::Candidates {
   using Test = std::function<bool(const Sample&)>;
 
   // Keeps a condition that holds for every wrong sample, and not for every right one.
+  // O(wrong) for most conditions, which fail there; the few that pass are asked about each right
+  // sample.
   void Consider(std::string text, double cost, const Test& test) {
     if (!std::all_of(finder_.wrong_.begin(), finder_.wrong_.end(), test)) return;
     Predicate predicate{std::move(text), cost,
@@ -214,6 +216,7 @@ class PatternFinder::Candidates {
              [=, v = high](const Sample& s) { return s.values[at] <= v; });
   }
 
+  // A size, a $param, a largest magnitude, or whether a tensor holds inf or nan, as the name tells.
   void AddOfCase(size_t at, const std::string& name) {
     if (name.find("inf or nan") != std::string::npos) {
       Consider(name, 1, [=](const Sample& s) { return s.values[at] == 1; });

@@ -340,6 +340,8 @@ class SizeSolver::Assignment {
 absl::optional<std::vector<absl::optional<int64_t>>> SizeSolver::Solve(
     Random& random, absl::Span<const int64_t> wishes, int64_t max_extent) const {
   Assignment assignment(*this, max_extent);
+  // A random order, as the later variables have less choice: each must be the free one now and
+  // then.
   std::vector<int> order(names_.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
   random.Shuffle(order);
@@ -355,6 +357,7 @@ absl::optional<std::vector<absl::optional<int64_t>>> SizeSolver::Solve(
 
 // Whether something is empty though no dimension is 0: a window that is larger than the axis
 // it slides over.
+// Most kernels do nothing then, so one such case in ten is enough.
 bool SizeSolver::IsVain(absl::Span<const absl::optional<int64_t>> values) const {
   for (size_t i = 0; i < values.size(); ++i) {
     if (variables_[i].is_dimension && values[i] == 0) return false;
@@ -366,6 +369,7 @@ bool SizeSolver::IsVain(absl::Span<const absl::optional<int64_t>> values) const 
 absl::optional<SymbolValues> SizeSolver::Draw(Random& random, const SizeLimits& limits) const {
   // The style is drawn once: otherwise a style whose sizes are too large too often, such as one
   // long axis, would lose to the others.
+  // Five styles with equal chances; `largest` says how large the extents of a style are.
   const Style style =
       random.Pick({Style::kTiny, Style::kEdge, Style::kOneLong, Style::kEqual, Style::kUniform});
   int64_t largest = random.Pick({5, 9, 17, 40, 70, 130});

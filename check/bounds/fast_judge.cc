@@ -75,6 +75,7 @@ bool FastVerdict::AllAccepted() const {
   return true;
 }
 
+// Two f64 tensors for each result, kept from call to call.
 FastJudge::FastJudge(const Op& op, Op bounds, std::unique_ptr<const jit::Executable> executable)
     : name_(op.name), op_(std::make_unique<const Op>(std::move(bounds))),
       executable_(std::move(executable)), bounds_(2 * op.results.size()) {

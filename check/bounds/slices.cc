@@ -50,6 +50,7 @@ class SeparableUse {
   }
 
   // `e`, over loop indices with the extents `shape`, does not use the dimension.
+  // Clears holds_ if it does; each of these checks does so, and none sets it.
   void IsFree(IndexId e, const Shape& shape) {
     const IndexNode& node = pool_[e];
     if (e == dimension_ || (!shape.empty() && IsAlong(e, shape))) holds_ = false;
@@ -78,11 +79,13 @@ class SeparableUse {
     IsAccess(graph_.shape(reindex.x), reindex.place, shape);
     for (IndexId condition : reindex.conditions) IsFree(condition, shape);
   }
+  // An axis that is summed needs all of its elements.
   void LookAt(const Reduce& reduce, const Shape& shape) {
     const Shape operand = graph_.shape(reduce.x);
     for (size_t axis = shape.size(); axis < operand.size(); ++axis)
       holds_ = holds_ && operand[axis] != dimension_;
   }
+  // Steps follow each other, so the axis of the steps cannot be cut.
   void LookAt(const Carry& carry, const Shape& shape) {
     holds_ = holds_ && shape[static_cast<size_t>(carry.axis)] != dimension_;
   }

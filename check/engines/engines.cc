@@ -41,6 +41,7 @@ jit::Executor& ExecutorOf(const Engine& engine) {
 }
 
 // Fusion, then the schedule, without the passes that the mode leaves out.
+// One list, so that "after N passes" may end in fusion or in the schedule.
 std::vector<fusion::Pass> PassesOf(const jit::CompileOptions& options) {
   std::vector<fusion::Pass> passes = fusion::Pipeline::Default().passes();
   const fusion::Pipeline schedule = jit::SchedulePipeline(options, *options.isa);
@@ -57,6 +58,7 @@ std::vector<fusion::Pass> PassesOf(const jit::CompileOptions& options) {
   return strict;
 }
 
+// An executable runs all of them by itself, whatever was drawn.
 int NumPasses(const Engine& engine) {
   const int count = static_cast<int>(PassesOf(engine.options).size());
   return engine.backend == Engine::Backend::kExecutable ? count : std::min(engine.passes, count);
@@ -70,6 +72,7 @@ std::string PassesText(const Engine& engine) {
   return absl::StrCat("after pass ", count, " (", passes[static_cast<size_t>(count - 1)].name, ")");
 }
 
+// With the seed these reproduce the engine; a reader sees which threshold a fault may depend on.
 std::string ThresholdsText(const jit::CompileOptions& options) {
   const loop::ContractionTileOptions& tiles = options.schedule.contractions;
   return absl::StrCat(
@@ -262,6 +265,7 @@ absl::StatusOr<BuiltEngine> BuiltEngine::Build(const loop::Program& unfused, con
 
 // ---- Running
 
+// An executable proves this at each call, and takes other code where it fails.
 bool BuiltEngine::Fits(const RunInputs& inputs) const {
   if (engine_.backend == Engine::Backend::kExecutable) return true;
   const absl::StatusOr<Binding> binding = Bind(SignatureOf(program_), inputs);
@@ -276,6 +280,7 @@ namespace {
 Results InterpretWithin(const loop::Program& program, const RunInputs& inputs,
                         absl::optional<uint64_t> shuffle_seed) {
   InterpreterOptions options;
+  // Beyond it: ResourceExhausted, for which nothing is compared (IsLimit).
   options.max_steps = 10'000'000;
   options.shuffle_seed = shuffle_seed;
   return Interpret(program, inputs, options);
@@ -379,6 +384,7 @@ std::string BuiltEngine::ProgramText(const RunInputs& inputs) const {
   return loop::ToText(executable_ == nullptr ? program_ : ProgramAt(inputs).program());
 }
 
+// The message holds the program and all of its code: nobody has to compile it again to see.
 absl::Status CheckInstructions(const jit::Kernel& kernel, jit::Isa isa) {
   for (const jit::Kernel::FunctionView& function : kernel.Functions()) {
     absl::optional<std::string> fault = jit::FirstForeignInstruction(function.code, isa);

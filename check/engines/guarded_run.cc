@@ -64,6 +64,7 @@ int InputInPlace(const jit::Executable& executable, int number, const TensorView
   return -1;
 }
 
+// An output in place has the memory of a compact input of its type and shape, as `aliases` allows.
 void PlaceOutputs(const jit::Executable& executable, const std::vector<Dims>& shapes,
                   const JitRunOptions& options, PlacedCall& call) {
   const loop::Program& program = executable.program();
@@ -99,6 +100,7 @@ Results RunJit(const jit::Executable& executable, const RunInputs& inputs,
   const jit::Arguments arguments{call.inputs, call.outputs, call.params, &inputs.dims};
   NESTOR_RETURN_IF_ERROR(
       executable.RunWatched(arguments, workspace, {options.caller, options.poison_dead}));
+  // Compact copies: the guarded memory goes with the call.
   std::vector<Tensor> results;
   for (const TensorView& view : call.outputs) {
     results.push_back(Tensor::FromView(view).value());

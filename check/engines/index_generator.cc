@@ -4,6 +4,7 @@
 
 namespace nestor {
 
+// A dimension, or an integer $param: what an extent or an offset may be made of.
 IndexId IndexGenerator::Symbol() {
   if (!integer_params_.empty() && random_.Chance(25)) return random_.Pick(integer_params_);
   return random_.Pick(dims_);
@@ -84,6 +85,8 @@ IndexId IndexGenerator::Divisor() {
   return pool_.Const(random_.Pick({2, 2, 3, -2, 4, -1, 1}));
 }
 
+// Both round towards minus infinity; a negative dividend or divisor is part of the law (SEMANTICS
+// 1).
 IndexId IndexGenerator::Quotient(IndexId a, IndexId b) {
   return random_.Chance(50) ? pool_.Div(a, b) : pool_.Mod(a, b);
 }
@@ -181,6 +184,7 @@ IndexId IndexGenerator::ConditionOperand(const Shape& over) {
   return random_.Chance(50) ? Linear(over) : Affine(over);
 }
 
+// depth 0: i + 1 < N;   depth 1: i < j && !(2*i == N), and the like
 IndexId IndexGenerator::Condition(const Shape& over, int depth) {
   const int kind = static_cast<int>(random_.Below(10));
   if (depth == 0 || kind < 6) {

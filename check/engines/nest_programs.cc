@@ -366,6 +366,7 @@ class Writer {
     return absl::StrCat("(", a, random_.Chance(50) ? " + " : " - ", b, ")");
   }
 
+  // The last statement's value is one, so that the statements before it are of use.
   void ChooseResults() {
     for (const std::string& name : names_) {
       const bool wanted = std::find(wanted_.begin(), wanted_.end(), name) != wanted_.end();

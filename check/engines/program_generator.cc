@@ -115,6 +115,7 @@ class Generator {
     return found;
   }
 
+  // The last node is always one; the others may share all, a part, or nothing with it.
   void ChooseResults() {
     const int count = static_cast<int>(random_.Between(1, 3));
     for (int i = 0; i < count; ++i) {
@@ -213,6 +214,7 @@ class Generator {
   }
 
   // `x` with the type and shape that are needed.
+  // The reindex draws any place: this is where reads out of range, gathers and masks come from.
   NodeId Conform(NodeId x, DType type, const Shape& shape) {
     x = builder_.AddCast(x, type);
     return graph_.shape(x) == shape ? x : RandomReindex(x, shape);
@@ -301,6 +303,7 @@ class Generator {
     return builder_.AddReduce(op, x, axes);
   }
 
+  // Bools are not scattered, so they become integers.
   NodeId RandomScatter() {
     NodeId x = Source();
     if (graph_.type(x) == DType::kBool) x = builder_.AddCast(x, scalars_.IndexType());

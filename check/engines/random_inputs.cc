@@ -42,6 +42,7 @@ class InputMaker {
       // Some runs are to be refused.
       if (elements < 0 && ArgumentsFit() && random_.Chance(15)) break;
     }
+    // Shapes that are refused have no tensors; extents of at most 1 nearly always have some.
     if (options_.extremes && !ArgumentsFit()) DrawSymbols(1, /*extremes=*/false);
     for (const Argument& arg : op_.args) AddTensor(arg);
     GiveDimensions();
@@ -88,6 +89,7 @@ class InputMaker {
     return Scalar::Integer(param.type, random_.Between(low, std::max(low, high)));
   }
 
+  // At the ends of int64 or of the $param's range, whichever is narrower.
   Scalar ExtremeWithin(const ParamInfo& param) {
     Scalar value = Scalar::Integer(param.type, random_.Extreme());
     if (!value.FitsInt64())

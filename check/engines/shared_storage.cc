@@ -51,6 +51,7 @@ class Sharing {
   }
 
   Program Run() {
+    // A copy: Share removes from the list.
     const std::vector<TensorId> temps = program_.temps;
     for (TensorId temp : temps) {
       if (!IsFree(temp) || !random_.Chance(70)) continue;
@@ -63,6 +64,7 @@ class Sharing {
  private:
   // ---- Lives
 
+  // Blocks are few, so each is asked about all tensors.
   void Note(int block) {
     const loop::Footprint footprint =
         loop::FootprintOf(program_, program_.blocks[static_cast<size_t>(block)].body);

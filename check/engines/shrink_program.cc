@@ -79,6 +79,7 @@ class Shrinker {
 
   // The end of the shortest range from `begin` of at least `length` tokens with all its
   // brackets; 0 where there is none.
+  // from "(" of f(a, b) + c with length 1: after ")";   from ")" of it: 0
   size_t BalancedEnd(size_t begin, size_t length) const {
     int depth = 0;
     for (size_t i = begin; i < tokens_.size(); ++i) {
@@ -274,6 +275,7 @@ class Shrinker {
     return {};
   }
 
+  // The smallest first; number - 1 for a fault that depends on the number itself.
   static std::vector<std::string> SmallerNumbers(int64_t number) {
     std::vector<std::string> smaller;
     for (int64_t other : {int64_t{0}, int64_t{1}, int64_t{2}, number / 2, number - 1}) {

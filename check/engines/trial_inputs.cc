@@ -22,6 +22,7 @@ namespace {
 constexpr int64_t kMostElements = 20'000;
 constexpr int kAttempts = 24;
 
+// The seed decides the style and the largest extent; each name then draws for itself.
 class Drawer {
  public:
   Drawer(const Op& op, const loop::Program& unfused, uint64_t seed,
@@ -83,6 +84,7 @@ class Drawer {
     Random random = For("", "long");
     if (names.empty() || !random.Chance(6)) return;
     long_ = random.Pick(names);
+    // Small extents for all others (below 35), not all equal (from 15 on).
     style_ = 20;
   }
 
@@ -101,6 +103,7 @@ class Drawer {
     for (const ParamInfo& param : op_.params) DrawParam(param, attempt);
   }
 
+  // Drawn all the same, so that a given size does not change what others draw.
   int64_t Given(const std::string& name, int64_t drawn) const {
     const auto given = options_.sizes.find(name);
     return given == options_.sizes.end() ? drawn : given->second;
@@ -132,6 +135,8 @@ class Drawer {
 
   absl::optional<int64_t> Symbol(const std::string& name) const { return binding_.Find(name); }
 
+  // Work counts what the program computes at these sizes, as a reduction may compute much of few
+  // elements.
   bool IsSmall() {
     for (const Argument& arg : op_.args) {
       const auto shape = EvaluateShape(op_.graph.pool(), arg.shape, binding_, arg.name);
