@@ -36,6 +36,7 @@ class ProgramParser : private ExpressionParser {
  private:
   // ---- Names
 
+  // A name that is out of scope may be used again; one in scope may not, also not for another kind.
   absl::StatusOr<Token> NewName(absl::string_view what) {
     const Token& token = Peek();
     if (token.kind != TokenKind::kName || IsReserved(token.text)) return Expected(what);
@@ -79,6 +80,7 @@ class ProgramParser : private ExpressionParser {
     return absl::OkStatus();
   }
 
+  // x: f32[N, C]      s: shape f32[A]      y: f32, of rank 0
   absl::Status AddArgument(Storage storage, std::vector<TensorId>& list) {
     TensorInfo tensor;
     tensor.storage = storage;
@@ -142,6 +144,7 @@ class ProgramParser : private ExpressionParser {
   // ---- Items
 
   // Whether a NAME follows, and after it what makes it the target of a statement.
+  // y[..]   y =   y +=   y max=
   bool AtStatement() const {
     if (Peek().kind != TokenKind::kName) return false;
     return At("[", 1) || At("=", 1) || AtAccumulation(1);

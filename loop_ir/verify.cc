@@ -251,6 +251,7 @@ class Verifier : private Messages {
 
   // ---- 4, 11, 12: accesses
 
+  // Ids are valid here (VerifyIds); whether the tensor exists at this place is another question.
   absl::Status Use(TensorId id, size_t rank) const {
     if (!in_scope_.contains(id)) return Error(id, " is used outside the scope of its declaration");
     const size_t axes = program_[id].shape.size();
@@ -309,6 +310,7 @@ class Verifier : private Messages {
                  " is no constant, $param or index of symbols: ", access.fill);
   }
 
+  // Rules for the target of a statement; its place may read elements, as in y[ids[i]] += v.
   absl::Status Store(const Access& access) {
     NESTOR_RETURN_IF_ERROR(Use(access.tensor, access.place.size()));
     NESTOR_RETURN_IF_ERROR(Places(access));

@@ -138,6 +138,7 @@ constexpr bool kRoundsTwice =
     std::numeric_limits<From>::digits > std::numeric_limits<float>::digits&& Half<To>;
 
 template <class From, class To>
+// Widens, casts in C++ with the notation's rules for what does not fit (arith::Cast), rounds once.
 Bits RunCast(const Bits* v) {
   using Wide = decltype(Widened(To{}));
   return Narrowed<To>(arith::Cast<Wide>(Widened(FromBits<From>(v[0]))));
@@ -190,6 +191,7 @@ PrimitiveFunction ForType(DType type) {
 
 PrimitiveFunction NoReference(DType) { return nullptr; }
 
+// By ScalarOp, as kRows: both are made of the same list.
 using ForTypeFunction = PrimitiveFunction (*)(DType);
 constexpr ForTypeFunction kForType[] = {
 #define PRIMITIVE(E, ...) ForType<ScalarOp::k##E>,

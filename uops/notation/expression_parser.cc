@@ -90,6 +90,7 @@ absl::Status ExpressionParser::List(absl::string_view close,
   return absl::OkStatus();
 }
 
+// Without a sign, which is an operator here (Prefix).
 bool ExpressionParser::AtLiteral(size_t ahead) const {
   return Peek(ahead).kind == TokenKind::kNumber || At("inf", ahead) || At("nan", ahead) ||
          At("true", ahead) || At("false", ahead);
@@ -225,6 +226,7 @@ absl::StatusOr<ExprPtr> ExpressionParser::Primary() {
   return NewExpr(ExprKind::kName, token.position, token.text);
 }
 
+// size(..N): the product of the dimensions of a pack
 absl::StatusOr<ExprPtr> ExpressionParser::Size() {
   ExprPtr expr = NewExpr(ExprKind::kSize, Peek().position);
   ++next_;

@@ -27,7 +27,9 @@
 namespace nestor {
 
 // The known types and ranks of the tensors that an op will be given, by argument name. By default a
-// type variable is f32 and a pack is one dimension.
+// type variable is f32 and a pack is one dimension. For x: T[..N, C],
+//   {{"x", {DType::kBF16, 3}}}
+// makes T bf16, and ..N the two dimensions N0 and N1.
 struct ArgumentSpec {
   absl::optional<DType> type;
   absl::optional<int> rank;
@@ -50,7 +52,7 @@ class Module {
   // The names of the ops, in the order of the text, without those of the library.
   std::vector<std::string> OpNames() const;
   bool Has(absl::string_view name) const;
-  // REQUIRES: Has(name).
+  // As parsed: names are not resolved, types not known. REQUIRES: Has(name).
   const ast::Op& Syntax(absl::string_view name) const;
 
   // The op `name` (empty: the last one) for arguments as given. Errors in the text

@@ -73,6 +73,7 @@ class Parser : ExpressionParser {
   }
 
   // Reads statements up to the "}" after them.
+  // { t[i] = x[i]; y[i] = t[i] }      and the same with line ends for ";"
   absl::StatusOr<std::vector<ast::Statement>> Statements() {
     std::vector<ast::Statement> statements;
     for (SkipEnds(); !At("}"); SkipEnds()) {
@@ -288,6 +289,7 @@ class Parser : ExpressionParser {
     return absl::OkStatus();
   }
 
+  // pad(x; before = 1, after = N - 1): the callee's $before and $after
   absl::StatusOr<ast::Value> CallValue() {
     ast::Value value;
     NESTOR_ASSIGN_OR_RETURN(const Token name, Name("the name of a parameter, without '$'"));
