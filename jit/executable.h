@@ -63,6 +63,8 @@ struct Arguments {
 
 // Memory of one thread's calls: sized at the first run of a shape; later runs of it allocate
 // nothing. May serve several executables in turn, and outlive them. Not thread-safe; movable.
+// A call with the executable, shapes, strides and $params of the call before finds all prepared.
+// Any other is bound and checked anew: so keep a workspace for each kind of call that is repeated.
 // Memory grows to the largest call that it has served, and is freed with the workspace.
 class Workspace {
  public:
@@ -142,6 +144,7 @@ class Executable {
 
   // Scheduled, as the general code runs it; its arguments and checks are those of calls.
   const loop::Program& program() const;
+  // Those of Create; an executable of Bind or Specialize has the same.
   const ExecutableOptions& options() const;
   // The inputs that a call gives, in order: those of the program that are not bound.
   std::vector<loop::TensorId> inputs() const;
@@ -152,10 +155,12 @@ class Executable {
   // The general code, for compact arguments. It runs at all sizes, and lives as long as this.
   const Kernel& kernel() const;
   // The kernel that runs at these sizes, for compact arguments (see Create) or for strided ones,
-  // compiled if need be. The Statuses of Run for such sizes. REQUIRES: they are legal.
+  // compiled if need be. The Statuses of Run for such sizes. REQUIRES: they are legal. `symbol`
+  // gives the size of a dimension, or the value of an integer $param, by its name.
   absl::StatusOr<std::shared_ptr<const Kernel>> KernelAt(loop::SymbolValue symbol,
                                                          bool compact = true) const;
-  // All kernels compiled so far, except those of sizes that were dropped for others.
+  // All kernels compiled so far, except those of sizes that were dropped for others. Executables
+  // that Bind made share them with the one that it was called on.
   std::vector<std::shared_ptr<const Kernel>> kernels() const;
   // (output, input), by their numbers in the program's signature, that may share memory, at
   // all sizes: the output may begin where the input does, if both are compact. Sorted.
@@ -173,6 +178,7 @@ class Executable {
     TensorView view;  // of the bound tensor
   };
 
+  // `inputs`: one for each input of the program, the bound ones, too.
   Executable(std::shared_ptr<const Code> code, std::vector<Input> inputs);
 
   // The steps of a call; see executable_call.cc for their order.

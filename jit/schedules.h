@@ -29,7 +29,8 @@
 
 namespace nestor::jit {
 
-// The values as a line has them: "tile_rows=6,sum_block=768".
+// The values as a line has them: "tile_rows=6,sum_block=768". ScheduleChoices()
+// (schedule_options.h) lists the names and the legal values.
 std::string TextOf(const ChosenValues& values);
 
 // The key of a line: all that a schedule was found for. Texts as the line has them, such as
@@ -77,8 +78,8 @@ class ProgramSchedules {
   ProgramSchedules(std::shared_ptr<const Schedules> schedules, const loop::Program& unfused,
                    Isa isa, bool strict);
 
-  // The values for a call of these sizes; empty: the default. `bound`: by input, whether it is
-  // frozen; empty: none is. The result lives as long as this.
+  // The values for a call of these sizes, by their classes; empty: the default. `bound`: by input,
+  // whether it is frozen; empty: none is. The result lives as long as this.
   const ChosenValues& At(loop::SymbolValue symbol, const std::vector<bool>& bound) const;
   // The key of a line for such a call. REQUIRES: this is not default-constructed.
   ScheduleKey KeyAt(loop::SymbolValue symbol, const std::vector<bool>& bound) const;
