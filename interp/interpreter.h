@@ -27,7 +27,7 @@ struct InterpreterOptions {
   // Bytes of outputs and temporaries alive at once; 0: no limit.
   int64_t max_bytes = int64_t{16} << 30;
   // Runs loops marked parallel or vector in a shuffled order drawn from this
-  // seed.
+  // seed: results must be the same, as such loops carry no dependence.
   absl::optional<uint64_t> shuffle_seed;
 };
 

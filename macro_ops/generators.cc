@@ -88,6 +88,7 @@ absl::StatusOr<std::string> Generate(absl::string_view call) {
   return absl::InvalidArgumentError(absl::StrCat(generator->usage, ": ", text.status().message()));
 }
 
+// "concat(COUNT, RANK, AXIS): takes a count, a rank and an axis, and is given 2 words"
 absl::Status ExpectWords(Words words, size_t count, absl::string_view usage) {
   if (words.size() == count) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -112,6 +113,7 @@ std::string Numbered(absl::string_view prefix, int number) {
   return IsReserved(name) ? name + "_" : name;
 }
 
+// ("N", 3) -> {"N0", "N1", "N2"}
 std::vector<std::string> Names(absl::string_view prefix, int count) {
   std::vector<std::string> names;
   for (int i = 0; i < count; ++i) names.push_back(Numbered(prefix, i));

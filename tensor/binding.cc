@@ -194,6 +194,7 @@ class Binder {
     const SignatureArgument* arg;
     size_t axis;
   };
+  // "axis 1 of x (N) is 8", and with TextOfBinder: "axis 0 of y (N) is 7, but axis 1 of x (N) is 8"
   std::string TextOf(const AxisOf& place, absl::string_view name) const {
     return absl::StrCat("axis ", place.axis, " of ", place.arg->name, " (", name, ") is ",
                         inputs_.tensors.at(place.arg->name).shape[place.axis]);
@@ -274,6 +275,7 @@ Signature SignatureOf(const Op& op) {
   return signature;
 }
 
+// A dimension, or an integer $param with its "$".
 absl::optional<int64_t> Binding::Find(const std::string& name) const {
   const auto it = symbols.find(name);
   if (it == symbols.end()) return absl::nullopt;
