@@ -13,9 +13,9 @@
 namespace nestor {
 namespace {
 
-template <class T>
 // One result of type T against its bounds. It is a template because this is the inner loop of a
 // check: the element is read and compared without a Scalar in between.
+template <class T>
 class Acceptor {
  public:
   Acceptor(const TensorView& got, bool signed_zeros)

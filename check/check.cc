@@ -41,8 +41,8 @@ std::vector<Arrangement> ArrangementsOf(Layouts layouts) {
   return {};
 }
 
-// "# sample x=[3,4] ids=[5]<4" gives {ids: 4}.
 // The bounds below which a macro op's samples keep its values.
+// "# sample x=[3,4] ids=[5]<4" gives {ids: 4}.
 absl::flat_hash_map<std::string, int64_t> SampleBounds(const std::string& name) {
   absl::flat_hash_map<std::string, int64_t> bounds;
   const MacroOp* const macro = FindMacroOp(name);
@@ -131,8 +131,8 @@ absl::StatusOr<Subject> MakeSubject(const CheckedOp& checked, const Kernel& kern
                  RunOptions{AlignmentOf(op, options), options.isolated}, options.sample};
 }
 
-// The first op, of default types and ranks, is there to check the names that Rank gives.
 // One per type; an op without type variables is one subject whatever the types.
+// The first op, of default types and ranks, is there to check the names that Rank gives.
 absl::StatusOr<std::vector<Subject>> MakeSubjects(const CheckedOp& checked, const Kernel& kernel,
                                                   const CheckOptions& options) {
   NESTOR_ASSIGN_OR_RETURN(const Op first, checked.Instantiate({}));
@@ -314,8 +314,8 @@ class Checker {
     }
   }
 
-  // Runs in the parent, also when trials are isolated: the callback belongs to the caller.
   // At most five times a second: trials take microseconds.
+  // Runs in the parent, also when trials are isolated: the callback belongs to the caller.
   void ReportProgress() {
     if (!options_.on_progress || absl::Now() - last_progress_ < absl::Milliseconds(200)) return;
     last_progress_ = absl::Now();

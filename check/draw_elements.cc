@@ -37,8 +37,8 @@ void FillBlocks(RandomWords& random, absl::Span<T> values, const Make& make) {
   std::copy_n(block, values.size() - begin, values.data() + begin);
 }
 
-// Decides by the low 16 bits alone; callers that need more randomness take it from the upper ones.
 // Whether a random word says "yes", which it does in `percent` of 100 cases.
+// Decides by the low 16 bits alone; callers that need more randomness take it from the upper ones.
 bool Chance(int percent, uint64_t word) {
   return (word & 0xffff) * 100 < static_cast<uint64_t>(percent) << 16;
 }
@@ -244,9 +244,9 @@ class IntegerDrawer {
     return static_cast<uint64_t>(high) - static_cast<uint64_t>(low) + 1;
   }
 
+  // The word as a fraction of the span.
   // low + floor(word * span / 2^bits): Lemire's multiplication, without the rejection that would
   // make it exactly uniform.
-  // The word as a fraction of the span.
   static T Between(int64_t low, uint64_t span, Word word) {
     uint64_t above = word;
     if constexpr (sizeof(Word) == 4) above = above * span >> 32;

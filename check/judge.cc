@@ -263,10 +263,10 @@ absl::Status Judge::EncloseIn(Precision precision, const RunInputs& inputs,
                                    : EncloseAll(precision, inputs, got, open, decide);
 }
 
-// Elements that these reject are asked about again in wider types, those alone. Where the wider
-// oracle has no answer the first verdict stands, which `outside` keeps until then.
 // Starts with the op's own types: a value that is decided there, such as an index computed from
 // floats, may be undecided in wider types.
+// Elements that these reject are asked about again in wider types, those alone. Where the wider
+// oracle has no answer the first verdict stands, which `outside` keeps until then.
 absl::Status Judge::Enclose(const RunInputs& inputs, absl::Span<const TensorView> got,
                             const ElementLists& open, Method method, Verdict& verdict) const {
   if (CountOf(open) == 0) return absl::OkStatus();

@@ -316,8 +316,8 @@ bool Any(const ElementLists& elements) {
                      [](const auto& list) { return !list.empty(); });
 }
 
-// Two runs of a right kernel are all that it costs; further ones are made only after a difference.
 // Compares two runs on different poison; `again(poison)` runs once more.
+// Two runs of a right kernel are all that it costs; further ones are made only after a difference.
 template <class Again>
 void CompareRuns(const KernelRun& second, const Again& again, KernelRun& run) {
   if (SameOutputs(run.outputs, second.outputs)) return;

@@ -41,9 +41,9 @@ std::string NumberText(double value) {
 
 }  // namespace
 
-// For c: f32[M, N] of a matmul: i, j, M, N, M, K, N, the largest |a|, a holds inf or nan, ..
 // The names of a sample's values, in their order: the place, the extents, and what belongs to the
 // case as a whole.
+// For c: f32[M, N] of a matmul: i, j, M, N, M, K, N, the largest |a|, a holds inf or nan, ..
 PatternFinder::PatternFinder(const CaseSource& source, int result)
     : source_(source), result_(result) {
   static constexpr const char* kIndexNames[] = {"i", "j", "k", "l", "m", "n"};

@@ -107,8 +107,8 @@ std::string HistogramText(const ErrorHistogram& histogram) {
 
 // ---- JSON
 
-//   0.5 -> 0.5      inf -> "inf"
 // JSON has no infinity: it is a string.
+//   0.5 -> 0.5      inf -> "inf"
 std::string JsonNumber(double value) {
   return std::isfinite(value) ? absl::StrCat(value) : JsonString(absl::StrCat(value));
 }

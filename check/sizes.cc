@@ -297,9 +297,9 @@ class SizeSolver::Assignment {
     return -1;
   }
 
+  // Gives it the fitting value nearest to `wish`; false where none fits.
   // Outwards from the wish: w, w+1, w-1, w+2, .. A solution may lie behind an earlier choice; then
   // Draw tries again with other wishes instead of going back.
-  // Gives it the fitting value nearest to `wish`; false where none fits.
   bool Assign(int variable, int64_t wish) {
     const Variable& limits = solver_.variables_[static_cast<size_t>(variable)];
     const int64_t low = limits.low,

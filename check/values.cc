@@ -26,8 +26,8 @@ constexpr Character kCharacters[] = {
     Character::kPositive, Character::kAnyBits,
 };
 
-// The last one, any bits, is left out otherwise: its exponents are as large as they get.
 // `overflows`: characters that make most results inf or NaN may be drawn.
+// The last one, any bits, is left out otherwise: its exponents are as large as they get.
 Character DrawCharacter(bool overflows, Random& random) {
   const int64_t count = static_cast<int64_t>(std::size(kCharacters)) - (overflows ? 0 : 1);
   return kCharacters[random.Below(count)];
@@ -175,7 +175,8 @@ bool ValueDrawer::FitIndices(int number, const SymbolValues& sizes, Tensor& tens
   return true;
 }
 
-// An open end counts as a million at most: the middle of an infinite range is of no use.
+// Without a range a $param lies in [0, 1]. A very wide range is cut at a million: its middle would
+// be of no use.
 Scalar ValueDrawer::DrawParam(const ParamInfo& param, Random& random) const {
   if (param.value && random.Chance(50)) return *param.value;
   if (param.type == DType::kBool) return Scalar::Of(param.type, random.Chance(50));

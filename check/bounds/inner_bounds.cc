@@ -183,9 +183,9 @@ class InnerBoundsWalk {
     return absl::get<IntegerSet>(sets_[static_cast<size_t>(node)]);
   }
 
+  // The expression on the members of the integers that it loads.
   // x[ids[i]] reads at the member of ids' set; KnownIndex says where that member is the only value
   // that an allowed evaluation can have.
-  // The expression on the members of the integers that it loads.
   IndexId Mapped(IndexId e) {
     return ReplaceLoads(graph_.pool(), e, [&](int64_t node) { return Looked(node).value.value; });
   }

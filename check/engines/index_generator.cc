@@ -85,8 +85,7 @@ IndexId IndexGenerator::Divisor() {
   return pool_.Const(random_.Pick({2, 2, 3, -2, 4, -1, 1}));
 }
 
-// Both round towards minus infinity; a negative dividend or divisor is part of the law (SEMANTICS
-// 1).
+// Floor division and its remainder (SEMANTICS 1), of dividends and divisors of either sign.
 IndexId IndexGenerator::Quotient(IndexId a, IndexId b) {
   return random_.Chance(50) ? pool_.Div(a, b) : pool_.Mod(a, b);
 }

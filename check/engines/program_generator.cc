@@ -115,7 +115,6 @@ class Generator {
     return found;
   }
 
-  // The last node is always one; the others may share all, a part, or nothing with it.
   void ChooseResults() {
     const int count = static_cast<int>(random_.Between(1, 3));
     for (int i = 0; i < count; ++i) {
