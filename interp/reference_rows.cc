@@ -243,8 +243,8 @@ Enclosure Truth(bool may_be_false, bool may_be_true) {
   return FromEnds(DType::kBool, may_be_false ? 0 : 1, may_be_true ? 1 : 0);
 }
 
-// The sets know nothing of each other: x == x of a set with two members is undecided.
 // Certain only if both are the same single number, or if they have no member in common.
+// The sets know nothing of each other: x == x of a set with two members is undecided.
 Enclosure Equal(const Enclosure& a, const Enclosure& b, bool negate) {
   const bool numbers = a.HasNumber() && b.HasNumber();
   const bool overlap = a.HasFinite() && b.HasFinite() && a.low <= b.high && b.low <= a.high;

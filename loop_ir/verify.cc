@@ -35,8 +35,8 @@ class Messages {
  protected:
   explicit Messages(const Program& program) : program_(program) {}
 
-  template <class... Pieces>
   // Error(id, " is declared twice") -> "program softmax: in `temp t: f32[N]`: t is declared twice"
+  template <class... Pieces>
   absl::Status Error(const Pieces&... pieces) const {
     return absl::InvalidArgumentError(
         absl::StrCat("program ", program_.name, ": ",

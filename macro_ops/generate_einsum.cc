@@ -66,8 +66,8 @@ absl::Status CheckResult(const Equation& equation) {
   return absl::OkStatus();
 }
 
-// "bij, bjk -> bik" -> operands {"bij", "bjk"}, result "bik"; "...ij->...ji" -> {".ij"}, ".ji"
 // Checked here, so that every error names a letter or a term, not a place in generated text.
+// "bij, bjk -> bik" -> operands {"bij", "bjk"}, result "bik"; "...ij->...ji" -> {".ij"}, ".ji"
 absl::StatusOr<Equation> ReadEquation(absl::string_view text) {
   const std::string short_text = absl::StrReplaceAll(text, {{" ", ""}, {"...", "."}});
   const std::vector<std::string> sides = absl::StrSplit(short_text, "->");

@@ -48,8 +48,8 @@ std::string Arguments(int count, const Dims& dims) {
 
 // The value of the first piece k for which `is_in_front(k)` holds; of the last piece if there
 // is none.
-template <typename IsInFront, typename Value>
 // 3 pieces: where(f(0), v(0), where(f(1), v(1), v(2)))
+template <typename IsInFront, typename Value>
 std::string FirstOf(int count, const IsInFront& is_in_front, const Value& value) {
   std::string text;
   for (int k = 0; k + 1 < count; ++k)

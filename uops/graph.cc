@@ -179,8 +179,8 @@ bool Graph::NeverOutOfBounds(NodeId x, const Shape& shape, const IndexList& plac
   return true;
 }
 
-// u[i] = x[i - 1], y[j, i] = u[i]   ->   y[j, i] = x[i - 1]
 // (x[inner])[place] is x[inner o place]: a read of a read that never leaves its bounds is one read.
+// u[i] = x[i - 1], y[j, i] = u[i]   ->   y[j, i] = x[i - 1]
 NodeId Graph::Compose(const Reindex& inner, Shape shape, const IndexList& place) {
   IndexList composed, conditions;
   for (IndexId e : inner.place) composed.push_back(SubstituteVars(pool_, e, place));
@@ -323,9 +323,9 @@ NodeId Graph::ReduceNothing(ReduceOp op, NodeId x) {
   return AddMap(ScalarOp::kAdd, {AddSplat(AddConstant(Scalar::Zero(type(x))), shape), x});
 }
 
-// sum[k] over x[k, i] read as [i, j, k]   ->   sum over u[i, k] = x[k, i], repeated along j
 // The operand is put into the form [kept axes that it uses, reduced axes as listed]. A reduced axis
 // stays even if the operand does not use it: the sum of n equal terms is a sum of n terms.
+// sum[k] over x[k, i] read as [i, j, k]   ->   sum over u[i, k] = x[k, i], repeated along j
 NodeId Graph::AddReduce(ReduceOp op, NodeId x, absl::Span<const int> axes) {
   const auto result = ReduceResultType(op, type(x));
   NESTOR_CHECK(result.has_value(), absl::StrCat(Name(op), " of ", Name(type(x))));
@@ -365,9 +365,9 @@ NodeId Graph::AddReduce(ReduceOp op, NodeId x, absl::Span<const int> axes) {
   return AddBroadcast(reduce, full, kept_used);
 }
 
-// y[Var(1)] += x over [i, j]   ->   y[Var(0)] += x' over [j, i], with x'[j, i] = x[i, j]
 // The order of the operand's axes has no meaning for a scatter, so it is fixed: that in which the
 // place mentions them, then the others.
+// y[Var(1)] += x over [i, j]   ->   y[Var(0)] += x' over [j, i], with x'[j, i] = x[i, j]
 NodeId Graph::AddScatter(ReduceOp op, NodeId x, Shape shape, IndexList place) {
   NESTOR_CHECK(op <= ReduceOp::kMin, "a scatter is by sum, prod, max or min");
   NESTOR_CHECK(place.size() == shape.size(), "a place has one index per axis");

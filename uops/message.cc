@@ -13,8 +13,8 @@
 namespace nestor {
 namespace {
 
-// One row of the table at a time; in O(|a| |b|) time, which is why DidYouMean skips long names.
 // Levenshtein's distance.
+// One row of the table at a time; in O(|a| |b|) time, which is why DidYouMean skips long names.
 size_t EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;

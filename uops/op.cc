@@ -8,8 +8,8 @@
 namespace nestor {
 namespace {
 
-template <class List>
 // Lists are short, and kept in the order of the signature, so they are searched from the front.
+template <class List>
 auto FindByName(const List& list, absl::string_view name) -> decltype(&list[0]) {
   for (const auto& item : list) {
     if (item.name == name) return &item;

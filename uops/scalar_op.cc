@@ -80,8 +80,8 @@ auto Widened(T v) {
   if constexpr (Half<T>) return v.Widen();
   else return v;
 }
-// All NaNs become the one NaN of the type: bits are then the same on every machine.
 // The one rounding of an operation that was computed in a wider type.
+// All NaNs become the one NaN of the type: bits are then the same on every machine.
 template <class T, class C>
 Bits Narrowed(C v) {
   if constexpr (Half<T>) {
@@ -137,8 +137,8 @@ template <class From, class To>
 constexpr bool kRoundsTwice =
     std::numeric_limits<From>::digits > std::numeric_limits<float>::digits&& Half<To>;
 
-template <class From, class To>
 // Widens, casts in C++ with the notation's rules for what does not fit (arith::Cast), rounds once.
+template <class From, class To>
 Bits RunCast(const Bits* v) {
   using Wide = decltype(Widened(To{}));
   return Narrowed<To>(arith::Cast<Wide>(Widened(FromBits<From>(v[0]))));

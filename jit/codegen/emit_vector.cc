@@ -113,11 +113,11 @@ void EmitScale(Generator& g, const Operation& op) {
 
 void EmitSqrt(Generator& g, const Operation& op) { Unary(g, op, BY_FLOAT_LANE(vsqrtps, vsqrtpd)); }
 
+// Picks the form whose overwritten operand is the result: 231 overwrites the summand, 213 and 132
+// a factor.
 //   vfmadd231 r, a, b: r = a*b + r
 //   vfmadd213 r, b, c: r = r*b + c
 //   vfmadd132 r, c, b: r = r*b + c
-// Picks the form whose overwritten operand is the result: 231 overwrites the summand, 213 and 132
-// a factor.
 void EmitFma(Generator& g, const Operation& op) {
   const int bytes = RegisterBytes(op);
   const VectorRegister r = g.Result(op);

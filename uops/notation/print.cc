@@ -236,8 +236,8 @@ class Printer {
     return a == b || equal_.contains({std::min(a, b), std::max(a, b)});
   }
 
-  // y[i] = x[i] with i < N and x: f32[N]: nothing;   y[i] = x[i + 1]: " where i < N - 1"
   // " where i < .." for the indices whose range the accesses do not say.
+  // y[i] = x[i] with i < N and x: f32[N]: nothing;   y[i] = x[i + 1]: " where i < N - 1"
   std::string Where() const {
     std::vector<std::string> bounds;
     for (const auto& [name, extent] : ranges_) {
