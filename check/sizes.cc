@@ -316,7 +316,7 @@ class SizeSolver::Assignment {
  private:
   static constexpr int64_t kFarthest = 5000;
 
-  // Keeps the value where it fits.
+  // Keeps the value where it fits; where it does not, the variable is without a value again.
   bool Fits(int variable, int64_t value) {
     values_[static_cast<size_t>(variable)] = value;
     for (size_t number : constraints_of_[static_cast<size_t>(variable)]) {

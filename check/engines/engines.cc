@@ -186,6 +186,7 @@ Engine DrawEngine(Random& random, jit::Mode mode, Engine::Backend backend) {
   engine.backend = AvailableSets().empty() ? Engine::Backend::kInterpreter : backend;
   engine.options = DrawCompileOptions(random);
   engine.options.mode = mode;
+  // An interpreter takes any set: the schedule depends on it, but no code of it runs.
   const auto isa = random.Below(static_cast<int64_t>(std::size(jit::kIsas)));
   engine.options.isa = backend == Engine::Backend::kInterpreter || AvailableSets().empty()
                            ? jit::kIsas[isa].isa
@@ -336,7 +337,8 @@ absl::Status BuiltEngine::CheckAbi(const RunInputs& inputs) const {
   return status;
 }
 
-// Under the dealing executor, notes which worker's memory each function is given.
+// Under the dealing executor, notes which worker's memory each function is given. Tasks run one
+// after the other there, so that shared memory would not show in the results.
 Results BuiltEngine::RunOnce(const RunInputs& inputs, const JitRunOptions& options) const {
   if (engine_.threads == 1 || !engine_.dealt) return RunJit(*executable_, inputs, options);
   const char* memory_of[2] = {nullptr, nullptr};

@@ -51,7 +51,9 @@ struct Engine {
   int calls = 1;            // with one workspace; all must give the same results
 };
 
-// "code, avx512 strict, 2 threads, after pass 12 (merge_2), in place": what reproduces it.
+// What a reader needs to see which engine it was, thresholds included:
+//   code, avx512 strict, after pass 12 (merge_2), 2 threads, outputs compact, in place, to the end
+//   of a page (4 accumulators, tiles 0 x 2, ..)
 std::string Describe(const Engine& engine);
 
 // The instruction sets that run here.

@@ -36,6 +36,7 @@ class Writer {
  private:
   bool IsFloat() const { return nestor::IsFloat(type_); }
 
+  // `count` different axes in any order, none of them the pack.
   Axes Drawn(int count) {
     Axes all = {0, 1, 2, 3};
     random_.Shuffle(all);
@@ -165,7 +166,8 @@ class Writer {
     return random_.Chance(20) ? expressions_.Expression(axes, 1) : expressions_.Access(axes);
   }
 
-  // A convolution of one or two axes, or a pooling.
+  // A convolution over one axis, or a pooling:
+  //   t0[j, i] = sum[k, r](x0[k, $s*i + r - $p] * x1[j, k, r]) where i < (M + 2*$p - R) / $s + 1
   void AddWindow() {
     const bool pools = random_.Chance(25), strided = random_.Chance(60),
                padded = random_.Chance(60);
@@ -188,7 +190,8 @@ class Writer {
     names_.push_back(name);
   }
 
-  // A reduction of each row, and a function of the row and its reduction.
+  // A reduction of each row, and a function of the row and its reduction, as in a softmax:
+  //   t0[i] = max[j](x0[i, j]);  t1[i, j] = x0[i, j] - t0[i]
   void AddRows() {
     const Axes axes = Drawn(random_.Pick({2, 2, 3}));
     const Axes rows(axes.begin(), axes.end() - 1);
@@ -203,7 +206,8 @@ class Writer {
            absl::StrCat(expressions_.Access(axes), random_.Chance(50) ? " - " : " * ", total));
   }
 
-  // A running sum, product or the like, and a function of it.
+  // A running sum, product or the like, and a function of it:
+  //   for i < M { t0[i] = t0[i - 1] + x0[i]; t0_made[i] = t0[i] * x1[i] }
   void AddScan() {
     const Axes axes = Drawn(random_.Pick({1, 1, 2}));
     const std::string a = expressions_.Access(axes), b = expressions_.Access(axes);
@@ -301,7 +305,8 @@ class Writer {
     return more;
   }
 
-  // Places that hit each element once, some twice, or none; and places from a tensor.
+  // Places that hit each element once, some twice, or none; and places from a tensor:
+  //   t0[2*i + 1, j]: f32[2*M + 2, N] += x0[i, j]      t0[x1[i], j]: f32[M, N] max= x0[i, j]
   void AddScatter() {
     const std::string x = expressions_.NewArgument(Name(type_), "M, N");
     const std::string name = absl::StrCat("t", statements_.size());

@@ -55,6 +55,7 @@ class Generator {
     for (int i = 0; i < count; ++i) indices_.AddDimension(pool_.Symbol(kDims[i]));
   }
 
+  // Integers ($k0, ..) stand in index expressions, all others ($a0, ..) are values.
   void DeclareParams() {
     const int integers = static_cast<int>(random_.Below(3));
     for (int i = 0; i < integers; ++i) {
@@ -73,6 +74,8 @@ class Generator {
     }
   }
 
+  // Small, as extents and places are computed from it. A default lies in the range, whichever of
+  // its ends are given.
   ParamInfo IntegerParam(const std::string& name, DType type) {
     ParamInfo info{name, type, {}, {}, {}};
     const int64_t low = random_.Chance(40) ? 1 : 0;
@@ -121,6 +124,7 @@ class Generator {
       const NodeId node = i == 0 ? values_.back() : random_.Pick(values_);
       if (options_.floats_only && !IsFloat(graph_.type(node))) continue;
       std::string name = kResults[i];
+      // An op may return an argument as it is, under the argument's name.
       const Input* input = graph_.As<Input>(node);
       if (input != nullptr && random_.Chance(50) && op_.FindResult(input->name) == nullptr)
         name = input->name;
@@ -133,7 +137,7 @@ class Generator {
 
   // ---- Shapes
 
-  // Often the shape of an existing value.
+  // Often the shape of an existing value, its axes permuted, with one axis fewer or more.
   Shape RandomShape() {
     if (!values_.empty() && random_.Chance(40)) {
       Shape shape = graph_.shape(random_.Pick(values_));
@@ -345,6 +349,7 @@ class Generator {
     std::vector<Equation> equations;
     for (const Stepped& stepped : system) equations.push_back({stepped.carry, stepped.body});
     Settler settler(graph_, std::move(equations));
+    // Values inside a step may be read from outside as well.
     random_.Shuffle(steps);
     const size_t kept = random_.Chance(70) ? 1 : steps.size();
     for (size_t i = 0; i < kept; ++i) Keep(settler.Settle(steps[i]));

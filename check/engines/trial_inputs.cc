@@ -148,6 +148,7 @@ class Drawer {
     return work_ <= options_.most_work;
   }
 
+  // Whether the op takes these sizes: its equalities hold, and its results have shapes.
   bool IsLegal() const {
     for (const Equality& equality : op_.equalities) {
       const auto left = Value(equality.left), right = Value(equality.right);
