@@ -27,6 +27,7 @@ const ZydisDecoder& Decoder() {
   return decoder;
 }
 
+// In Intel's syntax, with the function's begin as address 0.
 std::string TextOf(const Decoded& decoded, size_t offset) {
   ZydisFormatter formatter;
   char line[256] = "?";

@@ -58,6 +58,7 @@ bool HasLanes(const OpcodeInfo& info) {
          std::any_of(std::begin(info.operands), std::end(info.operands), in_lanes);
 }
 
+// Where masks live in vector registers (AVX2), they are written as those: v3, not m3.
 std::string TextOf(const Operand& operand, RegisterClass place, Isa isa) {
   if (place == M) place = ClassOfMasks(isa);
   switch (operand.kind) {
@@ -126,6 +127,7 @@ bool HasOperation(Isa isa, Opcode opcode, Lane lane) {
   return (info.lanes & ~lacking & SetOf(lane)) != 0;
 }
 
+// Only AVX-512 (DQ) has vector instructions from 64-bit integers to floats and back.
 bool HasConversion(Isa isa, Lane from, Lane to) {
   if (from == to || LaneBytes(from) < 4 || LaneBytes(to) < 4) return false;
   const bool of_i64_and_float =
@@ -135,6 +137,7 @@ bool HasConversion(Isa isa, Lane from, Lane to) {
 
 namespace {
 
+// A mask of f64 lanes has lanes of i64: ones or zeros, of the same width.
 Lane LaneAt(RegisterClass place, Lane lane) {
   return place == M ? IntegerLane(LaneBytes(lane)) : lane;
 }
