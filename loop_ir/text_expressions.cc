@@ -315,6 +315,7 @@ absl::StatusOr<ValueId> ExpressionParser::Signed(const PrefixOperator& row,
   return Apply(position, row.op, {operand});
 }
 
+// The right operand must have the type of the left one, which Apply checks.
 absl::StatusOr<ValueId> ExpressionParser::Combine(const InfixOperator& row,
                                                   const Position& position, ValueId a, ValueId b) {
   if (row.logical) NESTOR_RETURN_IF_ERROR(NeedBool(row.text, row.op, position, a));

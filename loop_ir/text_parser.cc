@@ -112,6 +112,7 @@ class ProgramParser : private ExpressionParser {
     return List("]", [&] { return AppendIndex(tensor.shape); });
   }
 
+  // ; $k: i64 = 1 in [1, inf], $a: f32)      or only the ")"
   absl::Status Params() {
     if (!Take(";")) return Take(")") ? absl::OkStatus() : Expected("',', ';' or ')'");
     return List(")", [&] { return AddParam(); });
@@ -417,6 +418,7 @@ class ProgramParser : private ExpressionParser {
     return Need(")");
   }
 
+  // += and *= are one token; max=, any= and the like are two.
   absl::Status Operator(Statement& statement) {
     if (Take("=")) return absl::OkStatus();
     if (!AtAccumulation(0)) return Expected("'=' or an accumulation");

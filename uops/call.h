@@ -43,6 +43,7 @@ absl::StatusOr<std::vector<NodeId>> CallOp(const Op& callee, absl::Span<const No
 // `results` names what it returns; empty: the results of all ops, where it is an error if a name is
 // given twice. InvalidArgument, too, where no op has a result of such a name, where two ops
 // disagree about a $param, and as CallOp.
+//   mlp of linear(x, w) -> (h) and gelu(h) -> (y), for {"y"}:  mlp(x, w) -> (y)
 absl::StatusOr<Op> Combine(absl::string_view name, absl::Span<const Op> ops,
                            absl::Span<const std::string> results = {});
 

@@ -59,6 +59,7 @@ NodeId Rebuild(const Graph& from, NodeId id, Graph& to, const Rebuilding& rebuil
 
 namespace {
 
+// One import. A node of `from` that no root needs has no image: its entry in `image_` is invalid.
 class Import {
  public:
   Import(const Graph& from, Graph& to, const ImportLeaves& leaves)
