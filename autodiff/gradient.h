@@ -30,6 +30,7 @@ struct GradientRequest {
   absl::optional<std::vector<std::string>> given;
 };
 
+// For f above: mask {"x"}, shapes {}, results {"g_x"}.
 struct GradientResult {
   // `<op>_grad`: arguments are the adjoints g_<result>, then those of the op's arguments and
   // results that are used, under their own names, and its $params; results are g_<argument>, in the

@@ -61,6 +61,7 @@ bool NextIndex(absl::Span<const int64_t> shape, absl::Span<int64_t> index);
 //   data + ByteSize(type) * sum(i[axis] * strides[axis]).
 // Strides may be 0 (broadcast) or negative; `data` is where index 0.. lies, and
 // need not be aligned. The memory must outlive the view.
+//   a compact [2, 3]:  strides [3, 1]        its transpose, [3, 2]:  strides [1, 3]
 //
 // A view does not say whether it may be written: as with a file name, a function that writes
 // through one says so, and all others only read.
