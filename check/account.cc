@@ -183,7 +183,10 @@ void Account(const FailedTrial& failed, ExamineCase examine, CheckReport& report
   const Case smallest = Smallest(failed, report.fault, examine);
   const Outcome of_smallest = examine(smallest);
   report.pattern = PatternOf(failed, outcome, smallest, of_smallest, examine);
-  DescribeSmallest(failed.subject, smallest, of_smallest, report);
+  // A fault that comes and goes may be gone: then the case that was found stands for itself.
+  const bool again = of_smallest.fault == report.fault;
+  DescribeSmallest(failed.subject, again ? smallest : failed.failing, again ? of_smallest : outcome,
+                   report);
 }
 
 }  // namespace nestor

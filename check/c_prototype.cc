@@ -21,10 +21,10 @@ bool IsTakenInC(absl::string_view name) {
       "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class "
       "co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype "
       "default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline "
-      "int int8_t int32_t int64_t linux long main mutable namespace new noexcept not not_eq nullptr operator or or_eq "
+      "int int8_t int16_t int32_t int64_t linux long main mutable namespace new noexcept not not_eq nullptr operator or or_eq "
       "private protected public register reinterpret_cast requires restrict return short signed sizeof static "
       "static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename "
-      "typeof uint8_t uint16_t union unix unsigned using virtual void volatile wchar_t while xor xor_eq",
+      "typeof uint8_t uint16_t uint32_t uint64_t union unix unsigned using virtual void volatile wchar_t while xor xor_eq",
       ' '));
   return words->contains(name);
 }

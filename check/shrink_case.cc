@@ -1,5 +1,5 @@
-// Each step proposes a case and keeps it if it still fails: layouts, sizes and $params, then
-// values, in rounds until nothing gets smaller. See the header for the order and the source.
+// Each step proposes a case and keeps it if it still fails: layouts; sizes, in rounds until none
+// gets smaller; $params; values. See the header for the order and the source.
 #include "check/shrink_case.h"
 
 #include <algorithm>

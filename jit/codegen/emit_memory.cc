@@ -110,7 +110,7 @@ void StoreByMask(Generator& g, const Operation& op) {
   BY_LANE(vmovdqu8, vmovdqu16, vmovups, vmovupd, vmovups, vmovupd)(masked, value);
 }
 
-// ---- Elements at a stride.
+// ---- Single elements, to the low lane or to all.
 
 // Loads one element to the low lane.
 void LoadElement(Generator& g, const VectorRegister& r, DType type, const Xbyak::RegExp& address) {

@@ -48,11 +48,14 @@ absl::StatusOr<Module> Module::Parse(absl::string_view text, const Module* libra
   return module;
 }
 
-// Where names clash, the ops of the text have been added all the same: such a module is given up.
+// Names are checked among all ops; where they clash, the new ops leave again.
 absl::Status Module::Append(absl::string_view text) {
   NESTOR_ASSIGN_OR_RETURN(ast::File file, ParseFile(text));
+  const auto before = static_cast<std::ptrdiff_t>(ops_->size());
   for (ast::Op& op : file.ops) ops_->push_back(std::move(op));
-  return CheckNames(*ops_);
+  absl::Status names = CheckNames(*ops_);
+  if (!names.ok()) ops_->erase(ops_->begin() + before, ops_->end());
+  return names;
 }
 
 std::vector<std::string> Module::OpNames() const {

@@ -45,7 +45,8 @@ class Module {
   // the statements say is checked when ops are instantiated.
   static absl::StatusOr<Module> Parse(absl::string_view text, const Module* library = nullptr);
 
-  // Adds the ops of another text after those that are here.
+  // Adds the ops of another text after those that are here. The Statuses of Parse; then nothing is
+  // added.
   // Not thread-safe. Pointers that Syntax gave are invalid afterwards.
   absl::Status Append(absl::string_view text);
 

@@ -1,0 +1,67 @@
+// Modules: which ops a text has, which of several is meant, and what a refused text leaves.
+#include "uops/notation/module.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace nestor {
+namespace {
+
+constexpr char kTwice[] = "op twice(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] + x[i] }\n";
+constexpr char kFour[] = "op four(x: f32[N]) -> (y: f32[N]) { t = twice(x); y = twice(t) }\n";
+
+using Names = std::vector<std::string>;
+
+TEST(Module, HasItsOpsInOrder) {
+  const auto module = Module::Parse(std::string(kTwice) + kFour).value();
+  EXPECT_EQ(module.OpNames(), (Names{"twice", "four"}));
+  EXPECT_TRUE(module.Has("four"));
+  EXPECT_FALSE(module.Has("exp"));
+  EXPECT_EQ(module.Syntax("four").name, "four");
+  EXPECT_EQ(module.Instantiate("", {})->name, "four");  // the last one
+  EXPECT_EQ(module.Instantiate("three", {}).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(Module, CallsItsLibraryAndHidesIt) {
+  const auto library = Module::Parse(kTwice).value();
+  const auto module = Module::Parse(kFour, &library).value();
+  EXPECT_EQ(module.OpNames(), Names{"four"});
+  EXPECT_TRUE(module.Check().ok());
+  // Its own op of that name takes integers, which are not given.
+  const auto hides = Module::Parse(
+      std::string("op twice(x: i64[N]) -> (y: i64[N]) { y[i] = x[i] }\n") + kFour, &library);
+  EXPECT_FALSE(hides->Check().ok());
+}
+
+TEST(Module, CallsOnlyWhatIsBefore) {
+  const struct {
+    std::string text, message;
+  } kCases[] = {
+      {std::string(kFour) + kTwice, "1:43: the op 'twice' is defined after its use"},
+      {"op f(x: f32[N]) -> (y: f32[N]) { y = f(x) }",
+       "1:38: the op 'f' calls itself; ops are not recursive"},
+  };
+  for (const auto& c : kCases) {
+    const auto module = Module::Parse(c.text);
+    ASSERT_TRUE(module.ok()) << module.status();
+    EXPECT_EQ(module->Check().message(), c.message);
+  }
+}
+
+TEST(Module, ARefusedTextChangesNothing) {
+  auto module = Module::Parse(kTwice).value();
+  const Module copy = module;
+  for (const std::string& refused :
+       {std::string(kFour) + kTwice, std::string("op exp(x: f32[N]) -> (y) { y[i] = x[i] }"),
+        std::string(kFour) + "op"}) {
+    EXPECT_EQ(module.Append(refused).code(), absl::StatusCode::kInvalidArgument) << refused;
+    EXPECT_EQ(copy.OpNames(), Names{"twice"}) << refused;
+  }
+  EXPECT_TRUE(module.Append(kFour).ok());
+  EXPECT_EQ(copy.OpNames(), (Names{"twice", "four"}));  // copies share their ops
+}
+
+}  // namespace
+}  // namespace nestor
