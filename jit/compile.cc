@@ -164,12 +164,14 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       // The facts that code takes as proven.
       {"checked", loop::MarkChecked},
       {"lane_count", [=](loop::Program& program) { return loop::SetLanes(program, isa); }},
+      {"vectors", loop::DecideVectors},
   });
 }
 
 absl::Status ProveForCode(loop::Program& program, Isa isa) {
   NESTOR_RETURN_IF_ERROR(loop::MarkChecked(program).status());
-  return loop::SetLanes(program, isa).status();
+  NESTOR_RETURN_IF_ERROR(loop::SetLanes(program, isa).status());
+  return loop::DecideVectors(program).status();
 }
 
 // Machine-independent passes first, then those that choose tiles, lanes and threads for one

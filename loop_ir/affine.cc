@@ -293,4 +293,11 @@ absl::optional<int64_t> DifferenceOf(const IndexPool& pool, IndexId a, IndexId b
   return (AtomSum::Of(pool, a) - AtomSum::Of(pool, b)).Constant();
 }
 
+bool DifferenceIsMultiple(const IndexPool& pool, IndexId a, IndexId b, int64_t divisor) {
+  const AtomSum difference = AtomSum::Of(pool, a) - AtomSum::Of(pool, b);
+  return difference.exact() && absl::c_all_of(difference.terms(), [&](const AtomSum::Term& term) {
+           return term.coefficient % divisor == 0;
+         });
+}
+
 }  // namespace nestor::loop

@@ -227,6 +227,9 @@ AtomSum FixedPart(const IndexPool& pool, IndexId e);
 // a - b where that is a number.
 absl::optional<int64_t> DifferenceOf(const IndexPool& pool, IndexId a, IndexId b);
 
+// Whether a - b is a multiple of `divisor`, whatever values its atoms have.
+bool DifferenceIsMultiple(const IndexPool& pool, IndexId a, IndexId b, int64_t divisor);
+
 }  // namespace nestor::loop
 
 #endif  // NESTOR_LOOP_IR_AFFINE_H_

@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "loop_ir/affine.h"
+#include "loop_ir/dependence.h"
 
 namespace nestor::loop {
 namespace {
@@ -140,6 +141,25 @@ bool RunsInLanes(const Program& program, Ranges& ranges, const Loop& loop, LaneM
 
 bool RunsInLanesAsMarked(const Program& program, const Loop& loop) {
   return loop.step == 1 && LaneCheck(program, nullptr, loop, LaneMasks::kLoads).Body(loop);
+}
+
+absl::optional<int64_t> TileExtent(const Program& program, const Loop& loop) {
+  absl::optional<int64_t> most;
+  const auto look = [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
+    if (!program[tensor].is_register) return;
+    for (size_t axis = 0; axis < place.size(); ++axis) {
+      if (!HoldsVar(program.pool, place[axis], loop.var)) continue;
+      const auto extent = program.pool.ConstValue(program[tensor].shape[axis]);
+      if (extent) most = std::max(most.value_or(0), *extent);
+    }
+  };
+  VisitItems(loop.body, [&](const Item& item) { VisitAccesses(program, item, look); });
+  return most;
+}
+
+absl::optional<int64_t> MostIterations(const Program& program, const Loop& loop) {
+  const auto length = DifferenceOf(program.pool, loop.end, loop.begin);
+  return length ? length : TileExtent(program, loop);
 }
 
 }  // namespace nestor::loop

@@ -2,6 +2,9 @@
 #ifndef NESTOR_LOOP_IR_LANES_H_
 #define NESTOR_LOOP_IR_LANES_H_
 
+#include <cstdint>
+
+#include "absl/types/optional.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
@@ -25,6 +28,11 @@ bool RunsInLanes(const Program& program, Ranges& ranges, const Loop& loop,
 // The same with kLoads, decided by the marks of accesses. REQUIRES: the program is
 // proven (proofs.h).
 bool RunsInLanesAsMarked(const Program& program, const Loop& loop);
+
+// The longest axis of register tiles that the loop walks along; nullopt: it walks none.
+absl::optional<int64_t> TileExtent(const Program& program, const Loop& loop);
+// How often the loop runs at most: its length, if that is a number, else its tile's extent.
+absl::optional<int64_t> MostIterations(const Program& program, const Loop& loop);
 
 }  // namespace nestor::loop
 

@@ -165,8 +165,17 @@ constexpr int kMostLanes = 64;
 struct LoopAttributes {
   bool parallel = false;  // iterations in any order, or at once
   bool vector = false;    // iterations in groups of lanes
-  bool unroll = false;
-  int lanes = 0;  // of a vector loop: how many, a power of two; 0: not decided
+  bool unroll = false;    // a copy of the body for each iteration; with lanes, for each vector
+  int lanes = 0;          // of a vector loop: how many, a power of two; 0: not decided
+  // How a loop with lanes that is not unrolled runs: so many vectors side by side, operation by
+  // operation, while there are as many, then one by one. 0: not decided.
+  int interleave = 0;
+  // Of a loop with lanes: fewer iterations than lanes may be left at last, for a vector in which
+  // the other lanes are masked. Without, its length is a multiple of the lanes.
+  bool tail = false;
+
+  // Whether it is decided how its vectors run.
+  bool HasVectors() const { return lanes > 0 && (unroll || interleave > 0); }
 };
 
 // An element that is brought near because it is read soon; an unmasked access. It need not exist,

@@ -12,6 +12,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
@@ -176,6 +177,11 @@ absl::Status VerifyProofs(const Program& program) {
                       std::has_single_bit(static_cast<unsigned>(attributes.lanes)) &&
                       RunsInLanes(copy, walk.ranges(), loop, LaneMasks::kLoads);
     if (!good) error(ToText(copy, Item{loop}), "the loop cannot run in so many lanes");
+    if (attributes.unroll && !MostIterations(copy, loop))
+      error(ToText(copy, Item{loop}), "the number of its vectors is not known");
+    if (attributes.HasVectors() && !attributes.tail &&
+        !DifferenceIsMultiple(copy.pool, loop.end, loop.begin, attributes.lanes))
+      error(ToText(copy, Item{loop}), "its last vector may not be whole");
     VisitItems(loop.body, [&](const Item& item) {
       const auto* inner = item.As<Loop>();
       if (inner != nullptr && inner->attributes.lanes > 0)

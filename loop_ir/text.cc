@@ -236,7 +236,8 @@ class Writer {
         "for ", var_names_[loop.var], " in [", Index(loop.begin), ", ", Index(loop.end), ")",
         loop.step == 1 ? "" : absl::StrCat(" step ", loop.step), a.parallel ? " parallel" : "",
         a.vector ? " vector" : "", a.lanes == 0 ? "" : absl::StrCat("(", a.lanes, ")"),
-        a.unroll ? " unroll" : "", Prefetches(loop));
+        a.interleave == 0 ? "" : absl::StrCat(" interleave(", a.interleave, ")"),
+        a.unroll ? " unroll" : "", a.tail ? " tail" : "", Prefetches(loop));
   }
 
   std::string Prefetches(const Loop& loop) {

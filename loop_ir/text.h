@@ -10,6 +10,7 @@
 //     for n in [0, N) step 4 parallel {           # a block of one loop
 //       acc m: f32 = max
 //       for k in [0, C) vector(8) unroll prefetch x[n + 1, k] { m max= x[n, k] }
+//       for k in [0, C) vector(8) interleave(2) tail { .. }   # LoopAttributes
 //       for k in [0, C) prefetch(2) x[n + 9, k] { .. }        # into the second cache; else the first
 //       temp r: f32[4, 16] register
 //       ...

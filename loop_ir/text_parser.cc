@@ -351,24 +351,28 @@ class ProgramParser : private ExpressionParser {
         attributes.parallel = true;
       } else if (Take("vector")) {
         attributes.vector = true;
-        NESTOR_RETURN_IF_ERROR(Lanes(attributes));
+        NESTOR_ASSIGN_OR_RETURN(attributes.lanes, Count("a vector has 1 to ", " lanes"));
+      } else if (Take("interleave")) {
+        NESTOR_ASSIGN_OR_RETURN(attributes.interleave, Count("1 to ", " vectors run side by side"));
       } else if (Take("unroll")) {
         attributes.unroll = true;
+      } else if (Take("tail")) {
+        attributes.tail = true;
       } else {
         return absl::OkStatus();
       }
     }
   }
 
-  // (8)
-  absl::Status Lanes(LoopAttributes& attributes) {
-    if (!Take("(")) return absl::OkStatus();
+  // (8), of lanes or vectors; 0: there is none.
+  absl::StatusOr<int> Count(absl::string_view from, absl::string_view what) {
+    if (!Take("(")) return 0;
     const ast::Position position = Peek().position;
-    NESTOR_ASSIGN_OR_RETURN(const Scalar lanes, LiteralOf(DType::kI64));
-    if (lanes.ToInt() < 1 || lanes.ToInt() > kMostLanes)
-      return ErrorAt(position, absl::StrCat("a vector has 1 to ", kMostLanes, " lanes"));
-    attributes.lanes = static_cast<int>(lanes.ToInt());
-    return Need(")");
+    NESTOR_ASSIGN_OR_RETURN(const Scalar count, LiteralOf(DType::kI64));
+    if (count.ToInt() < 1 || count.ToInt() > kMostLanes)
+      return ErrorAt(position, absl::StrCat(from, kMostLanes, what));
+    NESTOR_RETURN_IF_ERROR(Need(")"));
+    return static_cast<int>(count.ToInt());
   }
 
   // (2)

@@ -56,7 +56,7 @@ constexpr const char* kPrograms[] = {
     R"(program said(x: f32[N, C], ids: i64[N]) -> (y: f32[N, C]) {
   proven
   for n in [0, N) {
-    for c in [0, C) vector(8) unroll prefetch x[n + 1, c] prefetch(2) x[ids[min(n + 1, N - 1)], c] {
+    for c in [0, C) vector(8) interleave(2) tail prefetch x[n + 1, c] prefetch(2) x[ids[min(n + 1, N - 1)], c] {
       stream y[n, c] = x[ids[n] checked, c] + x[n, c + 1 checked | 0.0 if n < 3]
     }
     stream drop y[ids[n] checked, 0 checked] if n < 3 = 1.0 needed if n < 2, 0 < n
@@ -318,6 +318,8 @@ TEST(Text, Errors) {
       {Around("for j in [0, N) vector(65) {}"), "4:30: a vector has 1 to 64 lanes"},
       {Around("for j in [0, N) vector(N) {}"), "4:30: expected a literal"},
       {Around("for j in [0, N) vector(8 {}"), "4:32: expected ')'"},
+      {Around("for j in [0, N) vector(8) interleave(0) {}"),
+       "4:44: 1 to 64 vectors run side by side"},
       {Around("for j in [0, N) prefetch {}"), "4:32: expected a tensor"},
       {Around("for j in [0, N) prefetch(3) x[i] {}"),
        "4:32: what is prefetched goes into the first cache, or the second one: (2)"},

@@ -411,7 +411,10 @@ class Verifier : private Messages {
     NESTOR_RETURN_IF_ERROR(Items(loop.body));
     vars_.erase(loop.var);
     item_ = item;
-    if (!loop.attributes.parallel && !loop.attributes.vector) return absl::OkStatus();
+    const LoopAttributes& attributes = loop.attributes;
+    if (attributes.lanes == 0 && (attributes.interleave != 0 || attributes.tail))
+      return Error("it says how vectors of no lanes run");
+    if (!attributes.parallel && !attributes.vector) return absl::OkStatus();
     // The tensor that a proof of independence fails on; a dependence that cannot be excluded is an
     // error.
     if (const auto tensor = CarriedTensor(program_, loop)) {

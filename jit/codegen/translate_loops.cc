@@ -1,14 +1,13 @@
-// Loops. A vector loop becomes
+// Loops. `for v in [begin, end) vector(8) interleave(2) tail` becomes
 //
 //     v = begin
-//     while (v + lanes * unroll <= end) { group at v; group at v + lanes; ..; v += .. }
-//     while (v + lanes <= end)          { group at v; v += lanes }
-//     if (v < end)                      { group at v, of the first end - v lanes }
+//     while (v + 16 <= end) { group at v; group at v + 8; v += 16 }
+//     while (v + 8 <= end)  { group at v; v += 8 }
+//     if (v < end)          { group at v, of the first end - v lanes }
 //
-// where a group is the loop's body on vectors. A loop that walks a register tile has a
-// copy of its body for each register of the tile instead, and a short one of fixed length has
-// one for each vector. Nested parallel loops are counted as one, whose iterations threads share
-// by number.
+// where a group is the loop's body on vectors. A vector loop that is unrolled has a copy of its
+// body for each vector instead. Nested parallel loops are counted as one, whose iterations threads
+// share by number.
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
@@ -16,6 +15,8 @@
 #include "jit/target/lanes.h"
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/lanes.h"
+#include "uops/invariant.h"
 #include "uops/mutant.h"
 
 namespace nestor::jit {
@@ -23,9 +24,6 @@ namespace nestor::jit {
 using loop::TensorId;
 
 namespace {
-
-// The most vectors of one loop that run side by side.
-constexpr int kUnroll = 2;
 
 // Interleaves groups of independent operations; each group reaches from its start to the next
 // one's. A processor looks only so far ahead, and within a group most operations wait for the
@@ -71,6 +69,12 @@ bool IsAtMostOne(const IndexPool& pool, IndexId e) {
   return absl::c_any_of(node.args, [&](IndexId arg) { return IsAtMostOne(pool, arg); });
 }
 
+// How many iterations of a loop with lanes run at once: pieces for threads begin at multiples.
+int64_t IterationsAtOnce(const loop::Program& program, const loop::Loop& loop) {
+  if (!loop.attributes.unroll) return int64_t{loop.attributes.interleave} * loop.attributes.lanes;
+  return std::max<int64_t>(loop::MostIterations(program, loop).value_or(1), 1);
+}
+
 // A condition, the same at all steps of the loop, without which each of its statements is dropped;
 // invalid: there is none.
 IndexId GuardOf(const loop::Program& program, const loop::Loop& loop) {
@@ -113,7 +117,7 @@ void Translator::ParallelBlock(const loop::Loop& loop) {
   step.end = f_->Index(loop.end);
   step.stride = loop.step;
   const bool in_lanes = loop.attributes.lanes > 0;
-  if (in_lanes) step.granularity = int64_t{kUnroll} * loop.attributes.lanes;
+  if (in_lanes) step.granularity = IterationsAtOnce(program_, loop);
   Guarded(loop, [&] { in_lanes ? VectorLoop(loop, begin, end) : ScalarLoop(loop, begin, end); });
 }
 
@@ -251,9 +255,8 @@ void Translator::UnrolledLoop(const loop::Loop& loop) {
   }
 }
 
-// A copy of the body per vector where the loop walks a register tile or is short and of fixed
-// length; else the three parts at the head of the file.
 void Translator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) {
+  NESTOR_CHECK(loop.attributes.HasVectors(), "it is decided how vectors run");
   const Lanes around = lanes_;
   f_->OpenRegion();
   const int count = loop.attributes.lanes;
@@ -262,24 +265,24 @@ void Translator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) 
             loop.var,    f_->Depth(),
             f_->Depth(), {},
             -1,          &loop};
-  const auto length = loop::DifferenceOf(program_.pool, loop.end, loop.begin);
-  if (const auto extent = TileExtent(loop)) {
-    TileLoop(loop, begin, end, *extent);
-  } else if (length && *length <= int64_t{kUnroll} * lanes_.count) {
-    TileLoop(loop, begin, end, *length);
-  } else {
-    const Operand index = f_->General(Opcode::kMoveG, begin);
-    if (kUnroll > 1) VectorGroups(loop, index, end, kUnroll);
-    VectorGroups(loop, index, end, 1);
-    VectorTail(loop, index, end);
-  }
+  loop.attributes.unroll ? UnrolledVectors(loop, begin, end) : InterleavedVectors(loop, begin, end);
   f_->CloseRegion();
   lanes_ = around;
 }
 
-// while (index + lanes * unroll <= end)
-void Translator::VectorGroups(const loop::Loop& loop, Operand index, Operand end, int unroll) {
-  const int64_t step = int64_t{lanes_.count} * unroll;
+void Translator::InterleavedVectors(const loop::Loop& loop, Operand begin, Operand end) {
+  const Operand index = f_->General(Opcode::kMoveG, begin);
+  const int interleave = loop.attributes.interleave;
+  if (interleave > 1) VectorGroups(loop, index, end, interleave);
+  const bool are_left = !loop::DifferenceIsMultiple(program_.pool, loop.end, loop.begin,
+                                                    int64_t{interleave} * lanes_.count);
+  if (interleave == 1 || are_left) VectorGroups(loop, index, end, 1);
+  if (loop.attributes.tail) VectorTail(loop, index, end);
+}
+
+// while (index + lanes * interleave <= end)
+void Translator::VectorGroups(const loop::Loop& loop, Operand index, Operand end, int interleave) {
+  const int64_t step = int64_t{lanes_.count} * interleave;
   const Lanes around = lanes_;
   f_->OpenRegion();
   const Operand last = f_->General(Opcode::kSubG, end, Immediate(step - 1));
@@ -288,7 +291,7 @@ void Translator::VectorGroups(const loop::Loop& loop, Operand index, Operand end
   f_->OpenIteration(loop.var, index, 0, step, index);
   lanes_.region = f_->Depth() - 1;
   std::vector<size_t> starts;
-  for (int u = 0; u < unroll; ++u) {
+  for (int u = 0; u < interleave; ++u) {
     starts.push_back(f_->list().operations.size());
     Group(loop, index, NESTOR_MUTANT("second_group_at_first") ? 0 : int64_t{u} * lanes_.count);
   }
@@ -325,27 +328,12 @@ void Translator::Group(const loop::Loop& loop, Operand index, int64_t offset) {
   f_->CloseIteration({});
 }
 
-// The axis of the register tiles that the loop walks.
-absl::optional<int64_t> Translator::TileExtent(const loop::Loop& loop) const {
-  absl::optional<int64_t> extent;
-  const auto look = [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
-    if (KindOf(tensor) != HomeKind::kTile) return;
-    for (size_t axis = 0; axis < place.size(); ++axis) {
-      if (!HoldsVar(program_.pool, place[axis], loop.var)) continue;
-      extent = std::max(extent.value_or(0), ConstantOf(program_[tensor].shape[axis]));
-    }
-  };
-  VisitItems(loop.body, [&](const loop::Item& item) { VisitAccesses(program_, item, look); });
-  return extent;
-}
-
 // The group of each vector knows its registers. If the length is not fixed, each asks first whether
 // any lanes are left, and then how many. The copies are interleaved, so that their chains of
 // operations overlap.
-void Translator::TileLoop(const loop::Loop& loop, Operand begin, Operand end, int64_t extent) {
-  const auto length = loop::DifferenceOf(program_.pool, loop.end, loop.begin);
-  const bool fixed = length.has_value();
-  if (fixed) extent = *length;
+void Translator::UnrolledVectors(const loop::Loop& loop, Operand begin, Operand end) {
+  const bool fixed = loop::DifferenceOf(program_.pool, loop.end, loop.begin).has_value();
+  const int64_t extent = *loop::MostIterations(program_, loop);
   if (fixed && end.kind == Operand::kImmediate) lanes_.end = end.value;
   const Lanes around = lanes_;
   const Operand index = begin.kind == Operand::kImmediate ? begin : InRegister(begin);

@@ -107,10 +107,10 @@ class Translator {
   void Choice(const loop::Loop& loop, Operand runs);
   void UnrolledLoop(const loop::Loop& loop);
   void VectorLoop(const loop::Loop& loop, Operand begin, Operand end);
-  void VectorGroups(const loop::Loop& loop, Operand index, Operand end, int unroll);
+  void InterleavedVectors(const loop::Loop& loop, Operand begin, Operand end);
+  void VectorGroups(const loop::Loop& loop, Operand index, Operand end, int interleave);
   void VectorTail(const loop::Loop& loop, Operand index, Operand end);
-  void TileLoop(const loop::Loop& loop, Operand begin, Operand end, int64_t extent);
-  absl::optional<int64_t> TileExtent(const loop::Loop& loop) const;
+  void UnrolledVectors(const loop::Loop& loop, Operand begin, Operand end);
   // The loop's body for the lanes from index + offset on.
   void Group(const loop::Loop& loop, Operand index, int64_t offset);
   Operand InRegister(Operand operand);

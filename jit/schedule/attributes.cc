@@ -14,6 +14,9 @@
 // independent of it, since code generation cuts their joint iteration space into equal pieces.
 //
 // Lanes: how many a vector loop has follows from its widest type; NarrowLoops are the exception.
+//
+// Vectors: two run side by side, and what is left is masked, unless there is nothing left. Short
+// loops, and those over register tiles, are written out.
 #include "jit/schedule/attributes.h"
 
 #include <algorithm>
@@ -30,6 +33,7 @@
 #include "loop_ir/lanes.h"
 #include "loop_ir/proofs.h"
 #include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
 namespace nestor::loop {
@@ -246,6 +250,37 @@ absl::StatusOr<bool> SetLanes(Program& program, jit::Isa isa) {
   return MarkLanes(program, [&](const Loop& loop) {
     return narrow.CountOf(loop).value_or(jit::LanesOf(program, loop, isa));
   });
+}
+
+namespace {
+
+// The vectors of a loop that run side by side: a processor looks only so far ahead, and within a
+// vector most operations wait for the one before.
+constexpr int kInterleaved = 2;
+
+void SetVectors(const Program& program, Loop& loop) {
+  LoopAttributes& attributes = loop.attributes;
+  const auto length = DifferenceOf(program.pool, loop.end, loop.begin);
+  const bool is_short = length && *length <= int64_t{kInterleaved} * attributes.lanes;
+  attributes.unroll = is_short || TileExtent(program, loop).has_value();
+  if (!attributes.unroll) attributes.interleave = kInterleaved;
+  attributes.tail = !DifferenceIsMultiple(program.pool, loop.end, loop.begin, attributes.lanes);
+}
+
+}  // namespace
+
+absl::StatusOr<bool> DecideVectors(Program& program) {
+  bool changed = false;
+  const auto decide = [&](Scope& scope) {
+    for (Item& item : scope) {
+      auto* loop = item.As<Loop>();
+      if (loop == nullptr || loop->attributes.lanes == 0 || loop->attributes.HasVectors()) continue;
+      SetVectors(program, *loop);
+      changed = true;
+    }
+  };
+  for (Block& block : program.blocks) VisitScopes(block.body, decide);
+  return changed;
 }
 
 }  // namespace nestor::loop

@@ -34,6 +34,10 @@ absl::StatusOr<bool> MarkVector(Program& program);
 // vectors of `isa`; the others run one iteration after the other.
 absl::StatusOr<bool> SetLanes(Program& program, jit::Isa isa);
 
+// Decides for loops with lanes how their vectors run: written out where the loop is at most two
+// vectors long or walks a register tile, else two side by side; and whether there is a tail.
+absl::StatusOr<bool> DecideVectors(Program& program);
+
 // All return whether they changed anything; a second run changes nothing.
 // REQUIRES: Verify accepts the program; and so it does afterwards.
 
