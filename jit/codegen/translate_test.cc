@@ -109,7 +109,7 @@ label L0
 return 0)"},
       // Two vectors at a time, then one, and then the remaining elements.
       {"program scale(x: f32[N]) -> (y: f32[N])"
-       " { for i in [0, N) vector(8) { y[i] = x[i] * 2.0 } }",
+       " { for i in [0, N) vector(8) interleave(2) tail { y[i] = x[i] * 2.0 } }",
        R"(
 scale.0
 c0 = f32 0x40000000
@@ -144,6 +144,71 @@ v13 = load_partial.f32x8 f32 invariant [g3 + g0 * 4], v12, g11
 v14 = mul.f32x8 v13, c0
 store_partial.f32x8 f32 [g2 + g0 * 4], v14, none, g11
 label L4
+return 0)"},
+      // One vector at a time, of a length that leaves nothing.
+      {"program scale(x: f32[N]) -> (y: f32[N])"
+       " { for i in [0, 8*(N/8)) vector(8) interleave(1) { y[i] = x[i] * 2.0 } }",
+       R"(
+scale.0
+c0 = f32 0x40000000
+g2 = move_g table[1]
+g3 = move_g table[2]
+g0 = move_g 0
+g1 = sub_g table[0], 7
+branch greater_equal g0, g1, L0
+loop_begin L1
+  v4 = load.f32x8 f32 invariant [g3 + g0 * 4]
+  v5 = mul.f32x8 v4, c0
+  store.f32x8 f32 [g2 + g0 * 4], v5
+  g0 = add_g g0, 8
+loop_end less g0, g1, L1
+label L0
+return 0)"},
+      // Two at a time leave none.
+      {"program scale(x: f32[N]) -> (y: f32[N])"
+       " { for i in [0, 16*(N/16)) vector(8) interleave(2) { y[i] = x[i] * 2.0 } }",
+       R"(
+scale.0
+c0 = f32 0x40000000
+g2 = move_g table[1]
+g3 = move_g table[2]
+g0 = move_g 0
+g1 = sub_g table[0], 15
+branch greater_equal g0, g1, L0
+loop_begin L1
+  v4 = load.f32x8 f32 invariant [g3 + g0 * 4]
+  v6 = load.f32x8 f32 invariant [g3 + g0 * 4 + 32]
+  v5 = mul.f32x8 v4, c0
+  v7 = mul.f32x8 v6, c0
+  store.f32x8 f32 [g2 + g0 * 4], v5
+  store.f32x8 f32 [g2 + g0 * 4 + 32], v7
+  g0 = add_g g0, 16
+loop_end less g0, g1, L1
+label L0
+return 0)"},
+      // A copy for each vector; the last one is masked.
+      {"program scale(x: f32[N]) -> (y: f32[N])"
+       " { for n in [0, N/12) { for i in [12*n, 12*n + 12) vector(8) unroll tail { y[i] = x[i] * 2.0 } } }",
+       R"(
+scale.0
+c0 = f32 0x40000000
+g3 = move_g table[1]
+g4 = move_g table[2]
+g0 = move_g 0
+branch greater_equal g0, table[0], L0
+loop_begin L2
+  g1 = mul_g 12, g0
+  g2 = add_g g1, 12
+  v5 = load.f32x8 f32 invariant [g4 + g1 * 4]
+  v7 = mask_of_count.i32x8 4
+  v6 = mul.f32x8 v5, c0
+  v8 = load_partial.f32x8 f32 invariant [g4 + g1 * 4 + 32], v7, 4
+  store.f32x8 f32 [g3 + g1 * 4], v6
+  v9 = mul.f32x8 v8, c0
+  store_partial.f32x8 f32 [g3 + g1 * 4 + 32], v9, none, 4
+  g0 = add_g g0, 1
+loop_end less g0, table[0], L2
+label L0
 return 0)"},
       // A row's address runs with its loop; the accumulator is a register.
       {"program rows(x: f32[N, M]) -> (y: f32[N])"

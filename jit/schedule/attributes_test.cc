@@ -171,20 +171,21 @@ TEST(DecideVectors, TextInTextOut) {
       // Without a tail where the length is a multiple, whatever the symbols are.
       {"for i in [0, 16*(N/16)) vector(8) { r[i] = v[i] }",
        "for i in [0, 16*(N/16)) vector(8) interleave(2) { r[i] = v[i] }"},
-      {"for i in [0, N) { for j in [i, i + 24) vector(8) { drop r[j] = 1.0 } }",
-       "for i in [0, N) { for j in [i, i + 24) vector(8) interleave(2) { drop r[j] = 1.0 } }"},
+      {"for i in [0, N) { temp e: f32[24] for j in [i, i + 24) vector(8) { e[j - i] = 1.0 } }",
+       "for i in [0, N) { temp e: f32[24]"
+       " for j in [i, i + 24) vector(8) interleave(2) { e[j - i] = 1.0 } }"},
       {"for i in [0, 4*(N/4)) vector(8) { r[i] = v[i] }",
        "for i in [0, 4*(N/4)) vector(8) interleave(2) tail { r[i] = v[i] }"},
       // At most two vectors, or register tiles.
-      {"for i in [0, 16) vector(8) { drop r[i] = 1.0 }",
-       "for i in [0, 16) vector(8) unroll { drop r[i] = 1.0 }"},
-      {"for i in [0, 15) vector(8) { drop r[i] = 1.0 }",
-       "for i in [0, 15) vector(8) unroll tail { drop r[i] = 1.0 }"},
-      {"for i in [0, N) { temp t: f32[24] register"
-       " for j in [0, 24) vector(8) { t[j] = 1.0 } for j in [0, N%24) vector(8) { t[j] = 2.0 } }",
-       "for i in [0, N) { temp t: f32[24] register"
-       " for j in [0, 24) vector(8) unroll { t[j] = 1.0 }"
-       " for j in [0, N%24) vector(8) unroll tail { t[j] = 2.0 } }"},
+      {"for i in [0, N) { temp e: f32[16] for j in [0, 16) vector(8) { e[j] = 1.0 } }",
+       "for i in [0, N) { temp e: f32[16] for j in [0, 16) vector(8) unroll { e[j] = 1.0 } }"},
+      {"for i in [0, N) { temp e: f32[16] for j in [0, 15) vector(8) { e[j] = 1.0 } }",
+       "for i in [0, N) { temp e: f32[16] for j in [0, 15) vector(8) unroll tail { e[j] = 1.0 } }"},
+      {"for i in [0, N) { temp e: f32[24] register"
+       " for j in [0, 24) vector(8) { e[j] = 1.0 } for j in [0, N%24) vector(8) { e[j] = 2.0 } }",
+       "for i in [0, N) { temp e: f32[24] register"
+       " for j in [0, 24) vector(8) unroll { e[j] = 1.0 }"
+       " for j in [0, N%24) vector(8) unroll tail { e[j] = 2.0 } }"},
       // Not what is decided, or has no lanes.
       {"for i in [0, N) vector(8) interleave(1) tail { r[i] = v[i] }", ""},
       {"for i in [0, N) vector { r[i] = v[i] }", ""},
