@@ -63,6 +63,13 @@ absl::Status ErrorIn(const TextPosition& position, absl::string_view message) {
   return position ? ErrorAt(*position, message) : absl::InvalidArgumentError(message);
 }
 
+IndexHandle HandleOf(Graph& graph, IndexId id) {
+  IndexHandle handle;
+  handle.graph = &graph;
+  handle.id = id;
+  return handle;
+}
+
 IndexHandle Misused(std::string error) {
   IndexHandle handle;
   handle.error = std::move(error);
@@ -106,9 +113,7 @@ IndexHandle LoadOf(const ExprNodePtr& access) {
   Graph* graph = access->graph;
   if (graph == nullptr) return Misused("a tensor handle that was never set");
   if (IsOpen(*access)) {
-    IndexHandle unknown;
-    unknown.graph = graph;
-    unknown.id = graph->pool().Const(0);
+    IndexHandle unknown = HandleOf(*graph, graph->pool().Const(0));
     unknown.loads = {access};
     return unknown;
   }
@@ -125,9 +130,7 @@ IndexHandle LoadOf(const ExprNodePtr& access) {
     if (!id.ok()) return Misused(std::string(id.status().message()));
     place.push_back(*id);
   }
-  IndexHandle handle;
-  handle.graph = graph;
-  handle.id = graph->pool().Load(access->tensor.value, place);
+  IndexHandle handle = HandleOf(*graph, graph->pool().Load(access->tensor.value, place));
   handle.loads = {access};
   return handle;
 }

@@ -53,11 +53,20 @@ struct ExprNode {
   int depth = 1;  // of the tree below; MakeNode counts it
 };
 
+inline ExprNode NodeAt(Form form, const TextPosition& position) {
+  ExprNode node{form};
+  node.position = position;
+  return node;
+}
+
 // Nodes are immutable from then on, and any number of expressions may share one.
 ExprNodePtr MakeNode(ExprNode node);
 
 // InvalidArgument, with the place in the text where there is one.
 absl::Status ErrorIn(const TextPosition& position, absl::string_view message);
+
+// The expression `id` of the pool of `graph`, which must outlive the handle.
+IndexHandle HandleOf(Graph& graph, IndexId id);
 
 // An index that could not be made, with the reason.
 IndexHandle Misused(std::string error);
