@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "uops/invariant.h"
+#include "uops/notation/index_resolver.h"
 #include "uops/notation/lexer.h"
-#include "uops/notation/resolver.h"
 #include "uops/notation/statement_scope.h"
 
 namespace nestor {
@@ -187,7 +187,7 @@ class SignatureBinder {
         return ErrorAt(arg.position, absl::StrCat("'", arg.name, "' is already defined"));
       }
       NESTOR_ASSIGN_OR_RETURN(const DType type, environment_.Type(arg.type));
-      NESTOR_ASSIGN_OR_RETURN(Shape shape, Resolver(environment_).Extents(arg.dims));
+      NESTOR_ASSIGN_OR_RETURN(Shape shape, IndexResolver(environment_).Extents(arg.dims));
       const auto spec = specs_.find(arg.name);
       if (spec != specs_.end() && spec->second.rank &&
           *spec->second.rank != static_cast<int>(shape.size())) {

@@ -6,8 +6,8 @@
 
 #include "uops/invariant.h"
 #include "uops/notation/environment.h"
+#include "uops/notation/index_resolver.h"
 #include "uops/notation/parser.h"
-#include "uops/notation/resolver.h"
 #include "uops/notation/statement_scope.h"
 
 namespace nestor {
@@ -36,8 +36,7 @@ absl::StatusOr<IndexId> ParseCondition(absl::string_view text, Op& op) {
   Environment environment;
   environment.op = std::move(op);
   NameSizes(environment);
-  const StatementScope no_indices;
-  const absl::StatusOr<IndexId> condition = Resolver(environment, no_indices).Condition(*expr);
+  const absl::StatusOr<IndexId> condition = IndexResolver(environment).Condition(*expr);
   op = std::move(environment.op);
   return condition;
 }

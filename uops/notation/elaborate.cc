@@ -21,6 +21,7 @@
 #include "uops/invariant.h"
 #include "uops/notation/bind_signature.h"
 #include "uops/notation/environment.h"
+#include "uops/notation/index_resolver.h"
 #include "uops/notation/lexer.h"
 #include "uops/notation/resolver.h"
 #include "uops/notation/statement_scope.h"
@@ -87,7 +88,7 @@ class Elaborator {
     block.index = statement.targets[0];
     NESTOR_RETURN_IF_ERROR(CheckFreeOfTensors(block.index, statement.target_positions[0]));
     environment_.index_names.insert(block.index);
-    NESTOR_ASSIGN_OR_RETURN(block.extent, Resolver(environment_).Index(*statement.expr));
+    NESTOR_ASSIGN_OR_RETURN(block.extent, IndexResolver(environment_).Index(*statement.expr));
     if (op().graph.pool().HasLoad(block.extent)) {
       return ErrorAt(statement.expr->position, "a bound cannot depend on a tensor's values");
     }
@@ -260,19 +261,20 @@ class Elaborator {
     Shape shape;
     if (statement.kind == ast::StatementKind::kScatter) {
       NESTOR_ASSIGN_OR_RETURN(const DType type, environment_.Type(statement.type));
-      NESTOR_ASSIGN_OR_RETURN(shape, Resolver(environment_).Extents(statement.dims));
+      NESTOR_ASSIGN_OR_RETURN(shape, IndexResolver(environment_).Extents(statement.dims));
       built.scatter =
           internal::ScatterTarget{statement.scatter_op, type, shape, {}, statement.type.position};
     }
     NESTOR_ASSIGN_OR_RETURN(prepared.scope,
                             StatementScope::Analyze(statement, environment_, shape));
-    const Resolver resolver(environment_, prepared.scope);
+    const IndexResolver indices(environment_, prepared.scope);
     built.variables = prepared.scope.variables();  // it stays where it is when the scope is moved
-    built.indices = resolver.Handles(prepared.scope.left());
+    built.indices = indices.Handles(prepared.scope.left());
     if (built.scatter) {
-      NESTOR_ASSIGN_OR_RETURN(built.scatter->place, resolver.Place(statement.items));
+      NESTOR_ASSIGN_OR_RETURN(built.scatter->place, indices.Place(statement.items));
     }
-    NESTOR_ASSIGN_OR_RETURN(built.body, resolver.Value(*statement.expr));
+    NESTOR_ASSIGN_OR_RETURN(built.body,
+                            Resolver(environment_, prepared.scope).Value(*statement.expr));
     return prepared;
   }
 
@@ -330,7 +332,7 @@ class Elaborator {
                                                   value.name, "'", DidYouMean(value.name, known)));
     }
     if (param == nullptr || IsInteger(param->type)) {
-      NESTOR_ASSIGN_OR_RETURN(const IndexId index, Resolver(environment_).Index(*value.expr));
+      NESTOR_ASSIGN_OR_RETURN(const IndexId index, IndexResolver(environment_).Index(*value.expr));
       if (op().graph.pool().HasLoad(index)) {
         return ErrorAt(value.expr->position, "a parameter cannot depend on a tensor's values");
       }
@@ -370,7 +372,7 @@ class Elaborator {
     }
     if (type == DType::kBool)
       return ErrorAt(expr.position, "expected true, false or a bool $param");
-    NESTOR_ASSIGN_OR_RETURN(const IndexId index, Resolver(environment_).Index(expr));
+    NESTOR_ASSIGN_OR_RETURN(const IndexId index, IndexResolver(environment_).Index(expr));
     if (graph.pool().HasLoad(index)) {
       return ErrorAt(expr.position, "a parameter cannot depend on a tensor's values");
     }

@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "uops/invariant.h"
+#include "uops/notation/index_resolver.h"
 #include "uops/notation/lexer.h"
-#include "uops/notation/resolver.h"
 
 namespace nestor {
 
@@ -284,9 +284,7 @@ absl::Status StatementScope::ApplyBounds(const ast::Statement& statement) {
 
 // An index takes one bound only.
 absl::Status StatementScope::ApplyBound(const ast::Bound& bound, Binding& binding) {
-  const StatementScope without_indices;
-  NESTOR_ASSIGN_OR_RETURN(const IndexId limit,
-                          Resolver(*environment_, without_indices).Index(*bound.limit));
+  NESTOR_ASSIGN_OR_RETURN(const IndexId limit, IndexResolver(*environment_).Index(*bound.limit));
   if (environment_->op.graph.pool().HasLoad(limit)) {
     return ErrorAt(bound.limit->position, "a bound cannot depend on a tensor's values");
   }
