@@ -4,9 +4,8 @@
 // inside their users: elaboration computes an expression over just the indices that it mentions, as
 // the graph's canonical form does, so the same graph comes back.
 //
-// The statement's ranges come back as well: where the first axis that an index alone subscripts
-// does not have its extent, or a later one might not, the statement says `where`. To know that, the
-// printer notes accesses in the order in which infer_ranges.cc will see them.
+// The statement's ranges come back as well: what its accesses do not say, the statement does, after
+// `where` (print_ranges.h).
 #include "uops/notation/print.h"
 
 #include <algorithm>
@@ -18,20 +17,19 @@
 #include "uops/index/operators.h"
 #include "uops/invariant.h"
 #include "uops/notation/print_names.h"
+#include "uops/notation/print_ranges.h"
 #include "uops/recurrence.h"
 
 namespace nestor {
 namespace {
 
-using Names = std::vector<std::string>;  // of the indices along a node's axes
+using Names = StatedRanges::Names;
 
 class Printer {
  public:
   Printer(const Op& op, const PrintOptions& options)
-      : op_(op), options_(options), graph_(op.graph), pool_(op.graph.pool()), names_(op) {
-    for (const Equality& e : op.equalities)
-      equal_.emplace(std::min(e.left, e.right), std::max(e.left, e.right));
-  }
+      : op_(op), options_(options), graph_(op.graph), pool_(op.graph.pool()), names_(op),
+        ranges_(op, names_) {}
 
   // In the order of ids, which is topological; a block stands where the first view of it does.
   std::string Run() {
@@ -180,9 +178,7 @@ class Printer {
   // `step_axis`: the axis along which it is stepped, or -1.
   Names StartStatement(int rank, int step_axis) {
     next_index_ = 0;
-    stands_.clear();
-    late_.clear();
-    ranges_.clear();
+    ranges_.Start();
     Names names;
     for (int i = 0; i < rank; ++i)
       names.push_back(i == step_axis ? names_.step_index() : FreshIndex());
@@ -192,7 +188,7 @@ class Printer {
   // The block gives the range of the step's index.
   void SetRanges(const Names& names, const Shape& extents) {
     for (size_t i = 0; i < names.size(); ++i) {
-      if (names[i] != names_.step_index()) ranges_.emplace_back(names[i], extents[i]);
+      if (names[i] != names_.step_index()) ranges_.Set(names[i], extents[i]);
     }
   }
 
@@ -207,14 +203,14 @@ class Printer {
     SetRanges(names, graph_.shape(id));
     std::string value = NodeText(id, names, 0, false);
     if (untyped_.contains(id)) value = absl::StrCat(nestor::Name(graph_.type(id)), "(", value, ")");
-    return absl::StrCat(Left(names_.Of(id), names), " = ", value, Where());
+    return absl::StrCat(Left(names_.Of(id), names), " = ", value, ranges_.Where());
   }
 
   std::string CopyOf(const Result& result) {
     const Names names = StartStatement(graph_.rank(result.node), -1);
     SetRanges(names, graph_.shape(result.node));
     const std::string value = ValueText(result.node, names, 0, false);
-    return absl::StrCat(Left(result.name, names), " = ", value, Where());
+    return absl::StrCat(Left(result.name, names), " = ", value, ranges_.Where());
   }
 
   // The indices run over the operand's axes; the left side says where each element goes.
@@ -224,37 +220,11 @@ class Printer {
         own_axis < 0 ? -1 : static_cast<int>(pool_.VarValue(scatter.place[own_axis]));
     const Names names = StartStatement(graph_.rank(scatter.x), step_axis);
     SetRanges(names, graph_.shape(scatter.x));
-    RecordAccess(id, scatter.place, names);
+    ranges_.Access(id, scatter.place, names);
     const std::string left = absl::StrCat(names_.Of(id), "[", PlaceText(scatter.place, names), "]");
     const std::string value = ValueText(scatter.x, names, 0, false);
     return absl::StrCat(left, ": ", nestor::Name(graph_.type(id)), "[", Extents(graph_.shape(id)),
-                        "] ", AccumulationSign(scatter.op), "= ", value, Where());
-  }
-
-  // The op demands that the sizes be equal, so either stands for the other.
-  bool KnownEqual(IndexId a, IndexId b) const {
-    return a == b || equal_.contains({std::min(a, b), std::max(a, b)});
-  }
-
-  // " where i < .." for the indices whose range the accesses do not say.
-  // y[i] = x[i] with i < N and x: f32[N]: nothing;   y[i] = x[i + 1]: " where i < N - 1"
-  std::string Where() const {
-    std::vector<std::string> bounds;
-    for (const auto& [name, extent] : ranges_) {
-      bool first = true, said = false;
-      for (const auto& [index, dimension] : stands_) {
-        if (index != name) continue;
-        if (first) said = dimension == extent;
-        else said &= KnownEqual(dimension, extent);
-        first = false;
-      }
-      // The extent of a block's tensor is not known when ranges are found, but is compared later.
-      for (const auto& [index, dimension] : late_) {
-        if (index == name && dimension != extent) said = false;
-      }
-      if (!said) bounds.push_back(absl::StrCat(name, " < ", SymbolicText(pool_, extent)));
-    }
-    return bounds.empty() ? "" : absl::StrCat(" where ", absl::StrJoin(bounds, ", "));
+                        "] ", AccumulationSign(scatter.op), "= ", value, ranges_.Where());
   }
 
   // ---- Accesses
@@ -277,45 +247,12 @@ class Printer {
     return IndexExprText(c, names);
   }
 
-  std::vector<std::pair<std::string, IndexId>>& StandsOf(NodeId tensor) {
-    return names_.IsStep(tensor) ? late_ : stands_;
-  }
-
-  // Notes the axes that an index alone subscripts, in the elaborator's order.
-  void RecordAccess(NodeId tensor, absl::Span<const IndexId> place, const Names& names) {
-    const Shape& shape = graph_.shape(tensor);
-    for (size_t axis = 0; axis < place.size(); ++axis) {
-      const int64_t var = pool_.VarValue(place[axis]);
-      if (var >= 0) StandsOf(tensor).emplace_back(names[var], shape[axis]);
-    }
-    for (IndexId e : place) RecordLoads(e, names);
-  }
-
-  // Accesses inside a subscript count for ranges, too.
-  void RecordLoads(IndexId e, const Names& names) {
-    if (!pool_.HasLoad(e)) return;
-    const IndexNode& node = pool_[e];
-    if (node.kind == IndexKind::kLoad) {
-      RecordAccess(NodeId{static_cast<int32_t>(node.value)}, node.args, names);
-      return;
-    }
-    for (IndexId arg : node.args) RecordLoads(arg, names);
-  }
-
-  std::string AccessText(NodeId tensor, const IndexList& place, const Names& names) {
-    RecordAccess(tensor, place, names);
-    if (place.empty()) return names_.Of(tensor);
-    return absl::StrCat(names_.Of(tensor), "[", PlaceText(place, names), "]");
-  }
-
   // ---- Values
 
   // A node as an operand: by its name, or written out.
   std::string ValueText(NodeId id, const Names& names, int tightness, bool bare_literal) {
     if (!names_.Has(id)) return NodeText(id, names, tightness, bare_literal);
-    for (const std::string& name : names) {
-      StandsOf(id).emplace_back(name, graph_.shape(id)[&name - names.data()]);
-    }
+    ranges_.Access(id, names);
     return Left(names_.Of(id), names);
   }
 
@@ -334,7 +271,7 @@ class Printer {
         return self.ConstantText(n.value, bare_literal);
       }
       std::string operator()(const Index& n) const {
-        self.RecordLoads(n.expr, names);
+        self.ranges_.Loads(n.expr, names);
         return self.IndexExprText(n.expr, names, tightness, true);
       }
       std::string operator()(const Reindex& n) const {
@@ -363,12 +300,12 @@ class Printer {
       for (IndexId e : n.place) kept.push_back(names[pool_.VarValue(e)]);
       return ValueText(n.x, kept, tightness, bare_literal);
     }
-    RecordAccess(n.x, n.place, names);
+    ranges_.Access(n.x, n.place, names);
     std::string text =
         absl::StrCat(names_.Of(n.x), "[", PlaceText(n.place, names), FillText(n.fill));
     const char* separator = " if ";
     for (IndexId condition : n.conditions) {
-      RecordLoads(condition, names);
+      ranges_.Loads(condition, names);
       absl::StrAppend(&text, separator, ConditionExprText(condition, names));
       separator = ", ";
     }
@@ -419,7 +356,7 @@ class Printer {
     for (int i = 0; i < reduce.count; ++i) {
       own.push_back(FreshIndex());
       inner.push_back(own.back());
-      ranges_.emplace_back(own.back(), shape[names.size() + i]);
+      ranges_.Set(own.back(), shape[names.size() + i]);
     }
     const std::string body = ValueText(reduce.x, inner, 0, false);
     return absl::StrCat(nestor::Name(reduce.op), "[", absl::StrJoin(own, ", "), "](", body, ")");
@@ -429,16 +366,12 @@ class Printer {
   const PrintOptions options_;
   const Graph& graph_;
   const IndexPool& pool_;
-  absl::flat_hash_set<std::pair<IndexId, IndexId>> equal_;
   const NodeNames names_;
   absl::flat_hash_set<NodeId> written_;  // systems, by their first carries
   absl::flat_hash_set<NodeId> untyped_;  // steps that are written with a cast
   // State of the statement that is being written:
   size_t next_index_ = 0;
-  std::vector<std::pair<std::string, IndexId>> ranges_;  // of its indices
-  // Indices that are the whole subscript of an axis, and its dimension.
-  std::vector<std::pair<std::string, IndexId>> stands_;
-  std::vector<std::pair<std::string, IndexId>> late_;  // the same, of the block's own tensors
+  StatedRanges ranges_;
 };
 
 }  // namespace
