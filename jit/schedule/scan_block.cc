@@ -1,8 +1,8 @@
 // A scan hands one value on from step to step, so its steps cannot run in lanes as they are. A
 // block of W*W adjacent steps can: it is read as a square of W rows of W steps, and each lane scans
 // one row. Statements that the terms need run before the scan of a block; the stores run after it,
-// with the statements that they need. Those that both need run twice, since they depend on no other
-// step.
+// with the statements that they need (step_copy.h). Those that both need run twice, since they
+// depend on no other step.
 //
 // A scan by one operation has three phases (Blelloch, "Prefix sums and their applications", 1990):
 // each row is scanned by itself, then the ends of rows are scanned, W steps one after the other,
@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/memory/memory.h"
@@ -29,82 +28,12 @@
 #include "fusion/scopes.h"
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/loop_maker.h"
+#include "jit/schedule/step_copy.h"
 #include "loop_ir/dependence.h"
-#include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
 namespace nestor::loop {
 namespace {
-
-// Copies of some of a loop's statements for one place of its index.
-class StepCopy {
- public:
-  StepCopy(Program& program, const Loop& loop, IndexId at)
-      : program_(program), loop_(loop), replace_(program) {
-    replace_.Set(loop.var, at);
-  }
-
-  // `value` replaces each read of the scalar, whose definition is no longer copied.
-  void Replace(TensorId scalar, ValueId value) { known_[scalar] = value; }
-
-  // The value at this place; the statements that it needs are appended to `scope`.
-  ValueId Value(ValueId value, Scope& scope) {
-    Define(value, scope);
-    const ValueId copy = RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
-      const auto* load = absl::get_if<LoadValue>(&program_[id].node);
-      const auto known = load == nullptr ? known_.end() : known_.find(load->access.tensor);
-      return known == known_.end() ? absl::nullopt : absl::optional<ValueId>(known->second);
-    });
-    return RewriteIndices(program_, copy, [&](IndexId e) { return replace_(e); });
-  }
-
-  void Stores(Scope& scope) {
-    for (const Item& item : loop_.body) {
-      const auto* statement = item.As<Statement>();
-      if (statement == nullptr || program_[statement->target.tensor].shape.empty()) continue;
-      const ValueId value = Value(statement->value, scope);
-      scope.push_back(item);
-      Statement& copy = *scope.back().As<Statement>();
-      copy.value = value;
-      copy.target =
-          RewriteAccess(program_, statement->target, [&](IndexId e) { return replace_(e); });
-    }
-  }
-
- private:
-  // Defines the loop's own scalars that the value reads, in the order of the text.
-  void Define(ValueId value, Scope& scope) {
-    absl::flat_hash_set<TensorId> wanted;
-    const auto want = [&](ValueId root) {
-      VisitValues(program_, root, [&](ValueId, const loop::Value& v) {
-        const auto* load = absl::get_if<LoadValue>(&v.node);
-        if (load != nullptr && !known_.contains(load->access.tensor))
-          wanted.insert(load->access.tensor);
-      });
-    };
-    want(value);
-    std::vector<const Statement*> definitions;
-    for (auto item = loop_.body.rbegin(); item != loop_.body.rend(); ++item) {
-      const auto* statement = item->As<Statement>();
-      if (statement == nullptr || !wanted.contains(statement->target.tensor)) continue;
-      definitions.push_back(statement);
-      want(statement->value);
-    }
-    for (size_t i = definitions.size(); i-- > 0;) {
-      TensorInfo info = program_[definitions[i]->target.tensor];
-      const TensorId copy = program_.AddTensor(std::move(info));
-      const ValueId computed = Value(definitions[i]->value, scope);
-      scope.push_back(DeclarationOf(copy));
-      scope.push_back(AssignmentOf(copy, computed));
-      known_[definitions[i]->target.tensor] = program_.AddLoad({copy, {}});
-    }
-  }
-
-  Program& program_;
-  const Loop& loop_;
-  VarReplacement replace_;
-  absl::flat_hash_map<TensorId, ValueId> known_;
-};
 
 // The parts that both kinds of blocks share.
 // Tiles are [step, lane] after the transpose: element (s, l) is step s of row l.
