@@ -4,8 +4,8 @@
 // their tiles, and the scores of a strip still fit a cache (the blocking of Dao et al.,
 // "FlashAttention", 2022, without its rescaling of partial rows).
 //
-// Loops that may run over rows are tried on a copy of the program, which is kept if one of them
-// yields a contraction: only ContractionOf knows what is one.
+// Loops that may run over rows (strip_rows.h) are tried on a copy of the program, which is kept if
+// one of them yields a contraction: only ContractionOf knows what is one.
 //
 // The body becomes a list of items, with sums split off from loops that do more. Each sum is a
 // group, and so are all items between two sums. A loop with such sums further inside, as one over
@@ -16,6 +16,7 @@
 #include "jit/schedule/strips.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -31,6 +32,7 @@
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/split_sums.h"
+#include "jit/schedule/strip_rows.h"
 #include "jit/schedule/widen.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
@@ -39,111 +41,6 @@
 
 namespace nestor::loop {
 namespace {
-
-using TensorIds = std::vector<TensorId>;
-
-// No loop is opened for so few columns: vectors would be mostly empty, and values would be in
-// memory rather than in registers.
-constexpr int64_t kFewColumns = 7;
-
-// Whether the summed value has loads that depend on the row, others that depend on the column, and
-// none that depend on both. `of_row`: tensors that are declared for each row, and so depend on it.
-bool SharesRowsAndColumns(const Program& program, const Loop& row, const TensorIds& of_row,
-                          const Loop& column, const Statement& step) {
-  bool any_row = false, any_column = false, any_both = false;
-  VisitValues(program, step.value, [&](ValueId, const Value& value) {
-    const auto* load = absl::get_if<LoadValue>(&value.node);
-    if (load == nullptr) return;
-    const bool in_row =
-        DependsOn(program, load->access, row) || absl::c_linear_search(of_row, load->access.tensor);
-    const bool in_column = DependsOn(program, load->access, column);
-    any_row |= in_row;
-    any_column |= in_column;
-    any_both |= in_row && in_column;
-  });
-  return any_row && any_column && !any_both;
-}
-
-// Whether the loop holds a sum that is a contraction's, with the loop as its column.
-bool IsColumn(const Program& program, const Loop& row, const TensorIds& of_row,
-              const Loop& column) {
-  return absl::c_any_of(column.body, [&](const Item& item) {
-    const auto* sum = item.As<Loop>();
-    const Statement* step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
-    return step != nullptr && step->op && SharesRowsAndColumns(program, row, of_row, column, *step);
-  });
-}
-
-bool Opens(Program& program, const Loop& row, const TensorIds& of_row, const Loop& loop);
-
-// Whether the scope, which runs for each row, has a loop of columns, more than `few` if that is
-// known, in loops to be opened or not.
-bool HasColumns(Program& program, const Loop& row, const TensorIds& of_row, const Scope& scope,
-                int64_t few = 0) {
-  return absl::c_any_of(scope, [&](const Item& item) {
-    const auto* loop = item.As<Loop>();
-    if (loop == nullptr) return false;
-    if (!IsColumn(program, row, of_row, *loop)) return Opens(program, row, of_row, *loop);
-    const auto length = KnownLength(program, *loop);
-    return !length || *length > few;
-  });
-}
-
-TensorIds With(TensorIds tensors, const TensorIds& more) {
-  tensors.insert(tensors.end(), more.begin(), more.end());
-  return tensors;
-}
-
-// Whether the loop is the same for all rows, has columns inside, and is not itself a loop of rows,
-// which would be nearer to them.
-bool Opens(Program& program, const Loop& row, const TensorIds& of_row, const Loop& loop) {
-  const auto is_fixed = [&](IndexId e) {
-    return !HoldsVar(program.pool, e, row.var) && !program.pool.HasLoad(e);
-  };
-  const bool is_plain = loop.step == 1 && is_fixed(loop.begin) && is_fixed(loop.end);
-  if (!is_plain || IsColumn(program, row, of_row, loop)) return false;
-  const TensorIds declared = DeclaredIn(loop.body);
-  return HasColumns(program, row, With(of_row, declared), loop.body, kFewColumns) &&
-         !HasColumns(program, loop, declared, loop.body);
-}
-
-// The most statements of a loop of rows: dividing it takes time for each pair of them.
-constexpr int kMostStatements = 64;
-
-bool IsLong(const Loop& loop) {
-  int statements = 0;
-  VisitItems(loop.body, [&](const Item& item) { statements += item.As<Statement>() != nullptr; });
-  return statements > kMostStatements;
-}
-
-// Whether each tensor that is carried from row to row is touched by one of the parts only.
-bool AreCarriedInOnePart(const Program& program, const Loop& rows,
-                         const std::vector<Footprint>& parts) {
-  return absl::c_all_of(CarriedTensors(program, rows), [&](TensorId tensor) {
-    return absl::c_count_if(parts, [&](const Footprint& part) { return part.Touches(tensor); }) ==
-           1;
-  });
-}
-
-// Whether each part of the body may run for some rows before the next part does: tensors carried
-// from row to row, above all sums over rows, stay in one part, and so in the order of the rows.
-bool MayDivide(const Program& program, const Loop& rows) {
-  std::vector<Footprint> parts;
-  for (const Item& item : rows.body) parts.push_back(FootprintOf(program, item));
-  return AreCarriedInOnePart(program, rows, parts);
-}
-
-// Finds loops that may run over rows, outer ones first.
-void FindRows(Program& program, const Scope& scope, absl::flat_hash_set<int32_t>& rows) {
-  for (const Item& item : scope) {
-    const auto* loop = item.As<Loop>();
-    if (loop == nullptr || ContractionOf(program, *loop)) continue;
-    const bool has_columns =
-        loop->step == 1 && HasColumns(program, *loop, DeclaredIn(loop->body), loop->body);
-    if (has_columns && !IsLong(*loop) && MayDivide(program, *loop)) rows.insert(loop->var);
-    FindRows(program, loop->body, rows);
-  }
-}
 
 class Strips {
  public:
@@ -181,7 +78,8 @@ class Strips {
   };
   // The scope of the rows, or of an opened loop, as groups that run strip by strip.
   struct Level {
-    TensorIds declared, expanded;  // in the scope; those with an axis for the strip's rows
+    std::vector<TensorId> declared;  // in the scope
+    std::vector<TensorId> expanded;  // those with an axis for the strip's rows
     std::vector<Group> groups;
   };
 
@@ -191,7 +89,7 @@ class Strips {
     if (ranges_.Less(rows_, pool_.Const(kLeastRows))) return absl::nullopt;
     Scope scope = FewRows();
     ranges_.Enter(row_);
-    Level level = Divide(row_.body, {});
+    Level level = Divide(row_.body, {row_, {}});
     ranges_.Leave();
     if (!KeepsOrder(level) || !Expand(level)) return absl::nullopt;
     strips_ =
@@ -221,14 +119,14 @@ class Strips {
 
   // ---- Groups
 
-  // Divides a scope within loops that declare `of_row`.
-  Level Divide(const Scope& scope, const TensorIds& of_row) {
+  // Divides a scope at that place.
+  Level Divide(const Scope& scope, const RowPlace& place) {
     Level level;
     level.declared = DeclaredIn(scope);
-    const TensorIds all = With(of_row, level.declared);
+    const RowPlace inside = place.Inside(scope);
     for (const Item& item : scope) {
       const auto* loop = item.As<Loop>();
-      if (loop != nullptr) Divide(*loop, all, level);
+      if (loop != nullptr) Divide(*loop, inside, level);
       else if (item.As<Statement>() != nullptr) AddToGroup(item, level);
     }
     return level;
@@ -236,18 +134,17 @@ class Strips {
 
   // Opens the loop, or splits off its sums, one after the other, and adds the rest to the last
   // group.
-  void Divide(const Loop& loop, const TensorIds& of_row, Level& level) {
-    if (Opens(program_, row_, of_row, loop)) {
+  void Divide(const Loop& loop, const RowPlace& place, Level& level) {
+    if (OpensInStrips(program_, place, loop)) {
       ranges_.Enter(loop);
-      level.groups.push_back(
-          {{}, false, &loop, std::make_unique<Level>(Divide(loop.body, of_row))});
+      level.groups.push_back({{}, false, &loop, std::make_unique<Level>(Divide(loop.body, place))});
       ranges_.Leave();
       return;
     }
     Loop rest = loop;
     while (auto split =
                SplitSumOff(program_, ranges_, rest, [&](const Loop&, const Statement& step) {
-                 return SharesRowsAndColumns(program_, row_, of_row, rest, step);
+                 return SharesRowsAndColumns(program_, place, rest, step);
                })) {
       if (split->kept) level.declared.push_back(*split->kept);
       level.groups.push_back({ScopeOf(std::move(split->sums)), true, nullptr, nullptr});
@@ -272,14 +169,14 @@ class Strips {
     return KeepsOrder(level, CarriedTensors(program_, row_), parts) &&
            AreCarriedInOnePart(program_, row_, parts);
   }
-  bool KeepsOrder(const Level& level, const TensorIds& carried,
+  bool KeepsOrder(const Level& level, const std::vector<TensorId>& carried,
                   std::vector<Footprint>& parts) const {
     return absl::c_all_of(level.groups, [&](const Group& group) {
       if (!group.inside) {
         parts.push_back(FootprintOf(program_, group.items));
         return true;
       }
-      const TensorIds by_opened = CarriedTensors(program_, *group.opened);
+      const std::vector<TensorId> by_opened = CarriedTensors(program_, *group.opened);
       return absl::c_none_of(carried,
                              [&](TensorId t) { return absl::c_linear_search(by_opened, t); }) &&
              KeepsOrder(*group.inside, carried, parts);
@@ -326,7 +223,7 @@ class Strips {
       level.expanded.push_back(tensor);
       expanded_.push_back(tensor);
     }
-    declared_ = With(std::move(declared_), level.declared);
+    absl::c_copy(level.declared, std::back_inserter(declared_));
     return absl::c_all_of(
         level.groups, [&](const Group& group) { return !group.inside || Expand(*group.inside); });
   }
@@ -407,7 +304,7 @@ class Strips {
       const auto changes = [&](const Group& earlier) { return Changes(earlier, tensor); };
       return is_own && std::none_of(&level.groups[0], &group, changes);
     };
-    const TensorIds own = DeclaredIn(column.body);
+    const std::vector<TensorId> own = DeclaredIn(column.body);
     VisitItems(column.body, [&](const Item& item) {
       VisitAccesses(
           program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
@@ -445,7 +342,7 @@ class Strips {
     const IndexId first = pool_.Mul(pool_.Const(options_.rows), strip);
     const IndexId count = pool_.Min(pool_.Const(options_.rows), pool_.Sub(rows_, first));
     Scope scope = make_.Counted("r", count, kPlain, [&](IndexId r) {
-      TensorIds own;
+      std::vector<TensorId> own;
       for (TensorId tensor : declared_) {
         if (!absl::c_linear_search(expanded_, tensor) && Touches(group, tensor))
           own.push_back(tensor);
@@ -476,10 +373,10 @@ class Strips {
   const StripOptions& options_;
   const Loop& row_;
   LoopMaker make_;
-  IndexId rows_, strips_;            // how many
-  absl::optional<IndexId> many_;     // 0 where they are few, and the loop runs as it was; else 1
-  TensorIds declared_, expanded_;    // of all levels
-  std::vector<const Loop*> opened_;  // around the groups that are made
+  IndexId rows_, strips_;         // how many
+  absl::optional<IndexId> many_;  // 0 where they are few, and the loop runs as it was; else 1
+  std::vector<TensorId> declared_, expanded_;  // of all levels
+  std::vector<const Loop*> opened_;            // around the groups that are made
   bool has_contraction_ = false;
 };
 
@@ -487,8 +384,7 @@ class Strips {
 
 // The strips are tried on a copy: an attempt adds tensors and variables before it may fail.
 absl::StatusOr<bool> RunInStrips(Program& program, const StripOptions& options) {
-  absl::flat_hash_set<int32_t> rows;
-  for (const Block& block : program.blocks) FindRows(program, block.body, rows);
+  const absl::flat_hash_set<int32_t> rows = StripRows(program);
   if (rows.empty()) return false;
   Program tried = program;
   Ranges ranges(tried);
