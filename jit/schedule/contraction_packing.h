@@ -8,9 +8,9 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/functional/function_ref.h"
 #include "jit/schedule/contraction.h"
-#include "jit/schedule/loop_maker.h"
+#include "jit/schedule/operand_copies.h"
+#include "jit/schedule/packed_layout.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
@@ -36,7 +36,7 @@ class Packing {
   bool ColumnsLieWell();
 
   // Finds how many rows and columns there are, which all calls below need.
-  void Measure();
+  void Measure() { layout_.Measure(); }
 
   // Whether no column operand is packed.
   bool ColumnsAreInPlace();
@@ -53,12 +53,7 @@ class Packing {
   // `flag` is given, the loops of the copies run only where it is 1.
   Scope CopiesBehind(size_t depth, absl::optional<IndexId> flag);
 
-  // A place in a tile: a row, a vector of columns and a lane in it, and steps of the sums counted
-  // from the begin of their hulls.
-  struct Place {
-    IndexId row, vector, lane;
-    std::vector<IndexId> sums;
-  };
+  using Place = TilePlace;
   // Where columns that lie well are read: the columns of whole tiles in their operand, or in a
   // panel; the others in a copy. Everything else is read where Decide says.
   enum class Columns { kInCopies, kInOperands, kInPanel };
@@ -70,7 +65,7 @@ class Packing {
   };
   // Whether there are columns for panels.
   bool UsesPanels() const {
-    return absl::c_any_of(packed_, [](const Packed& packed) { return packed.in_panels; });
+    return absl::c_any_of(packed_, [](const PackedOperand& packed) { return packed.in_panels; });
   }
   // Declares a panel of that many vectors in `scope`.
   Panel PanelOf(int64_t vectors, IndexId first_vector, Scope& scope);
@@ -85,62 +80,33 @@ class Packing {
   // The value that is summed at that place. `panel`: null unless columns are in one.
   ValueId ValueAt(const Place& at, Columns columns, const Panel* panel);
 
-  // Sets the nest's indices to a row, and to a lane of a vector of columns.
-  void Locate(VarReplacement& replace, IndexId row, IndexId vector, IndexId lane);
-  IndexId ColumnAt(IndexId vector, IndexId lane);
-
-  // The length of a sum's hull, whatever its bounds are in an iteration of the batch loops.
-  IndexId LengthOfHull(size_t sum) { return LengthOfHull(*nest_.sums[sum], nest_.hulls[sum]); }
+  // Of PackedLayout, whose comments hold here, too.
+  void Locate(VarReplacement& replace, IndexId row, IndexId vector, IndexId lane) {
+    layout_.Locate(replace, row, vector, lane);
+  }
+  IndexId ColumnAt(IndexId vector, IndexId lane) { return layout_.ColumnAt(vector, lane); }
+  IndexId LengthOfHull(size_t sum) { return layout_.LengthOfHull(sum); }
 
  private:
-  struct Packed {
-    Contraction::Operand operand;
-    bool in_columns;
-    std::vector<size_t> sums;  // that it depends on
-    TensorId tensor;
-    bool in_panels = false;  // `tensor` has the columns beside whole tiles
-  };
-  using Steps = std::vector<IndexId>;  // by sum; invalid: any
-  using OverSteps = absl::FunctionRef<Scope(const Steps& steps)>;
-
-  IndexId LengthOfHull(const Loop& loop, const Hull& hull);
   bool IsRow(const Contraction::Operand& operand) const;
   std::vector<size_t> SumsOf(const Access& access) const;
-  bool FitsItsTensor(const Packed& packed) const;
-  bool IsInPlace(const Packed& packed);
+  bool FitsItsTensor(const PackedOperand& packed) const;
+  bool IsInPlace(const PackedOperand& packed);
   Access OperandAt(const Contraction::Operand& operand, const Place& at);
-  std::vector<Packed>::const_iterator FindPacked(ValueId read) const;
+  std::vector<PackedOperand>::const_iterator FindPacked(ValueId read) const;
   void AddPacked(const Contraction::Operand& operand, bool in_columns);
-  bool FitsPanels(const Packed& packed) const;
+  bool FitsPanels(const PackedOperand& packed) const;
   absl::flat_hash_set<int64_t> LoopsAround() const;
-  IndexList PlaceIn(const Packed& packed, const Place& at);
   IndexList PlaceInPanel(const Panel& panel, const Place& at);
-  Scope CopyRows(const Packed& packed, absl::optional<IndexId> flag);
-  Scope CopyRaggedRows(const Packed& packed, absl::optional<IndexId> flag);
-  Scope CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begin, IndexId rows,
-                         absl::optional<Hull> copied, absl::optional<IndexId> flag);
-  IndexId RoundedUp(IndexId step);
-  std::vector<Hull> PartsBeside(const absl::optional<Hull>& taken, const Hull& bounds);
-  Scope CopyRectangle(const Packed& packed, IndexId first, IndexId count, const Hull& steps);
-  Scope CopyColumns(const Packed& packed, absl::optional<IndexId> flag);
-  bool LieAcross(const Access& access) const;
-  bool ReadsBeyond(const Packed& packed);
-  bool ReadsBeyond(const Access& access);
-  Scope OverHulls(const Packed& packed, OverSteps body, Steps steps, size_t begin, size_t end);
-  ValueId Moved(ValueId value, IndexId row, IndexId vector, IndexId lane, const Steps& steps);
-  IndexId Guarded(absl::optional<IndexId> flag, IndexId count);
-  IndexId Vectors();
 
   Program& program_;
   IndexPool& pool_;
   Ranges& ranges_;
-  LoopMaker make_;
   const Contraction& nest_;
-  const int64_t lanes_;
   const Options options_;
-  IndexId rows_, columns_;  // how many; of columns, those of the hull
-  IndexId whole_;           // vectors of columns in whole tiles
-  std::vector<Packed> packed_;
+  PackedLayout layout_;
+  OperandCopies copies_;
+  std::vector<PackedOperand> packed_;
 };
 
 }  // namespace nestor::loop
