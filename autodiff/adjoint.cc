@@ -12,22 +12,18 @@
 // The forward values that adjoints need are referred to as nodes: which of them are computed again
 // and which are given is decided later (recomputation.h).
 //
-// The adjoint of a recurrence is a recurrence that runs the other way. Its carries are what the
-// reads of earlier steps hand back: the adjoint of the read, one lag later. Their equations are
-// found by the same walk, over the steps. A step's own value is taken from outside, where it is
-// computed for all steps at once from whole tensors that the recurrence gives (those that are read
-// at earlier steps).
-//
-//   h[t] = a[t] * h[t-1] + b[t]     s[t] = a[t+1] * (g_h[t+1] + s[t+1]), backward in t
-//                                   g_b[t] = g_h[t] + s[t],  g_a[t] = g_b[t] * h[t-1]
+// A recurrence is visited as one node: the same walk over its steps finds the equations of its
+// adjoint (adjoint_recurrence.h).
 #include "autodiff/adjoint.h"
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "autodiff/activity.h"
+#include "autodiff/adjoint_recurrence.h"
 #include "autodiff/algebra.h"
 #include "autodiff/chain_rule.h"
 #include "autodiff/product_of_others.h"
@@ -46,17 +42,6 @@ int ForwardSize(absl::Span<const Seed> seeds, const Graph& graph) {
   for (const Seed& seed : seeds) size = std::min(size, seed.adjoint.value);
   return size;
 }
-
-struct Contribution {
-  NodeId to, adjoint;
-  uint8_t mask;
-};
-// The recurrence whose steps are being walked.
-struct Block {
-  const Steps& steps;
-  absl::flat_hash_map<NodeId, NodeId> values;  // of its steps and carries, seen from outside
-  std::vector<Contribution> outside;           // to nodes that are no steps; settled at the end
-};
 
 CallBindings BindingsOf(const Op::CustomCall& call) {
   CallBindings bindings;
@@ -129,8 +114,8 @@ class ReverseWalk {
   // term of each step.
   void Contribute(NodeId to, NodeId adjoint, uint8_t mask) {
     if (!active_[to.value]) return;
-    if (block_ != nullptr && !block_->values.contains(to)) {
-      block_->outside.push_back({to, adjoint, mask});
+    if (recurrence_ != nullptr && !recurrence_->Holds(to)) {
+      outside_.push_back({to, adjoint, mask});
       return;
     }
     NodeId& sum = adjoints_[to.value];
@@ -162,22 +147,14 @@ class ReverseWalk {
   // ---- Recurrences
 
   // x as a value that an adjoint is computed from.
-  NodeId ValueOf(NodeId x) const {
-    if (block_ == nullptr) return x;
-    const auto it = block_->values.find(x);
-    return it == block_->values.end() ? x : it->second;
-  }
+  NodeId ValueOf(NodeId x) const { return recurrence_ == nullptr ? x : recurrence_->ValueOf(x); }
+  IndexId ValueOf(IndexId e) const { return recurrence_ == nullptr ? e : recurrence_->ValueOf(e); }
   NodeList ValuesOf(const NodeList& list) const {
     NodeList values;
     for (NodeId x : list) values.push_back(ValueOf(x));
     return values;
   }
-  IndexId ValueOf(IndexId e) {
-    if (block_ == nullptr) return e;
-    return ReplaceLoads(
-        pool_, e, [&](int64_t node) { return ValueOf(NodeId{static_cast<int32_t>(node)}).value; });
-  }
-  IndexList ValuesOf(const IndexList& list) {
+  IndexList ValuesOf(const IndexList& list) const {
     IndexList values;
     for (IndexId e : list) values.push_back(ValueOf(e));
     return values;
@@ -192,115 +169,40 @@ class ReverseWalk {
                                [&](NodeId view) { return !adjoints_[view.value].valid(); }),
                 views.end());
     if (views.empty()) return absl::OkStatus();
-    const Steps steps = StepsOf(graph_, n);
-    Block block{steps, {}, {}};
-    block_ = &block;
-    FindValues(n, steps);
+    AdjointRecurrence recurrence(graph_, algebra_, n);
+    recurrence_ = &recurrence;
     for (NodeId view : views)
       Contribute(graph_.As<Recurrence>(view)->x, adjoints_[view.value], masks_[view.value]);
-    const absl::StatusOr<std::vector<Equation>> equations = WalkSteps(n, steps);
-    block_ = nullptr;
-    NESTOR_RETURN_IF_ERROR(equations.status());
-    for (NodeId step : steps.nodes) adjoints_[step.value] = NodeId();
-    Settler settler(graph_, *equations);
-    for (const Contribution& c : block.outside) Contribute(c.to, settler.Settle(c.adjoint), c.mask);
+    const absl::Status walked = WalkSteps();
+    recurrence_ = nullptr;
+    NESTOR_RETURN_IF_ERROR(walked);
+    for (NodeId step : recurrence.steps()) adjoints_[step.value] = NodeId();
+    Settler settler(graph_, recurrence.Equations());
+    for (const Contribution& c : std::exchange(outside_, {}))
+      Contribute(c.to, settler.Settle(c.adjoint), c.mask);
     return absl::OkStatus();
   }
 
-  // Rebuilds the steps outside of the recurrence, with a view of the finished carry for each read
-  // of an earlier step.
-  void FindValues(const Recurrence& n, const Steps& steps) {
-    for (size_t k = 0; k < n.carries.size(); ++k) {
-      const NodeId view = graph_.AddRecurrence(n.bodies[k], n.carries, n.bodies);
-      block_->values[n.bodies[k]] = view;  // not in one statement: a reference into the map moves
-      block_->values[n.carries[k]] = view;
+  // From the last step to the first; a read of an earlier step contributes to no node of this one.
+  absl::Status WalkSteps() {
+    const std::vector<NodeId>& steps = recurrence_->steps();
+    for (NodeId step : steps) {
+      const NodeId carry = recurrence_->CarryReadBy(step);
+      if (!carry.valid() || !active_[carry.value]) continue;
+      const absl::optional<Contribution> c = recurrence_->Expect(step);
+      if (c) Contribute(c->to, c->adjoint, c->mask);
     }
-    for (NodeId step : steps.nodes) {
-      if (block_->values.contains(step)) continue;
-      const auto image = [&](NodeId x) { return ValueOf(x); };
-      const auto index = [&](IndexId e) { return ValueOf(e); };
-      const NodeId value =
-          Rebuild(graph_, step, graph_, {image, index, [](int64_t tag) { return tag; }});
-      block_->values[step] = value;
-    }
-  }
-
-  // The sum that all reads of one carry at one lag hand back: their adjoints, at their own steps,
-  // in the places of the carry. Its elements reach the carry's body one lag earlier.
-  struct HandedBack {
-    int carry;
-    IndexId lag;
-    Equation equation;
-  };
-
-  // The equations of the adjoints that the reads of earlier steps hand back.
-  absl::StatusOr<std::vector<Equation>> WalkSteps(const Recurrence& n, const Steps& steps) {
-    std::vector<HandedBack> handed;
-    absl::flat_hash_map<NodeId, size_t> reads;  // to which of these each adds
-    for (NodeId step : steps.nodes) {
-      const Reindex* read = graph_.As<Reindex>(step);
-      if (read == nullptr || graph_.As<Carry>(read->x) == nullptr || !active_[read->x.value])
+    for (size_t i = steps.size(); i-- > 0;) {
+      const NodeId step = steps[i], g = adjoints_[step.value];
+      if (!g.valid()) continue;
+      if (!recurrence_->Expects(step)) {
+        NESTOR_RETURN_IF_ERROR(Visit(step));
         continue;
-      reads[step] = FindHandedBack(n, Reindex(*read), steps.axes.at(step), handed);
+      }
+      // An earlier step that is out of bounds is no element of the carry.
+      recurrence_->HandBack(step, Masked(g, IndexList(graph_.As<Reindex>(step)->conditions)));
     }
-    for (size_t i = steps.nodes.size(); i-- > 0;) {
-      const NodeId step = steps.nodes[i];
-      if (!adjoints_[step.value].valid()) continue;
-      const auto read = reads.find(step);
-      if (read == reads.end()) NESTOR_RETURN_IF_ERROR(Visit(step));
-      else AddRead(step, steps.axes.at(step), handed[read->second].equation.body);
-    }
-    std::vector<Equation> equations;
-    for (const HandedBack& h : handed) {
-      const NodeId zero =
-          algebra_.Splat(0.0, graph_.type(h.equation.carry), Shape(graph_.shape(h.equation.carry)));
-      equations.push_back({h.equation.carry, h.equation.body.valid() ? h.equation.body : zero});
-    }
-    return equations;
-  }
-
-  // The number of the carry for what this read hands back; a new one contributes at once to the
-  // adjoint of the body that it was read from.
-  size_t FindHandedBack(const Recurrence& n, const Reindex& read, int axis,
-                        std::vector<HandedBack>& handed) {
-    const Carry from = *graph_.As<Carry>(read.x);
-    const int k =
-        static_cast<int>(std::find(n.carries.begin(), n.carries.end(), read.x) - n.carries.begin());
-    const IndexId lag = *LagOf(pool_, read.place[from.axis], axis, from.backward);
-    for (size_t i = 0; i < handed.size(); ++i) {
-      // Lags hold no index, so equal expressions are equal numbers.
-      if (handed[i].carry == k && handed[i].lag == lag) return i;
-    }
-    const Shape shape = graph_.shape(read.x);
-    const NodeId carry = graph_.AddCarry(graph_.type(read.x), shape, from.axis, !from.backward);
-    IndexList later = graph_.IdentityPlace(shape.size());
-    IndexId& step = later[from.axis];
-    step = from.backward ? pool_.Sub(step, lag) : pool_.Add(step, lag);
-    Contribute(n.bodies[k], graph_.AddReindex(carry, shape, later),
-               kZeroed | (HoldsMulz() ? kUnbridled : kUnmasked));
-    handed.push_back({k, lag, {carry, NodeId()}});
-    return handed.size() - 1;
-  }
-
-  // `step` reads an earlier step of a carry: adds its adjoint, in the places of the carry.
-  void AddRead(NodeId step, int axis, NodeId& sum) {
-    const Reindex read = *graph_.As<Reindex>(step);
-    const int carry_axis = graph_.As<Carry>(read.x)->axis;
-    IndexList place = ValuesOf(read.place);
-    place[carry_axis] = pool_.Var(axis);
-    // An earlier step that is out of bounds is no element of the carry.
-    const NodeId g = Masked(adjoints_[step.value], read.conditions);
-    const NodeId pulled =
-        PullBack(graph_, algebra_, g, place, Shape(graph_.shape(read.x)), {axis, carry_axis});
-    sum = sum.valid() && !NESTOR_MUTANT("reads_of_a_step_assigned") ? algebra_.Add(sum, pulled)
-                                                                    : pulled;
-  }
-
-  bool HoldsMulz() const {
-    return std::any_of(block_->values.begin(), block_->values.end(), [&](const auto& value) {
-      const Map* map = graph_.As<Map>(value.first);
-      return map != nullptr && map->op == ScalarOp::kMulz;
-    });
+    return absl::OkStatus();
   }
 
   // ---- Elementwise
@@ -326,14 +228,6 @@ class ReverseWalk {
 
   // ---- Reindex
 
-  StepAxes StepAxesOf(NodeId id, NodeId x) const {
-    if (block_ == nullptr) return {};
-    const auto stepped = block_->steps.axes.find(x);
-    return stepped == block_->steps.axes.end()
-               ? StepAxes()
-               : StepAxes{block_->steps.axes.at(id), stepped->second};
-  }
-
   // The transpose of a gather is a scatter: y[i] = x[place(i)] gives x'[place(i)] += y'[i].
   // Elements whose conditions do not hold read nothing, so they give nothing.
   absl::Status VisitReindex(NodeId id, const Reindex& n, NodeId g) {
@@ -342,7 +236,7 @@ class ReverseWalk {
     const NodeId read = Masked(g, n.conditions);
     Contribute(n.x,
                PullBack(graph_, algebra_, read, ValuesOf(n.place), Shape(graph_.shape(n.x)),
-                        StepAxesOf(id, n.x)),
+                        recurrence_ == nullptr ? StepAxes() : recurrence_->AxesOf(id, n.x)),
                mask);
     return absl::OkStatus();
   }
@@ -495,7 +389,8 @@ class ReverseWalk {
   std::vector<bool> active_;    // by forward node
   // The Recurrence nodes of each system, the oldest first, by its first carry.
   absl::flat_hash_map<NodeId, std::vector<NodeId>> views_;
-  Block* block_ = nullptr;  // while the steps of a recurrence are walked
+  AdjointRecurrence* recurrence_ = nullptr;  // while its steps are walked
+  std::vector<Contribution> outside_;        // of its steps to other nodes; settled at the end
 };
 
 }  // namespace
