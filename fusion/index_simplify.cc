@@ -1,6 +1,6 @@
 // Rules over affine expressions seen as sums of products (loop_ir/affine.h), bottom up. Each
 // is given below with its equation and what must be proven; `/` and `%` are floor division and its
-// remainder. The table at the end lists them by topic.
+// remainder. The table at the end lists them by topic; those about order are in order_rules.h.
 //
 // A rule may drop a division only if its divisor is proven not to be zero, since
 // an access whose place divides by zero is out of bounds. Where the same divisor
@@ -23,6 +23,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
+#include "fusion/order_rules.h"
 #include "loop_ir/affine.h"
 
 namespace nestor::loop {
@@ -376,72 +377,6 @@ class Simplifier {
     return cost;
   }
 
-  // ---- min and max
-
-  // min(a, b) = a where a <= b.
-  Result DecideExtreme(IndexId e) {
-    const IndexNode node = pool_[e];
-    const bool is_min = node.kind == IndexKind::kMin;
-    for (int i : {0, 1}) {
-      const IndexId a = node.args[i], b = node.args[1 - i];
-      if (is_min ? ranges_.LessEqual(a, b) : ranges_.LessEqual(b, a)) return a;
-    }
-    return absl::nullopt;
-  }
-
-  // min(min(a, b), c) = min(b, c) where c <= a.
-  Result DropInnerExtreme(IndexId e) {
-    const IndexNode node = pool_[e];
-    const bool is_min = node.kind == IndexKind::kMin;
-    for (int i : {0, 1}) {
-      const IndexNode inner = pool_[node.args[i]];
-      const IndexId c = node.args[1 - i];
-      if (inner.kind != node.kind) continue;
-      for (int j : {0, 1}) {
-        const IndexId a = inner.args[j];
-        if (!(is_min ? ranges_.LessEqual(c, a) : ranges_.LessEqual(a, c))) continue;
-        return pool_.Make(node.kind, 0, {inner.args[1 - j], c});
-      }
-    }
-    return absl::nullopt;
-  }
-
-  // ---- Conditions
-
-  Result DecideCondition(IndexId e) {
-    const auto decided = ranges_.Decide(e);
-    if (!decided) return absl::nullopt;
-    return pool_.Const(*decided);
-  }
-
-  // true && c = c,  false && c = false where c has a value; || likewise.
-  Result DropConstantOperand(IndexId e) {
-    const IndexNode node = pool_[e];
-    const bool neutral = node.kind == IndexKind::kAnd;
-    for (int i : {0, 1}) {
-      const auto constant = pool_.ConstValue(node.args[i]);
-      const IndexId other = node.args[1 - i];
-      if (!constant) continue;
-      if ((*constant != 0) == neutral) return other;
-      if (ranges_.Defined(other)) return pool_.Const(!neutral);
-    }
-    if (node.args[0] == node.args[1]) return node.args[0];
-    return absl::nullopt;
-  }
-
-  // !!c = c,  !(a < b) = b <= a, and so on.
-  Result Negate(IndexId e) {
-    const IndexNode inner = pool_[pool_[e].args[0]];
-    switch (inner.kind) {
-      case IndexKind::kNot: return inner.args[0];
-      case IndexKind::kLt: return pool_.Condition(IndexKind::kLe, inner.args[1], inner.args[0]);
-      case IndexKind::kLe: return pool_.Condition(IndexKind::kLt, inner.args[1], inner.args[0]);
-      case IndexKind::kEq: return pool_.Condition(IndexKind::kNe, inner.args[0], inner.args[1]);
-      case IndexKind::kNe: return pool_.Condition(IndexKind::kEq, inner.args[0], inner.args[1]);
-      default: return absl::nullopt;
-    }
-  }
-
   IndexPool& pool_;
   Ranges& ranges_;
   absl::flat_hash_map<IndexId, IndexId> memo_;
@@ -466,18 +401,11 @@ Result Simplifier::Rewrite(IndexId e) {
       // Sums of them.
       {{IndexKind::kAdd, IndexKind::kMul}, &Simplifier::ExpandRemainder},
       {{IndexKind::kAdd, IndexKind::kMul}, &Simplifier::ExpandQuotient},
-      // min and max.
-      {{IndexKind::kMin, IndexKind::kMax}, &Simplifier::DecideExtreme},
-      {{IndexKind::kMin, IndexKind::kMax}, &Simplifier::DropInnerExtreme},
-      // Conditions.
-      {{IndexKind::kLt, IndexKind::kLe, IndexKind::kEq, IndexKind::kNe, IndexKind::kAnd,
-        IndexKind::kOr, IndexKind::kNot},
-       &Simplifier::DecideCondition},
-      {{IndexKind::kAnd, IndexKind::kOr}, &Simplifier::DropConstantOperand},
-      {{IndexKind::kNot}, &Simplifier::Negate},
   };
   const IndexKind kind = pool_[e].kind;
-  if (!IsCondition(kind) && !pool_.IsAffine(e)) return absl::nullopt;
+  if (IsCondition(kind)) return RewriteCondition(pool_, ranges_, e);
+  if (!pool_.IsAffine(e)) return absl::nullopt;
+  if (kind == IndexKind::kMin || kind == IndexKind::kMax) return RewriteExtreme(pool_, ranges_, e);
   for (const auto& [kinds, rule] : kRules) {
     if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) continue;
     const Result result = (this->*rule)(e);
