@@ -26,6 +26,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
 #include "loop_ir/affine.h"
+#include "loop_ir/least_value.h"
 
 namespace nestor::loop {
 namespace {
@@ -178,7 +179,7 @@ class Windows {
     if (!polynomial) return e;
     for (const Polynomial::Term& term : polynomial->terms()) {
       if ((term.coefficient > 0) == upper || term.atoms.size() != 1 ||
-          !PositiveDivisor(term.atoms[0]))
+          !PositiveDivisor(pool_, term.atoms[0]))
         continue;
       if (!HoldsVar(pool_, term.atoms[0], loop_.var) ||
           !IsNonNegativeInLoop(pool_[term.atoms[0]].args[0]))
@@ -242,7 +243,7 @@ class Windows {
     IndexId factor = pool_.Const(term.coefficient);
     for (size_t i = 0; i < term.atoms.size(); ++i) {
       if (i == number) continue;
-      if (!IsNonNegative(term.atoms[i])) return absl::nullopt;
+      if (!IsNonNegative(pool_, term.atoms[i])) return absl::nullopt;
       factor = pool_.Mul(factor, term.atoms[i]);
     }
     return factor;
@@ -303,7 +304,7 @@ class Windows {
   std::vector<IndexId> NonNegativeWith(const Loop& loop, IndexId least) {
     std::vector<IndexId> known;
     for (IndexId end : Relaxed({Import(loop.end)}, true)) {
-      const int64_t divisor = PositiveDivisor(end).value_or(1);
+      const int64_t divisor = PositiveDivisor(pool_, end).value_or(1);
       const IndexId whole = divisor > 1 ? pool_[end].args[0] : end;
       known.push_back(pool_.Sub(whole, pool_.Mul(least, pool_.Const(divisor))));
     }
@@ -320,7 +321,7 @@ class Windows {
       case IndexKind::kMin:
       case IndexKind::kMax: return DirectionOfAll(node.args, var);
       case IndexKind::kDiv:
-        return PositiveDivisor(e) ? DirectionIn(node.args[0], var) : absl::nullopt;
+        return PositiveDivisor(pool_, e) ? DirectionIn(node.args[0], var) : absl::nullopt;
       case IndexKind::kAdd:
       case IndexKind::kMul: return DirectionOfSum(e, var);
       default: return absl::nullopt;
@@ -349,7 +350,7 @@ class Windows {
     if (!Holds(term, var)) return 0;
     absl::optional<int> direction;
     for (IndexId atom : term.atoms) {
-      if (!HoldsVar(pool_, atom, var) && IsNonNegative(atom)) continue;
+      if (!HoldsVar(pool_, atom, var) && IsNonNegative(pool_, atom)) continue;
       // A product of two factors that move, or whose sign is not known.
       if (direction) return absl::nullopt;
       direction = DirectionIn(atom, var);
@@ -370,7 +371,7 @@ class Windows {
     const auto coefficient = CoefficientOf(pool_, e, var);
     if (!coefficient || coefficient->size() != 1) return absl::nullopt;
     const AtomSum::Term term = coefficient->terms().front();
-    if (!absl::c_all_of(term.atoms, [&](IndexId atom) { return IsNonNegative(atom); }))
+    if (!absl::c_all_of(term.atoms, [&](IndexId atom) { return IsNonNegative(pool_, atom); }))
       return absl::nullopt;
     return (term.coefficient < 0 ? -*coefficient : *coefficient).Build(pool_);
   }
@@ -383,7 +384,7 @@ class Windows {
       return false;
     for (const Polynomial::Term& term : polynomial->terms()) {
       if (term.coefficient > 0) return IsNegativeWithout(term, e);
-      if (!absl::c_all_of(term.atoms, [&](IndexId atom) { return IsNonNegative(atom); }))
+      if (!absl::c_all_of(term.atoms, [&](IndexId atom) { return IsNonNegative(pool_, atom); }))
         return false;
     }
     return true;
@@ -400,50 +401,9 @@ class Windows {
     if (node.kind == IndexKind::kMin) {
       return absl::c_any_of(node.args, [&](IndexId arg) { return with(term.coefficient, arg); });
     }
-    const auto divisor = PositiveDivisor(term.atoms[0]);
+    const auto divisor = PositiveDivisor(pool_, term.atoms[0]);
     return divisor && term.coefficient % *divisor == 0 &&
            with(term.coefficient / *divisor, node.args[0]);
-  }
-
-  // The divisor of a quotient by a positive number; nullopt for other expressions.
-  absl::optional<int64_t> PositiveDivisor(IndexId e) const {
-    if (pool_[e].kind != IndexKind::kDiv) return absl::nullopt;
-    const auto divisor = pool_.ConstValue(pool_[e].args[1]);
-    return divisor && *divisor > 0 ? divisor : absl::nullopt;
-  }
-
-  bool IsNonNegative(IndexId e) const { return Least(e).value_or(-1) >= 0; }
-
-  // A lower bound of `e`, whatever the dimensions are. nullopt: none is known.
-  absl::optional<int64_t> Least(IndexId e) const {
-    const IndexNode& node = pool_[e];
-    switch (node.kind) {
-      case IndexKind::kConst: return node.value;
-      case IndexKind::kSymbol:
-        return pool_.SymbolName(e)[0] != '$' ? absl::make_optional<int64_t>(0) : absl::nullopt;
-      case IndexKind::kMax:
-      case IndexKind::kMin: return LeastExtreme(node);
-      case IndexKind::kAdd:
-      case IndexKind::kMul:
-      case IndexKind::kDiv: break;
-      default: return absl::nullopt;
-    }
-    const auto a = Least(node.args[0]), b = Least(node.args[1]);
-    if (!a || !b) return absl::nullopt;
-    const bool are_positive = *a >= 0 && *b >= 0;
-    if (node.kind == IndexKind::kAdd || (node.kind == IndexKind::kMul && are_positive))
-      return CheckedApply(node.kind, *a, *b);
-    if (are_positive) return 0;
-    const auto divisor = PositiveDivisor(e);
-    return divisor ? CheckedApply(IndexKind::kDiv, *a, *divisor) : absl::nullopt;
-  }
-
-  // max(a, b) is at least what either is; min(a, b) only what both are.
-  absl::optional<int64_t> LeastExtreme(const IndexNode& node) const {
-    const auto a = Least(node.args[0]), b = Least(node.args[1]);
-    if (a && b) return node.kind == IndexKind::kMax ? std::max(*a, *b) : std::min(*a, *b);
-    if (node.kind == IndexKind::kMin) return absl::nullopt;
-    return a ? a : b;
   }
 
   const Program& program_;
