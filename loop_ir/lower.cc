@@ -21,6 +21,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "loop_ir/domain_collector.h"
@@ -45,7 +47,9 @@ constexpr const char* kLoopNames[] = {"i", "j", "k", "l", "m", "n", "p", "q"};
 
 class Lowering {
  public:
-  explicit Lowering(const Op& op) : op_(op), graph_(op.graph) {}
+  explicit Lowering(const Op& op)
+      : op_(op), graph_(op.graph), live_(Reachable(op.graph, op.ResultNodes())),
+        steps_(op.graph, live_) {}
 
   // Live nodes in topological order, one nest each. Steps of a recurrence are lowered with it, in
   // its loop.
@@ -61,10 +65,9 @@ class Lowering {
       check.value = Import(check.value);
       program_.range_checks.push_back(std::move(check));
     }
-    live_ = Reachable(graph_, op_.ResultNodes());
-    FindRecurrences();
+    ShareTensorsOfSteps();
     for (int i = 0; i < graph_.size(); ++i) {
-      if (live_[i] && !step_axes_.contains(NodeId{i})) LowerNode(NodeId{i});
+      if (live_[i] && steps_.AxisOf(NodeId{i}) < 0) LowerNode(NodeId{i});
     }
     CopyRemainingOutputs();
     return std::move(program_);
@@ -109,22 +112,17 @@ class Lowering {
   // ---- Recurrences
 
   // A step, its carry and its Recurrence are one tensor.
-  void FindRecurrences() {
-    for (int i = 0; i < graph_.size(); ++i) {
-      const Recurrence* recurrence = graph_.As<Recurrence>(NodeId{i});
-      if (!live_[i] || recurrence == nullptr) continue;
-      ShareTensor(NodeId{i}, recurrence->x);
-      if (!steps_.try_emplace(recurrence->carries[0]).second) continue;
-      Steps steps = StepsOf(graph_, *recurrence);
-      step_axes_.insert(steps.axes.begin(), steps.axes.end());
-      steps_[recurrence->carries[0]] = std::move(steps.nodes);
-    }
-    for (int i = 0; i < graph_.size(); ++i) {
-      const Recurrence* recurrence = graph_.As<Recurrence>(NodeId{i});
-      for (size_t k = 0; live_[i] && recurrence != nullptr && k < recurrence->carries.size(); ++k) {
-        tensors_[recurrence->carries[k]] = Target(recurrence->bodies[k]);
+  void ShareTensorsOfSteps() {
+    const auto visit = [&](absl::FunctionRef<void(NodeId, const Recurrence&)> share) {
+      for (int i = 0; i < graph_.size(); ++i) {
+        const Recurrence* recurrence = live_[i] ? graph_.As<Recurrence>(NodeId{i}) : nullptr;
+        if (recurrence != nullptr) share(NodeId{i}, *recurrence);
       }
-    }
+    };
+    visit([&](NodeId view, const Recurrence& n) { ShareTensor(view, n.x); });
+    visit([&](NodeId, const Recurrence& n) {
+      for (size_t k = 0; k < n.carries.size(); ++k) tensors_[n.carries[k]] = Target(n.bodies[k]);
+    });
   }
 
   // The step's tensor is that of the view, an output where it is a result.
@@ -137,16 +135,15 @@ class Lowering {
 
   // Lowers all steps at the oldest view of the recurrence, and nothing at the others.
   void LowerRecurrence(const Recurrence& recurrence) {
-    const std::vector<NodeId> nodes = std::exchange(steps_.at(recurrence.carries[0]), {});
-    if (nodes.empty()) return;
     const NodeId carry = recurrence.carries[0];
+    if (!lowered_.insert(carry).second) return;
     const int axis = graph_.As<Carry>(carry)->axis;
     const IndexId extent = Import(graph_.shape(carry)[axis]);
     const int32_t var = program_.AddVar("t");
     Scope body;
     step_scope_ = &body;
     step_ = program_.pool.Var(var);
-    for (NodeId node : nodes) LowerNode(node);
+    for (NodeId node : steps_.Of(recurrence)) LowerNode(node);
     step_scope_ = nullptr;
     Scope block;
     block.push_back(
@@ -220,12 +217,6 @@ class Lowering {
             program_.pool.Var(program_.AddVar(kLoopNames[std::min(i, std::size(kLoopNames) - 1)])));
     }
     return place;
-  }
-
-  // The axis along which the node is stepped, or -1.
-  int StepAxis(NodeId node) const {
-    const auto it = step_axes_.find(node);
-    return it == step_axes_.end() ? -1 : it->second;
   }
 
   // `inner` inside loops over the extents, the first outermost, with no loop for the step.
@@ -316,7 +307,7 @@ class Lowering {
 
   void LowerIndex(NodeId id, const Index& node) {
     AddDomain(graph_.shape(id), {}, {node.expr});
-    Fill(Target(id), StepAxis(id),
+    Fill(Target(id), steps_.AxisOf(id),
          [&](const IndexList& at) { return program_.AddIndexValue(ImportOver(node.expr, at)); });
   }
 
@@ -325,7 +316,7 @@ class Lowering {
     IndexList places = node.place;
     places.insert(places.end(), node.conditions.begin(), node.conditions.end());
     AddDomain(graph_.shape(id), places, {});
-    Fill(Target(id), StepAxis(id), [&](const IndexList& at) {
+    Fill(Target(id), steps_.AxisOf(id), [&](const IndexList& at) {
       IndexList place = ImportList(node.place, at);
       if (IsInline(node.x) && node.conditions.empty()) return ValueAt(node.x, {});
       if (NeverMasked(id, node)) return ValueAt(node.x, std::move(place));
@@ -359,7 +350,7 @@ class Lowering {
   }
 
   void LowerMap(NodeId id, const Map& node) {
-    Fill(Target(id), StepAxis(id), [&](const IndexList& at) {
+    Fill(Target(id), steps_.AxisOf(id), [&](const IndexList& at) {
       std::vector<ValueId> args;
       for (NodeId arg : node.args) args.push_back(ValueAt(arg, at));
       return program_.AddApply(node.op, args, graph_.type(id));
@@ -378,7 +369,7 @@ class Lowering {
     const TensorId target = Target(id);
     const Shape extents = ImportList(graph_.shape(node.x));
     const size_t kept = extents.size() - node.count;
-    const IndexList at = NewPlace(extents.size(), StepAxis(id));
+    const IndexList at = NewPlace(extents.size(), steps_.AxisOf(id));
     const Shape outer(extents.begin(), extents.begin() + kept),
         inner(extents.begin() + kept, extents.end());
     const IndexList outer_at(at.begin(), at.begin() + kept), inner_at(at.begin() + kept, at.end());
@@ -418,7 +409,7 @@ class Lowering {
     const DType type = AccumulatorType(graph_.type(id));
     const bool widened = type != graph_.type(id);
     const TensorId sums = widened ? AddTemp("wide", type, program_[target].shape) : target;
-    const int axis = StepAxis(id);
+    const int axis = steps_.AxisOf(id);
     Fill(sums, axis,
          [&](const IndexList&) { return program_.AddConstant(Identity(node.op, type)); });
     const Shape extents = ImportList(graph_.shape(node.x));
@@ -437,13 +428,12 @@ class Lowering {
 
   const Op& op_;
   const Graph& graph_;
+  const std::vector<bool> live_;
+  const SteppedNodes steps_;
   Program program_;
   loop::DomainCollector domains_{program_};
   absl::flat_hash_map<NodeId, TensorId> tensors_;
-  std::vector<bool> live_;
-  // The steps of each recurrence that is yet to be lowered, by its first carry.
-  absl::flat_hash_map<NodeId, std::vector<NodeId>> steps_;
-  absl::flat_hash_map<NodeId, int> step_axes_;  // of all steps
+  absl::flat_hash_set<NodeId> lowered_;  // recurrences, by their first carries
   Scope* step_scope_ = nullptr;  // the body of one step of the recurrence that is being lowered
   IndexId step_;                 // its index
 };

@@ -46,6 +46,24 @@ struct Steps {
 // REQUIRES: the system is that of a Recurrence of `graph`.
 Steps StepsOf(const Graph& graph, const Recurrence& recurrence);
 
+// The steps of all systems in a graph.
+class SteppedNodes {
+ public:
+  // Of those systems that a Recurrence among the nodes `live` (by number) is of.
+  SteppedNodes(const Graph& graph, const std::vector<bool>& live);
+
+  // The steps of one of these systems, in topological order.
+  const std::vector<NodeId>& Of(const Recurrence& recurrence) const {
+    return systems_.at(recurrence.carries[0]);
+  }
+  // The axis along which a step is stepped; -1 for other nodes.
+  int AxisOf(NodeId node) const;
+
+ private:
+  absl::flat_hash_map<NodeId, std::vector<NodeId>> systems_;  // by the first carry
+  absl::flat_hash_map<NodeId, int> axes_;
+};
+
 // Why these are no equations, or do not define `tensors`: a node that is no carry, a carry with two
 // equations or none, another type or shape, a step that does not follow the rule; "" where they
 // are. `is_lag`: says whether a number of steps by which a carry is read back is at least 1.

@@ -30,8 +30,8 @@ bool IsIndexArithmetic(ScalarOp op) {
 
 NodeNames::NodeNames(const Op& op)
     : op_(op), graph_(op.graph), pool_(op.graph.pool()),
-      live_(Reachable(op.graph, op.ResultNodes())) {
-  FindBlocks();
+      live_(Reachable(op.graph, op.ResultNodes())), steps_(op.graph, live_) {
+  FindAliases();
   CollectIdentifiers();
   NameArgumentsAndResults();
   NameWhatNeedsIt();
@@ -42,17 +42,13 @@ NodeNames::NodeNames(const Op& op)
 }
 
 // A step, its carry and the view of it from outside are one tensor in the text, by one name.
-void NodeNames::FindBlocks() {
+void NodeNames::FindAliases() {
   for (int i = 0; i < graph_.size(); ++i) {
     const Recurrence* recurrence = graph_.As<Recurrence>(NodeId{i});
     if (!live_[i] || recurrence == nullptr) continue;
     alias_[NodeId{i}] = recurrence->x;
-    if (!blocks_.try_emplace(recurrence->carries[0]).second) continue;
-    Steps steps = nestor::StepsOf(graph_, *recurrence);
     for (size_t k = 0; k < recurrence->carries.size(); ++k)
       alias_[recurrence->carries[k]] = recurrence->bodies[k];
-    step_axes_.insert(steps.axes.begin(), steps.axes.end());
-    blocks_[recurrence->carries[0]] = std::move(steps.nodes);
   }
 }
 
@@ -211,11 +207,6 @@ void NodeNames::NameWhatIsDeep() {
     });
     if (depth[i] > kMaxInlineDepth) Name(NodeId{i});
   }
-}
-
-int NodeNames::StepAxisOf(NodeId id) const {
-  const auto it = step_axes_.find(id);
-  return it == step_axes_.end() ? -1 : it->second;
 }
 
 }  // namespace nestor

@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "uops/op.h"
+#include "uops/recurrence.h"
 
 namespace nestor {
 
@@ -39,17 +40,15 @@ class NodeNames {
   // The name of the index that all steps use.
   const std::string& step_index() const { return step_index_; }
   const std::vector<NodeId>& StepsOf(const Recurrence& recurrence) const {
-    return blocks_.at(recurrence.carries[0]);
+    return steps_.Of(recurrence);
   }
   // The axis along which a node is stepped; -1 if it is no step.
-  int StepAxisOf(NodeId id) const;
+  int StepAxisOf(NodeId id) const { return steps_.AxisOf(id); }
   // Whether it is a step inside its block, and no view of one.
-  bool IsStep(NodeId id) const {
-    return step_axes_.contains(id) || graph_.As<Carry>(id) != nullptr;
-  }
+  bool IsStep(NodeId id) const { return StepAxisOf(id) >= 0 || graph_.As<Carry>(id) != nullptr; }
 
  private:
-  void FindBlocks();
+  void FindAliases();
   void CollectIdentifiers();
   std::string FreshTensor();
   void NameArgumentsAndResults();
@@ -67,14 +66,12 @@ class NodeNames {
   const Op& op_;
   const Graph& graph_;
   const IndexPool& pool_;
-  std::vector<bool> live_;
+  const std::vector<bool> live_;
+  const SteppedNodes steps_;
   absl::flat_hash_set<std::string> identifiers_;
   absl::flat_hash_map<NodeId, std::string> named_;
   int next_tensor_ = 0;
-  // The steps of each system, by its first carry.
-  absl::flat_hash_map<NodeId, std::vector<NodeId>> blocks_;
-  absl::flat_hash_map<NodeId, int> step_axes_;  // of all steps
-  absl::flat_hash_map<NodeId, NodeId> alias_;   // of carries and recurrences: the step
+  absl::flat_hash_map<NodeId, NodeId> alias_;  // of carries and recurrences: the step
   std::string step_index_;
 };
 
