@@ -42,6 +42,22 @@ absl::Status CheckKnown(absl::string_view op, absl::string_view what, const Map&
   return absl::OkStatus();
 }
 
+// In the order of the signature, each once.
+std::vector<std::string> DimensionsOf(const Signature& signature) {
+  std::vector<std::string> names;
+  absl::flat_hash_set<std::string> seen;
+  for (const SignatureArgument& arg : signature.args) {
+    for (IndexId extent : *arg.shape) {
+      VisitIndex(*signature.pool, extent, [&](IndexId id, const IndexNode& node) {
+        if (node.kind != IndexKind::kSymbol) return;
+        const std::string& name = signature.pool->SymbolName(id);
+        if (name[0] != '$' && seen.insert(name).second) names.push_back(name);
+      });
+    }
+  }
+  return names;
+}
+
 class Binder {
  public:
   Binder(const Signature& signature, const RunInputs& inputs)
@@ -49,15 +65,10 @@ class Binder {
 
   // Numbers first, then tensors; then what needs all symbols.
   absl::StatusOr<Binding> Run() {
-    NESTOR_RETURN_IF_ERROR(CheckNames());
+    const std::vector<std::string> dimensions = DimensionsOf(signature_);
+    NESTOR_RETURN_IF_ERROR(CheckNames(dimensions));
     NESTOR_RETURN_IF_ERROR(BindParams());
-    for (const auto& [name, value] : inputs_.dims) {
-      if (value < 0) return Error(absl::StrCat("dimension ", name, " = ", value, " is negative"));
-      if (value > kMaxExtent)
-        return Error(absl::StrCat("dimension ", name, " = ", value, " exceeds 2^48"));
-      // Before the tensors: an axis that contradicts it is an error that names both.
-      binding_.symbols[name] = value;
-    }
+    NESTOR_RETURN_IF_ERROR(BindDimensions(dimensions));
     NESTOR_RETURN_IF_ERROR(BindTensors());
     NESTOR_RETURN_IF_ERROR(CheckExtents());
     NESTOR_RETURN_IF_ERROR(CheckEqualities());
@@ -70,29 +81,14 @@ class Binder {
     return InvalidInput(absl::StrCat("op ", signature_.name, ": ", message));
   }
 
-  std::vector<std::string> Dimensions() const {
-    std::vector<std::string> names;
-    for (const SignatureArgument& arg : signature_.args) {
-      for (IndexId extent : *arg.shape) {
-        VisitIndex(pool_, extent, [&](IndexId id, const IndexNode& node) {
-          if (node.kind == IndexKind::kSymbol && pool_.SymbolName(id)[0] != '$')
-            names.push_back(pool_.SymbolName(id));
-        });
-      }
-    }
-    std::sort(names.begin(), names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    return names;
-  }
-
   // A name that is not in the signature is a typing error: it is told what there is.
-  absl::Status CheckNames() const {
+  absl::Status CheckNames(const std::vector<std::string>& dimensions) const {
     std::vector<std::string> args, params;
     for (const SignatureArgument& arg : signature_.args) args.push_back(arg.name);
     for (const ParamInfo& param : *signature_.params) params.push_back(param.name);
     NESTOR_RETURN_IF_ERROR(CheckKnown(signature_.name, "argument", inputs_.tensors, args));
     NESTOR_RETURN_IF_ERROR(CheckKnown(signature_.name, "parameter", inputs_.params, params));
-    return CheckKnown(signature_.name, "dimension", inputs_.dims, Dimensions());
+    return CheckKnown(signature_.name, "dimension", inputs_.dims, dimensions);
   }
 
   // An integer param is a symbol, too: extents and indices may name it.
@@ -107,6 +103,20 @@ class Binder {
       NESTOR_RETURN_IF_ERROR(CheckParamRange(param, *value));
       binding_.params[param.name] = *value;
       if (IsInteger(param.type)) binding_.symbols[param.name] = value->ToInt();
+    }
+    return absl::OkStatus();
+  }
+
+  // Those that are given. Of several wrong ones the first in the signature is named.
+  absl::Status BindDimensions(const std::vector<std::string>& dimensions) {
+    for (const std::string& name : dimensions) {
+      const auto given = inputs_.dims.find(name);
+      if (given == inputs_.dims.end()) continue;
+      const int64_t value = given->second;
+      if (value < 0) return Error(absl::StrCat("dimension ", name, " = ", value, " is negative"));
+      if (value > kMaxExtent)
+        return Error(absl::StrCat("dimension ", name, " = ", value, " exceeds 2^48"));
+      binding_.symbols[name] = value;
     }
     return absl::OkStatus();
   }
@@ -291,28 +301,20 @@ absl::StatusOr<Binding> Bind(const Signature& signature, const RunInputs& inputs
   return Binder(signature, inputs).Run();
 }
 
-// In the order of the signature, each once.
 std::vector<std::string> UnboundDimensions(const Signature& signature, const RunInputs& inputs) {
-  absl::flat_hash_map<std::string, bool> bound;
+  absl::flat_hash_set<std::string> bound;
   for (const SignatureArgument& arg : signature.args) {
     if (!inputs.tensors.contains(arg.name)) continue;
     for (IndexId extent : *arg.shape) {
       if ((*signature.pool)[extent].kind == IndexKind::kSymbol)
-        bound[signature.pool->SymbolName(extent)] = true;
+        bound.insert(signature.pool->SymbolName(extent));
     }
   }
-  std::vector<std::string> unbound;
-  for (const SignatureArgument& arg : signature.args) {
-    for (IndexId extent : *arg.shape) {
-      VisitIndex(*signature.pool, extent, [&](IndexId id, const IndexNode& node) {
-        if (node.kind != IndexKind::kSymbol) return;
-        const std::string& name = signature.pool->SymbolName(id);
-        if (name[0] == '$' || inputs.dims.contains(name) || bound[name]) return;
-        bound[name] = true;
-        unbound.push_back(name);
-      });
-    }
-  }
+  std::vector<std::string> unbound = DimensionsOf(signature);
+  const auto is_known = [&](const std::string& name) {
+    return bound.contains(name) || inputs.dims.contains(name);
+  };
+  unbound.erase(std::remove_if(unbound.begin(), unbound.end(), is_known), unbound.end());
   return unbound;
 }
 

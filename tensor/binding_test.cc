@@ -157,7 +157,7 @@ TEST(Bind, NamesTheMistake) {
       {"op f(; $stride = 1) -> (y) { y = $stride }", "$strid=i64:1",
        "no parameter is named '$strid', did you mean '$stride'? (there are $stride)"},
       {"op f(x: f32[N, M]) -> (y) { y = M }", "x=f32[2,3] K=3 L=3",
-       "no dimension is named 'K' (there are M, N)"},
+       "no dimension is named 'K' (there are N, M)"},
       {"op f(x: f32[N]; $k) -> (y) { y = $k }", "x=f32[2] k=1 $k=i64:1",
        "no dimension is named 'k', did you mean 'N'? (there are N)"},
       // $params.
@@ -189,6 +189,13 @@ TEST(Bind, NamesTheMistake) {
       {"op f(x: f32[N]) -> (y) { y[i] = x[i] }", "x=f32[2] N=-2", "dimension N = -2 is negative"},
       {"op f(x: f32[N]) -> (y) { y[i] = x[i] }", "x=f32[2] N=281474976710657",
        "dimension N = 281474976710657 exceeds 2^48"},
+      // Of several wrong dimensions, the first in the signature.
+      {"op f(x: f32[G, B], z: f32[F, A]) -> (y) { y = A }",
+       "x=f32[1,1] z=f32[1,1] A=-1 B=-1 F=-1 G=-1", "dimension G = -1 is negative"},
+      {"op f(x: f32[G, B], z: f32[F, A]) -> (y) { y = A }",
+       "x=f32[1,1] z=f32[1,1] A=-1 B=-1 F=-1", "dimension B = -1 is negative"},
+      {"op f(x: f32[G, B], z: f32[F, A]) -> (y) { y = A }", "x=f32[1,1] z=f32[1,1] A=-1 F=-1",
+       "dimension F = -1 is negative"},
       // Tensors.
       {"op f(a: f32[N], b: f32[N]) -> (y) { y[i] = a[i] }", "a=f32[2]", "argument b is missing"},
       {"op f(x: f32[N]) -> (y) { y[i] = x[i] }", "N=2", "argument x is missing"},
