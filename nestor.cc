@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "fusion/dead_code.h"
+#include "loop_ir/signature.h"
 #include "tensor/binding.h"
 #include "tensor/files.h"
 #include "uops/invariant.h"

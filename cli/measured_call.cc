@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "loop_ir/program.h"
+#include "loop_ir/signature.h"
 #include "nestor.h"
 #include "uops/invariant.h"
 

@@ -238,16 +238,6 @@ class Interpreter : ValueWalk<Interpreter, Bits> {
 
 }  // namespace
 
-Signature SignatureOf(const loop::Program& program) {
-  Signature signature{program.name,    &program.pool,       {},
-                      &program.params, &program.equalities, &program.range_checks};
-  for (TensorId id : program.inputs) {
-    const TensorInfo& info = program[id];
-    signature.args.push_back({info.name, info.type, &info.shape, info.shape_only});
-  }
-  return signature;
-}
-
 absl::StatusOr<std::vector<Tensor>> Interpret(const loop::Program& program, const RunInputs& inputs,
                                               const InterpreterOptions& options) {
   return Interpreter(program, options).Run(inputs);

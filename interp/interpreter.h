@@ -31,9 +31,6 @@ struct InterpreterOptions {
   absl::optional<uint64_t> shuffle_seed;
 };
 
-// The signature of a program, for Bind(). The views point into `program`.
-Signature SignatureOf(const loop::Program& program);
-
 // Runs `program`; the results are in the order of its signature. Wrong inputs are InvalidArgument
 // (see Bind); an exceeded limit is ResourceExhausted; an access out of range, a read of an
 // unwritten element or an overflow is an Internal or OutOfRange Status that names the statement.

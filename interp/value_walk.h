@@ -37,6 +37,7 @@
 #include "loop_ir/loop_walk.h"
 #include "loop_ir/memory_plan.h"
 #include "loop_ir/program.h"
+#include "loop_ir/signature.h"
 #include "loop_ir/text.h"
 #include "tensor/binding.h"
 #include "tensor/tensor.h"

@@ -14,6 +14,7 @@
 #include "jit/executable_code.h"
 #include "jit/specialization.h"
 #include "jit/workspace_state.h"
+#include "loop_ir/signature.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
@@ -45,17 +46,6 @@ std::vector<std::pair<int, int>> AliasesOf(const Kernel& kernel) {
   }
   std::sort(aliases.begin(), aliases.end());
   return aliases;
-}
-
-// As for an op: calls are checked by the same rules on every engine.
-Signature SignatureOf(const Program& program) {
-  Signature signature{program.name,    &program.pool,       {},
-                      &program.params, &program.equalities, &program.range_checks};
-  for (TensorId id : program.inputs) {
-    const loop::TensorInfo& info = program[id];
-    signature.args.push_back({info.name, info.type, &info.shape, info.shape_only});
-  }
-  return signature;
 }
 
 TensorId ArgumentOf(const Program& program, size_t number) {

@@ -17,6 +17,7 @@
 #include "jit/workspace_state.h"
 #include "loop_ir/intervals.h"
 #include "loop_ir/memory_plan.h"
+#include "loop_ir/signature.h"
 #include "uops/invariant.h"
 #include "uops/mutant.h"
 

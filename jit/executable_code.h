@@ -17,9 +17,6 @@ namespace nestor::jit {
 // As (output, input), numbers in the signature, sorted.
 std::vector<std::pair<int, int>> AliasesOf(const Kernel& kernel);
 
-// The views point into `program`.
-Signature SignatureOf(const loop::Program& program);
-
 // The tensor of an argument; they are numbered: inputs, then outputs.
 loop::TensorId ArgumentOf(const loop::Program& program, size_t number);
 

@@ -277,15 +277,6 @@ class Binder {
 
 }  // namespace
 
-Signature SignatureOf(const Op& op) {
-  Signature signature{op.name, &op.graph.pool(), {}, &op.params, &op.equalities, &op.range_checks};
-  for (const Argument& arg : op.args) {
-    signature.args.push_back({arg.name, arg.type, &arg.shape, arg.shape_only});
-  }
-  return signature;
-}
-
-// A dimension, or an integer $param with its "$".
 absl::optional<int64_t> Binding::Find(const std::string& name) const {
   const auto it = symbols.find(name);
   if (it == symbols.end()) return absl::nullopt;

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "tensor/tensor.h"
 #include "uops/index/index_expr.h"
-#include "uops/op.h"
+#include "uops/signature.h"
 
 namespace nestor {
 
@@ -22,24 +22,6 @@ struct RunInputs {
   absl::flat_hash_map<std::string, Scalar> params;
   absl::flat_hash_map<std::string, int64_t> dims;  // "N" -> extent
 };
-
-// The part of an op or a program that binding reads.
-struct SignatureArgument {
-  std::string name;
-  DType type;
-  const Shape* shape;
-  bool shape_only;
-};
-struct Signature {
-  std::string name;
-  const IndexPool* pool;
-  std::vector<SignatureArgument> args;
-  const std::vector<ParamInfo>* params;
-  const std::vector<Equality>* equalities;
-  const std::vector<RangeCheck>* range_checks;
-};
-// The views point into `op`.
-Signature SignatureOf(const Op& op);
 
 // The values of one run; the same for every engine.
 struct Binding {

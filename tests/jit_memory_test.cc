@@ -13,6 +13,7 @@
 #include "jit/compile.h"
 #include "jit/runtime/executor.h"
 #include "loop_ir/memory_plan.h"
+#include "loop_ir/signature.h"
 #include "loop_ir/sized_program.h"
 #include "loop_ir/text.h"
 #include "nestor.h"

@@ -15,6 +15,7 @@
 #include "jit/runtime/executor.h"
 #include "jit/size_classes.h"
 #include "loop_ir/lower.h"
+#include "loop_ir/signature.h"
 #include "nestor.h"
 #include "tensor/binding.h"
 #include "tests/jit_runs.h"

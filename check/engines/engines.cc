@@ -18,6 +18,7 @@
 #include "jit/runtime/abi_harness.h"
 #include "jit/runtime/executor.h"
 #include "loop_ir/intervals.h"
+#include "loop_ir/signature.h"
 #include "loop_ir/text.h"
 #include "uops/invariant.h"
 

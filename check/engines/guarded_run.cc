@@ -13,6 +13,7 @@
 #include "jit/argument_layout.h"
 #include "jit/specialization.h"
 #include "loop_ir/constants.h"
+#include "loop_ir/signature.h"
 #include "uops/invariant.h"
 
 namespace nestor {
