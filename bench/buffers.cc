@@ -61,15 +61,6 @@ void FillPermutation(Stream stream, Tensor& tensor) {
 }
 
 template <class T>
-double ToDouble(T value) {
-  if constexpr (Half<T>) {
-    return value.Widen();
-  } else {
-    return static_cast<double>(value);
-  }
-}
-
-template <class T>
 absl::Span<const T> Elements(const Tensor& tensor) {
   return absl::MakeConstSpan(static_cast<const T*>(tensor.data()), tensor.num_elements());
 }
@@ -83,11 +74,15 @@ double Difference(double want, double got, double scale) {
 template <class T>
 double MaxDifference(absl::Span<const T> want, absl::Span<const T> got) {
   double squares = 0;
-  for (const T value : want) squares += ToDouble(value) * ToDouble(value);
+  for (const T value : want) {
+    const double number = static_cast<double>(Widened(value));
+    squares += number * number;
+  }
   const double scale = std::sqrt(squares / std::max<double>(1, want.size()));
   double max = 0;
   for (size_t i = 0; i < want.size(); ++i)
-    max = std::max(max, Difference(ToDouble(want[i]), ToDouble(got[i]), scale));
+    max = std::max(max, Difference(static_cast<double>(Widened(want[i])),
+                                   static_cast<double>(Widened(got[i])), scale));
   return max;
 }
 

@@ -16,8 +16,7 @@ using ElementLists = std::vector<std::vector<int64_t>>;
 // A value of an element type as a double; exact but for large int64.
 template <class T>
 double AsDouble(T value) {
-  if constexpr (Half<T>) return value.Widen();
-  else return static_cast<double>(value);
+  return static_cast<double>(Widened(value));
 }
 
 // An element of an array in memory; a bool is any byte but 0.

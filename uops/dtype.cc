@@ -173,12 +173,7 @@ Scalar Scalar::Canonical() const { return IsNaN() ? Scalar{type, NaNOf(FactsOf(t
 double Scalar::ToDouble() const {
   return VisitType(type, [&](auto zero) -> double {
     using T = decltype(zero);
-    const T v = FromBits<T>(bits);
-    if constexpr (Half<T>) {
-      return v.Widen();
-    } else {
-      return static_cast<double>(v);
-    }
+    return static_cast<double>(Widened(FromBits<T>(bits)));
   });
 }
 

@@ -68,6 +68,13 @@ concept Half = requires(T v, float f) {
   T::Round(f);
 };
 
+// A 16-bit float as a float; any other value as it is.
+template <class T>
+auto Widened(T v) {
+  if constexpr (Half<T>) return v.Widen();
+  else return v;
+}
+
 }  // namespace nestor
 
 #endif  // NESTOR_UOPS_HALF_H_

@@ -71,15 +71,10 @@ constexpr bool Takes(OperandTypes operands, DType type) {
   return false;
 }
 
-// The type that T computes in, and the ways in and out of it.
-// A 16-bit float computes in f32. Rounding the f32 result is the same as rounding the exact one for
-// +, -, *, / and sqrt, since f32 has more than twice as many bits and two (Figueroa, "When is
-// double rounding innocuous?", 1995).
-template <class T>
-auto Widened(T v) {
-  if constexpr (Half<T>) return v.Widen();
-  else return v;
-}
+// A 16-bit float computes in f32 (Widened). Rounding the f32 result is the same as rounding the
+// exact one for +, -, *, / and sqrt, since f32 has more than twice as many bits and two (Figueroa,
+// "When is double rounding innocuous?", 1995).
+
 // The one rounding of an operation that was computed in a wider type.
 // All NaNs become the one NaN of the type: bits are then the same on every machine.
 template <class T, class C>
