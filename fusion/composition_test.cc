@@ -8,22 +8,17 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "loop_ir/text.h"
-#include "loop_ir/verify.h"
+#include "loop_ir/text_testing.h"
 
 namespace nestor::loop {
 namespace {
 
 // `item` defines t; `read`, a value of the loop over j, reads it.
 Program Of(absl::string_view type, absl::string_view item, absl::string_view read) {
-  const std::string text = absl::StrCat(
+  return Parsed(absl::StrCat(
       "program p(x: f32[N], x2: f32[N, M], s: f32, ids: i64[N]; $f: f32 = 1.0, $k: i64 = 1) -> (y: f32[N], z: ",
       absl::StrContains(type, "i64") ? "i64" : "f32", "[N]) {\n  temp t: ", type, "\n  ", item,
-      "\n  for j in [0, N) { z[j] = ", read, " }\n  block { drop y[0] = 0.0 }\n}\n");
-  const absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
-  if (!program.ok()) return Program();
-  EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
-  return *program;
+      "\n  for j in [0, N) { z[j] = ", read, " }\n  block { drop y[0] = 0.0 }\n}\n"));
 }
 
 absl::optional<Definition> DefinitionIn(const Program& program) {

@@ -5,23 +5,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "loop_ir/text.h"
-#include "loop_ir/verify.h"
+#include "loop_ir/text_testing.h"
 
 namespace nestor::loop {
 namespace {
 
 Program Around(absl::string_view items) {
-  const std::string text = absl::StrCat(
+  return Parsed(absl::StrCat(
       "program p(x: f32[N, M], w: f32[M, K]) -> (y: f32[N, M], z: f32[N, M], c: f32[M, N], d: f32[N, K], v: f32[N], u: f32[M], r: f32) {\n",
       items,
       "\n  block { drop y[0, 0] = 0.0 }  block { drop z[0, 0] = 0.0 }  block { drop c[0, 0] = 0.0 }  block { drop d[0, 0] = 0.0 }"
-      "\n  block { drop v[0] = 0.0 }  block { drop u[0] = 0.0 }  block { r = 0.0 }\n}\n");
-  const absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
-  if (!program.ok()) return Program();
-  EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
-  return *program;
+      "\n  block { drop v[0] = 0.0 }  block { drop u[0] = 0.0 }  block { r = 0.0 }\n}\n"));
 }
 
 // "values 2: i=a j=b", the gain and the shared loops; "-": none.

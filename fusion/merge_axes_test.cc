@@ -6,18 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "loop_ir/text.h"
+#include "loop_ir/text_testing.h"
 #include "loop_ir/verify.h"
 
 namespace nestor::loop {
 namespace {
 
 Program Parse(absl::string_view signature, absl::string_view items) {
-  const std::string text = absl::StrCat("program p(", signature, " {\n", items, "\n}\n");
-  const absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
-  if (!program.ok()) return Program();
-  EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
-  return *program;
+  return Parsed(absl::StrCat("program p(", signature, " {\n", items, "\n}\n"));
 }
 
 struct Case {

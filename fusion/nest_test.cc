@@ -9,20 +9,16 @@
 #include "gtest/gtest.h"
 #include "loop_ir/rewrite.h"
 #include "loop_ir/text.h"
-#include "loop_ir/verify.h"
+#include "loop_ir/text_testing.h"
 
 namespace nestor::loop {
 namespace {
 
 Program Around(absl::string_view items) {
-  const std::string text = absl::StrCat(
+  return Parsed(absl::StrCat(
       "program p(x: f32[N, M], w: f32[M, K], v: f32[M], ids: i64[N]) -> (y: f32[N, K], z: f32[N], r: f32) {\n",
-      items, "\n  block { drop y[0, 0] = 0.0 }  block { drop z[0] = 0.0 }  block { r = 0.0 }\n}\n");
-  const absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
-  if (!program.ok()) return Program();
-  EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
-  return *program;
+      items,
+      "\n  block { drop y[0, 0] = 0.0 }  block { drop z[0] = 0.0 }  block { r = 0.0 }\n}\n"));
 }
 
 const Item& ItemOf(const Program& program, size_t block) { return program.blocks[block].body[0]; }

@@ -6,8 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "loop_ir/text.h"
-#include "loop_ir/verify.h"
+#include "loop_ir/text_testing.h"
 
 namespace nestor::loop {
 namespace {
@@ -15,15 +14,10 @@ namespace {
 // Two scalars, r and q, are assigned in turn; y and d are changed between them.
 Program Of(absl::string_view type, absl::string_view first, absl::string_view between,
            absl::string_view second) {
-  const std::string text = absl::StrCat(
+  return Parsed(absl::StrCat(
       "program p(x: f32[N], i: i64[N]; $f: f32 = 1.0, $g: f32 = 1.0) -> (y: f32[N], d: i64[N], r: ",
       type, ", q: ", type, ") {\n  block { r = ", first, "  ", between, "  q = ", second,
-      " }\n  block { drop y[0] = 0.0  drop d[0] = 0 }\n}\n");
-  const absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
-  if (!program.ok()) return Program();
-  EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
-  return *program;
+      " }\n  block { drop y[0] = 0.0  drop d[0] = 0 }\n}\n"));
 }
 
 // Whether the two have one number, with changes between them noted.

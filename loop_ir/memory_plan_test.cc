@@ -11,21 +11,13 @@
 #include "gtest/gtest.h"
 #include "loop_ir/memory_plan_testing.h"
 #include "loop_ir/text.h"
-#include "loop_ir/verify.h"
+#include "loop_ir/text_testing.h"
 
 namespace nestor::loop {
 namespace {
 
-Program Parse(absl::string_view text) {
-  const absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
-  if (!program.ok()) return Program();
-  EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
-  return *program;
-}
-
 Program Around(absl::string_view items) {
-  return Parse(
+  return Parsed(
       absl::StrCat("program p(x: f32[N, N], w: f32[N, N]) -> (y: f32[N, N]) {\n", items, "\n}\n"));
 }
 
@@ -256,7 +248,7 @@ TEST(MemoryPlan, RandomIntervals) {
   std::mt19937_64 random(1);
   std::vector<double> ratios;
   for (int trial = 0; trial < 300; ++trial) {
-    const Program program = Parse(RandomIntervals(2 + trial % 60, random));
+    const Program program = Parsed(RandomIntervals(2 + trial % 60, random));
     const auto sized = SizedProgram::Create(program, {{"N", 1}});
     ASSERT_TRUE(sized.ok()) << sized.status();
     const MemoryPlan plan = PlanMemory(program);
@@ -370,7 +362,7 @@ TEST(MemoryPlan, RandomInPlace) {
   std::mt19937_64 random(2);
   int taken_over = 0, aliases = 0;
   for (int trial = 0; trial < 2000; ++trial) {
-    const Program program = Parse(RandomElementwise(random));
+    const Program program = Parsed(RandomElementwise(random));
     MemoryOptions options;
     options.use_outputs = trial % 2 == 0;
     const MemoryPlan plan = PlanMemory(program, options);

@@ -9,20 +9,16 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "loop_ir/text.h"
+#include "loop_ir/text_testing.h"
 #include "loop_ir/verify.h"
 
 namespace nestor::loop {
 namespace {
 
 Program Of(absl::string_view items) {
-  const std::string text =
+  return Parsed(
       absl::StrCat("program p(x: f32[N], ids: i64[N]; $k: i64 = 1) -> (y: f32[N], d: i64[N]) {\n",
-                   items, "\n  block { drop y[0] = 0.0  drop d[0] = 0 }\n}\n");
-  const absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
-  if (!program.ok()) return Program();
-  EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
-  return *program;
+                   items, "\n  block { drop y[0] = 0.0  drop d[0] = 0 }\n}\n"));
 }
 
 int32_t VarOf(const Program& program, absl::string_view name) {

@@ -3,23 +3,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "loop_ir/text.h"
-#include "loop_ir/verify.h"
+#include "loop_ir/text_testing.h"
 
 namespace nestor::loop {
 namespace {
 
-Program Parse(absl::string_view text) {
-  const absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
-  if (!program.ok()) return Program();
-  EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
-  return *program;
-}
-
 Program Around(absl::string_view items) {
-  return Parse(absl::StrCat("program p(x: f32[N, C], ids: i64[N]; $k: i64 = 2) -> (y: f32[N]) {\n",
-                            items, "\n}\n"));
+  return Parsed(absl::StrCat("program p(x: f32[N, C], ids: i64[N]; $k: i64 = 2) -> (y: f32[N]) {\n",
+                             items, "\n}\n"));
 }
 
 // "blocks loops statements flops".
@@ -95,7 +86,7 @@ TEST(Statistics, ResultsOfArithmeticAreBytes) {
 
 TEST(Statistics, Bytes) {
   const auto statistics = StatisticsOf(
-      Parse(
+      Parsed(
           "program p(x: f32[N], z: shape f32[C]) -> (y: f16[N]) { temp t: f64[N, C]  temp u: i64[C]  temp r: f32 "
           "for i in [0, N) { for j in [0, C) { t[i, j] = f64(x[i]) } } for j in [0, C) { u[j] = 1 } block { r = 1.0 } "
           "for i in [0, N) { temp v: f32[i]  for j in [0, i) { v[j] = r } "
