@@ -65,8 +65,8 @@ Scope FinishSum(Program& program, Ranges& ranges, const Contraction& nest, const
 RegisterTile::RegisterTile(Program& program, Ranges& ranges, const Contraction& nest,
                            Packing& packing, int64_t lanes, IndexId rows, IndexId columns)
     : SizeArithmetic(program.pool), program_(program), ranges_(ranges), make_(program), nest_(nest),
-      packing_(packing), type_(program[nest.accumulator].type), lanes_(lanes), rows_(rows),
-      columns_(columns) {
+      packing_(packing), prefetches_(program, nest, packing), type_(program[nest.accumulator].type),
+      lanes_(lanes), rows_(rows), columns_(columns) {
   for (const Item& item : *nest_.core) {
     const auto* statement = item.As<Statement>();
     if (statement != nullptr) operations_after_sum_ += OperationsOf(program_, statement->value);
@@ -96,7 +96,7 @@ Scope RegisterTile::At(const Patch& patch, const absl::optional<SumBlock>& part,
     Append(scope, finish());
     return scope;
   }
-  Append(scope, If(HasMore(*part), [&] { return Stored(tile, extent, PartialOf(*part)); }));
+  Append(scope, If(part->HasMore(pool_), [&] { return Stored(tile, extent, PartialOf(*part)); }));
   Append(scope, AtEnd(*part, finish));
   return scope;
 }
@@ -104,13 +104,14 @@ Scope RegisterTile::At(const Patch& patch, const absl::optional<SumBlock>& part,
 // Runs `body` after the last block of the sum.
 Scope RegisterTile::AtEnd(const SumBlock& part, absl::FunctionRef<Scope()> body) {
   const IndexId is_first = pool_.Sub(Const(1), pool_.Min(Const(1), part.number));
-  const IndexId is_last = pool_.Sub(Const(1), HasMore(part));
+  const IndexId is_last = pool_.Sub(Const(1), part.HasMore(pool_));
   return If(NESTOR_MUTANT("epilogue_after_first_block") ? is_first : is_last, body);
 }
 
-// Whether there are blocks after this one, 0 or 1.
-IndexId RegisterTile::HasMore(const SumBlock& part) {
-  return pool_.Min(Const(1), pool_.Sub(pool_.Sub(part.count, Const(1)), part.number));
+// What is written out has no loop to share out.
+void RegisterTile::PrefetchNextRows(Scope& sums, const Patch& patch,
+                                    const absl::optional<SumBlock>& part) {
+  if (!IsWrittenOut(0, patch, part)) prefetches_.NextRows(sums, patch, part);
 }
 
 // The first of the tiles that share a panel reads columns in place, and copies them.
@@ -140,7 +141,7 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
   if (!below) {
     Scope sums = over(patch.columns);
     if (nest_.is_ragged) return sums;
-    if (part) PrefetchNextBlock(sums, patch, *part, needed.first_sum());
+    if (part) prefetches_.NextBlock(sums, patch, *part, needed.first_sum());
     PrefetchNextRows(sums, patch, part);
     return sums;
   }
@@ -153,12 +154,12 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
   Scope scope =
       If(pool_.Sub(Const(1), is_below), [&] { return panel_sums(Packing::Columns::kInOperands); });
   Scope fetching = over(Packing::Columns::kInPanel);
-  if (!PrefetchNextPanel(*fetching[0].As<Loop>(), patch, part, *below)) {
+  if (!prefetches_.NextPanel(*fetching[0].As<Loop>(), patch, part, *below)) {
     Append(scope, If(is_below, [&] { return fetching; }));
     return scope;
   }
   PrefetchNextRows(fetching, patch, part);
-  const IndexId fetches = FetchesNextPanel(patch.extent, part, *below);
+  const IndexId fetches = prefetches_.FetchesNextPanel(patch.extent, part, *below);
   Append(scope, If(fetches, [&] { return fetching; }));
   Append(scope,
          If(pool_.Sub(is_below, fetches), [&] { return panel_sums(Packing::Columns::kInPanel); }));

@@ -11,7 +11,9 @@
 #include "jit/schedule/contraction_packing.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/needed_rows.h"
+#include "jit/schedule/register_tile_prefetches.h"
 #include "jit/schedule/tile_grid.h"
+#include "jit/schedule/tile_parts.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
@@ -26,42 +28,10 @@ Scope FinishSum(Program& program, Ranges& ranges, const Contraction& nest, const
 class RegisterTile : private SizeArithmetic {
  public:
   using Extent = TileGrid::Extent;
-  // Where the sums of a tile are, in memory or registers: at [around.., row + r, vector + v, lane].
-  struct SumPlace {
-    TensorId tensor;
-    IndexList around;
-    IndexId row, vector;
-  };
-  // Where a tile lies: it begins at a row and a vector of columns.
-  struct Patch {
-    Extent extent;
-    IndexId row, vector;
-    // The number of rows that are kept, where it may be less than the tile's.
-    absl::optional<IndexId> rows_left = absl::nullopt;
-    // Whether the patch excludes the last vector, which may have fewer lanes.
-    bool is_whole = true;
-    Packing::Columns columns = Packing::Columns::kInCopies;
-    // Where the sums wait to be used (EndsOfWaiting). Not given: they are used at once.
-    absl::optional<SumPlace> waiting = absl::nullopt;
-  };
-  // Which part of the sums a tile takes.
-  struct SumBlock {
-    IndexId number, count;
-    IndexId begin, end;  // steps of the outermost sum, counted from the begin of its hull
-    IndexId length;      // of all blocks but the last
-    TensorId partial;    // sums of the blocks before
-    // Where the tile is in `partial`: how far the loops within blocks have come, and its
-    // row and vector.
-    IndexList around;
-    IndexId row, vector;
-  };
-  // The panel of a block of tiles, and how many tiles are above this one: in the blocks of rows
-  // `before` its own that share the panel, and in its own block. If there are none, it fills the
-  // panel. The next block has the columns `block_vectors` vectors further on.
-  struct Below {
-    Packing::Panel panel;
-    IndexId before, in_block, block_vectors;
-  };
+  using SumPlace = TileSums;
+  using Patch = TilePatch;
+  using SumBlock = TileSumBlock;
+  using Below = TileBelow;
 
   // `rows`, `columns`: how many the nest has. REQUIRES: the arguments outlive this; `packing` has
   // decided; `ranges` is at the place of the nest.
@@ -90,23 +60,7 @@ class RegisterTile : private SizeArithmetic {
   NeededRows NeededRowsOf(const Patch& patch, const absl::optional<SumBlock>& part);
   Scope Sums(TensorId tile, const Patch& patch, const absl::optional<SumBlock>& part,
              const absl::optional<Below>& below);
-  IndexId HasMore(const SumBlock& part);
-  void PrefetchNextBlock(Scope& sums, const Patch& patch, const SumBlock& part,
-                         size_t first_without_loop);
   void PrefetchNextRows(Scope& sums, const Patch& patch, const absl::optional<SumBlock>& part);
-  // The innermost of the loops over the sums that is not written out, and the steps of an
-  // iteration of it.
-  struct SumLoops {
-    Loop* innermost;
-    std::vector<std::vector<IndexId>> steps;
-  };
-  absl::optional<SumLoops> LoopsOf(Scope& sums, size_t first_without_loop);
-  std::vector<std::vector<IndexId>> StepsOf(const Loop& loop,
-                                            const std::vector<std::vector<IndexId>>& around);
-  static bool IsLargeEnoughToFetch(Extent extent);
-  bool PrefetchNextPanel(Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part,
-                         const Below& below);
-  IndexId FetchesNextPanel(Extent extent, const absl::optional<SumBlock>& part, const Below& below);
   Scope RaggedSums(const Patch& patch, StepAt step);
   Scope RaggedEnds(const Patch& patch, const Hull& common, bool before, StepAt step);
   Scope RaggedSteps(const Hull& bounds, OverSteps body);
@@ -135,6 +89,7 @@ class RegisterTile : private SizeArithmetic {
   LoopMaker make_;
   const Contraction& nest_;
   Packing& packing_;
+  RegisterTilePrefetches prefetches_;
   const DType type_;
   const int64_t lanes_;
   const IndexId rows_, columns_;

@@ -1,19 +1,17 @@
-// Prefetches of a register tile for the tiles that come after it: columns of the next block of the
-// sum, rows of the tile below, and the next panel.
 // Software prefetching (Mowry, Lam and Gupta, "Design and evaluation of a compiler algorithm for
 // prefetching", 1992) where hardware does not follow: along rows of a panel that are far apart,
 // steps of a window, and short pieces of rows. A prefetch takes a load slot, so only tiles that are
 // large enough have them, and the lines of a block are shared out so that each is fetched about
 // once: tiles below each other take turns (`turn`). A prefetch may lie beyond the tensor; it reads
 // nothing then, and places need no proof.
+#include "jit/schedule/register_tile_prefetches.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "absl/types/optional.h"
 #include "jit/schedule/access_moves.h"
-#include "jit/schedule/loop_maker.h"
-#include "jit/schedule/register_tile.h"
 #include "jit/schedule/replace_loops.h"
 
 namespace nestor::loop {
@@ -27,13 +25,18 @@ constexpr int64_t kLeastToFetch = 16;
 // In loops of fewer steps, starting the loop would take a large part of the time.
 constexpr int64_t kLeastSteps = 16;
 
+// Whether the loads of a step leave time for one more.
+bool IsLargeEnoughToFetch(TileGrid::Extent extent) {
+  return extent.rows * extent.vectors >= kLeastToFetch;
+}
+
 }  // namespace
 
 // Fetches columns of the next block of the sum. Hardware seldom predicts steps of windows, and
 // memory, where copies of many columns are as well, is slower than the tiles that read them first.
 // At each step a tile fetches one vector; tiles below each other take turns.
-void RegisterTile::PrefetchNextBlock(Scope& sums, const Patch& patch, const SumBlock& part,
-                                     size_t first_without_loop) {
+void RegisterTilePrefetches::NextBlock(Scope& sums, const TilePatch& patch,
+                                       const TileSumBlock& part, size_t first_without_loop) {
   if (!IsLargeEnoughToFetch(patch.extent)) return;
   absl::optional<SumLoops> loops = LoopsOf(sums, first_without_loop);
   if (!loops) return;
@@ -52,12 +55,10 @@ void RegisterTile::PrefetchNextBlock(Scope& sums, const Patch& patch, const SumB
 // short, that hardware does not predict them. The steps are divided into as many pieces as there
 // are rows, and in each piece the tile fetches one row, advancing by that many elements at a step:
 // places stay linear.
-void RegisterTile::PrefetchNextRows(Scope& sums, const Patch& patch,
-                                    const absl::optional<SumBlock>& part) {
+void RegisterTilePrefetches::NextRows(Scope& sums, const TilePatch& patch,
+                                      const absl::optional<TileSumBlock>& part) {
   Loop* loop = nest_.sums.size() == 1 && sums.size() == 1 ? sums[0].As<Loop>() : nullptr;
-  if (loop == nullptr || IsWrittenOut(0, patch, part) || patch.rows_left ||
-      !IsLargeEnoughToFetch(patch.extent))
-    return;
+  if (loop == nullptr || patch.rows_left || !IsLargeEnoughToFetch(patch.extent)) return;
   std::vector<const Contraction::Operand*> fetched;
   const IndexId below = pool_.Add(patch.row, Const(patch.extent.rows)), step = pool_.Var(loop->var);
   const auto at = [&](const Contraction::Operand& operand, IndexId row, IndexId k) {
@@ -84,8 +85,8 @@ void RegisterTile::PrefetchNextRows(Scope& sums, const Patch& patch,
 }
 
 // nullopt if all steps are written out.
-absl::optional<RegisterTile::SumLoops> RegisterTile::LoopsOf(Scope& sums,
-                                                             size_t first_without_loop) {
+absl::optional<RegisterTilePrefetches::SumLoops> RegisterTilePrefetches::LoopsOf(
+    Scope& sums, size_t first_without_loop) {
   SumLoops loops{nullptr, {{}}};
   Scope* scope = &sums;
   for (size_t depth = 0; depth < first_without_loop; ++depth) {
@@ -103,7 +104,7 @@ absl::optional<RegisterTile::SumLoops> RegisterTile::LoopsOf(Scope& sums,
 }
 
 // `around`, each with the steps of the loop, which is written out, or with its index.
-std::vector<std::vector<IndexId>> RegisterTile::StepsOf(
+std::vector<std::vector<IndexId>> RegisterTilePrefetches::StepsOf(
     const Loop& loop, const std::vector<std::vector<IndexId>>& around) {
   const bool unrolls = loop.attributes.unroll;
   const int64_t count = unrolls ? *KnownLength(program_, loop) : 1;
@@ -117,23 +118,19 @@ std::vector<std::vector<IndexId>> RegisterTile::StepsOf(
   return steps;
 }
 
-// Whether the loads of a step leave time for one more.
-bool RegisterTile::IsLargeEnoughToFetch(Extent extent) {
-  return extent.rows * extent.vectors >= kLeastToFetch;
-}
-
 // The topmost tile of the next block would wait for its columns: rows of memory are too far apart
 // for hardware to predict. At each step a tile fetches one of the vectors of the tile at its place
 // in the next block, of the sum or else of columns; tiles below each other take turns. Returns
 // whether it does.
-bool RegisterTile::PrefetchNextPanel(Loop& sum, const Patch& patch,
-                                     const absl::optional<SumBlock>& part, const Below& below) {
+bool RegisterTilePrefetches::NextPanel(Loop& sum, const TilePatch& patch,
+                                       const absl::optional<TileSumBlock>& part,
+                                       const TileBelow& below) {
   if (sum.attributes.unroll || !IsLargeEnoughToFetch(patch.extent)) return false;
   const IndexId vectors = Const(patch.extent.vectors);
   const IndexId turn = pool_.Mod(pool_.Add(below.in_block, pool_.Sub(vectors, Const(1))), vectors);
   IndexId vector = pool_.Add(patch.vector, turn), step = pool_.Var(sum.var);
   if (part) {
-    const IndexId more = HasMore(*part);
+    const IndexId more = part->HasMore(pool_);
     // From the last block of the sum back to the first: in this form no factors of a product move.
     const IndexId back = pool_.Mul(part->length, pool_.Sub(Const(1), part->count));
     vector = pool_.Add(vector, pool_.Mul(pool_.Sub(Const(1), more), below.block_vectors));
@@ -150,15 +147,16 @@ bool RegisterTile::PrefetchNextPanel(Loop& sum, const Patch& patch,
 // 1 for as many tiles of a block, below its topmost one, as it takes to fetch each line once, else
 // 0: each step fetches from a page of its own, and looking up pages takes time. Nothing is fetched
 // for a next block of the sum that is in the panel already.
-IndexId RegisterTile::FetchesNextPanel(Extent extent, const absl::optional<SumBlock>& part,
-                                       const Below& below) {
+IndexId RegisterTilePrefetches::FetchesNextPanel(TileGrid::Extent extent,
+                                                 const absl::optional<TileSumBlock>& part,
+                                                 const TileBelow& below) {
   const auto is_from = [&](int64_t tile) {
     return pool_.Min(Const(1), pool_.Div(below.in_block, Const(tile)));
   };
   const IndexId has_turn = pool_.Sub(is_from(1), is_from(extent.vectors + 1));
   if (!part) return has_turn;
   const IndexId has_panel = pool_.Min(Const(1), below.before);
-  return pool_.Min(has_turn, pool_.Sub(Const(1), pool_.Min(HasMore(*part), has_panel)));
+  return pool_.Min(has_turn, pool_.Sub(Const(1), pool_.Min(part->HasMore(pool_), has_panel)));
 }
 
 }  // namespace nestor::loop
