@@ -56,28 +56,12 @@ class Messages {
   std::string Text(ValueId value) const { return ToText(program_, value); }
 };
 
-class Verifier : private Messages {
+// Invariant 2, which nothing else depends on.
+class NameVerifier : private Messages {
  public:
-  explicit Verifier(const Program& program) : Messages(program), pool_(program.pool) {}
+  explicit NameVerifier(const Program& program) : Messages(program) {}
 
-  // In the order of the rules in verify.h; proofs come last, since they rely on all others.
-  absl::Status Run() {
-    NESTOR_RETURN_IF_ERROR(Names());
-    NESTOR_RETURN_IF_ERROR(Signature());
-    NESTOR_RETURN_IF_ERROR(Checks());
-    for (const Block& block : program_.blocks) NESTOR_RETURN_IF_ERROR(Items(block.body));
-    item_ = nullptr;
-    for (TensorId output : program_.outputs) {
-      if (!written_.contains(output) && MayHaveElements(program_, output))
-        return Error(output, " is an output that no statement writes");
-    }
-    return VerifyProofs(program_);
-  }
-
- private:
-  // ---- 2: names
-
-  absl::Status Names() const {
+  absl::Status Run() const {
     if (!IsIdentifier(program_.name)) return Error("'", program_.name, "' is no name of a program");
     absl::flat_hash_set<absl::string_view> tensors, vars, params;
     for (const TensorInfo& tensor : program_.tensors)
@@ -94,7 +78,7 @@ class Verifier : private Messages {
     return absl::OkStatus();
   }
 
-  // A tensor and a loop index may share a name; the text form keeps them apart (text.cc).
+ private:
   absl::Status OneName(absl::string_view name, absl::string_view what,
                        absl::flat_hash_set<absl::string_view>& taken) const {
     if (!IsIdentifier(name) || IsReserved(name))
@@ -103,7 +87,27 @@ class Verifier : private Messages {
       return Error("the name ", name, " is given to more than one ", what);
     return absl::OkStatus();
   }
+};
 
+class Verifier : private Messages {
+ public:
+  explicit Verifier(const Program& program) : Messages(program), pool_(program.pool) {}
+
+  // In the order of the rules in verify.h; proofs come last, since they rely on all others.
+  absl::Status Run() {
+    NESTOR_RETURN_IF_ERROR(NameVerifier(program_).Run());
+    NESTOR_RETURN_IF_ERROR(Signature());
+    NESTOR_RETURN_IF_ERROR(Checks());
+    for (const Block& block : program_.blocks) NESTOR_RETURN_IF_ERROR(Items(block.body));
+    item_ = nullptr;
+    for (TensorId output : program_.outputs) {
+      if (!written_.contains(output) && MayHaveElements(program_, output))
+        return Error(output, " is an output that no statement writes");
+    }
+    return VerifyProofs(program_);
+  }
+
+ private:
   // ---- 3, 6, 7: what the program declares
 
   // Dimensions are the symbols in the shapes of inputs; any other symbol must be a $param.
