@@ -34,7 +34,7 @@ IR = UOPS + [
 ]
 
 # For tests, which write programs as text.
-IR_TEXT = IR + ["//loop_ir:text", "//loop_ir:verify"]
+IR_TEXT = IR + ["//loop_ir:text", "//loop_ir:text_testing", "//loop_ir:verify"]
 
 TENSOR = ["//tensor", "//tensor:binding"]
 
