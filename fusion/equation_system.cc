@@ -5,11 +5,13 @@
 //
 //   l*$s + r - $p == y,  r determined   ->   terms {($s, l)},  known y - r + $p
 //
-// An atom is whatever a polynomial does not look into: an index, a quotient or a remainder. A term
+// An atom is whatever a sum of products does not look into: an index, a quotient or a remainder. A term
 // has at most one unknown atom, as the left side is affine.
 #include "fusion/equation_system.h"
 
 #include <algorithm>
+
+#include "uops/index/atom_sum.h"
 
 namespace nestor::loop {
 
@@ -34,11 +36,10 @@ bool EquationSystem::IsKnown(IndexId e) const {
 
 // Splits each term of the left side into its unknown atom, if any, and a known factor.
 absl::optional<EquationSystem::Sides> EquationSystem::SidesOf(const Equation& equation) {
-  const auto polynomial =
-      pool_.IsAffine(equation.left) ? Polynomial::Of(pool_, equation.left) : absl::nullopt;
-  if (!polynomial) return absl::nullopt;
+  const AtomSum left = AtomSum::Of(pool_, equation.left);
+  if (!left.exact()) return absl::nullopt;
   Sides sides{{}, equation.right};
-  for (const Polynomial::Term& term : polynomial->terms()) {
+  for (const AtomSum::Term& term : left.InOrder(pool_)) {
     IndexId factor = pool_.Const(term.coefficient), unknown;
     for (IndexId atom : term.atoms) {
       if (IsKnown(atom)) factor = pool_.Mul(factor, InResult(atom));

@@ -19,10 +19,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "fusion/multiples.h"
 #include "fusion/preimage.h"
-#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "uops/graph.h"
+#include "uops/index/atom_sum.h"
 #include "uops/mutant.h"
 
 namespace nestor::loop {

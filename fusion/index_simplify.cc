@@ -1,4 +1,4 @@
-// Rules over affine expressions seen as sums of products (loop_ir/affine.h), bottom up. Each
+// Rules over affine expressions seen as sums of products (uops/index/atom_sum.h), bottom up. Each
 // is given below with its equation and what must be proven; `/` and `%` are floor division and its
 // remainder. The table at the end lists them by topic; those about order are in order_rules.h.
 //
@@ -24,7 +24,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
 #include "fusion/order_rules.h"
-#include "loop_ir/affine.h"
+#include "uops/index/atom_sum.h"
 
 namespace nestor::loop {
 namespace {

@@ -36,7 +36,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "fusion/equation_system.h"
-#include "loop_ir/affine.h"
+#include "uops/index/atom_sum.h"
 #include "uops/index/index_expr.h"
 #include "uops/mutant.h"
 

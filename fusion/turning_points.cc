@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "loop_ir/affine.h"
+#include "uops/index/atom_sum.h"
 
 namespace nestor::loop {
 namespace {

@@ -13,8 +13,8 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "fusion/cost/work.h"
-#include "loop_ir/affine.h"
 #include "loop_ir/constants.h"
+#include "uops/index/atom_sum.h"
 #include "uops/index/index_expr.h"
 #include "uops/mutant.h"
 
@@ -81,13 +81,13 @@ class ComputedWith {
   // axis that was split in two.
   bool IsWindow(IndexId e) const {
     const IndexPool& pool = program_.pool;
-    const auto sum = loop::AtomSum::Of(pool, e);
+    const auto sum = AtomSum::Of(pool, e);
     const auto moves = [&](IndexId atom) { return pool[atom].kind == IndexKind::kVar; };
     const auto is_dimension = [&](IndexId atom) {
       return pool[atom].kind == IndexKind::kSymbol && !absl::StartsWith(pool.SymbolName(atom), "$");
     };
     int loops = 0;
-    for (const loop::AtomSum::Term& term : sum.terms()) {
+    for (const AtomSum::Term& term : sum.terms()) {
       if (!absl::c_any_of(term.atoms, moves)) continue;
       if (absl::c_any_of(term.atoms, is_dimension)) return false;
       ++loops;

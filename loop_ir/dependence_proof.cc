@@ -27,6 +27,7 @@
 #include "absl/types/optional.h"
 #include "loop_ir/affine.h"
 #include "loop_ir/least_value.h"
+#include "uops/index/atom_sum.h"
 
 namespace nestor::loop {
 namespace {
@@ -175,9 +176,7 @@ class Windows {
   // `e` without quotients that move with the loop's index by an unknown step, where the bound holds
   // without them, too: they are not negative, since this iteration runs.
   IndexId WithoutQuotients(IndexId e, bool upper) {
-    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
-    if (!polynomial) return e;
-    for (const Polynomial::Term& term : polynomial->terms()) {
+    for (const AtomSum::Term& term : AtomSum::Of(pool_, e).InOrder(pool_)) {
       if ((term.coefficient > 0) == upper || term.atoms.size() != 1 ||
           !PositiveDivisor(pool_, term.atoms[0]))
         continue;
@@ -214,9 +213,9 @@ class Windows {
   Candidates Relaxed(Candidates candidates, bool upper) {
     for (size_t i = 0; i < candidates.size(); ++i) {
       const IndexId e = candidates[i];
-      const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
-      if (!polynomial) continue;
-      for (const Polynomial::Term& term : polynomial->terms()) {
+      const AtomSum sum = AtomSum::Of(pool_, e);
+      if (!HoldsExtreme(sum)) continue;
+      for (const AtomSum::Term& term : sum.InOrder(pool_)) {
         for (size_t number = 0; number < term.atoms.size(); ++number) {
           const IndexNode atom = pool_[term.atoms[number]];
           if (atom.kind != ((term.coefficient > 0) == upper ? IndexKind::kMin : IndexKind::kMax))
@@ -237,9 +236,18 @@ class Windows {
     return candidates;
   }
 
+  bool HoldsExtreme(const AtomSum& sum) const {
+    const auto is_extreme = [&](IndexId atom) {
+      return pool_[atom].kind == IndexKind::kMin || pool_[atom].kind == IndexKind::kMax;
+    };
+    return absl::c_any_of(sum.terms(), [&](const AtomSum::Term& term) {
+      return absl::c_any_of(term.atoms, is_extreme);
+    });
+  }
+
   // The factor that the atom with this number is multiplied by: it has the coefficient's sign.
   // nullopt where that is not known.
-  absl::optional<IndexId> FactorOf(const Polynomial::Term& term, size_t number) {
+  absl::optional<IndexId> FactorOf(const AtomSum::Term& term, size_t number) {
     IndexId factor = pool_.Const(term.coefficient);
     for (size_t i = 0; i < term.atoms.size(); ++i) {
       if (i == number) continue;
@@ -253,9 +261,7 @@ class Windows {
   // which one it is. `known`: NonNegativeWithin(inner), once it was needed.
   IndexId Settled(IndexId e, bool upper, absl::Span<const Loop* const> inner,
                   absl::optional<std::vector<IndexId>>& known) {
-    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
-    if (!polynomial) return e;
-    for (const Polynomial::Term& term : polynomial->terms()) {
+    for (const AtomSum::Term& term : AtomSum::Of(pool_, e).InOrder(pool_)) {
       const IndexKind kind = (term.coefficient > 0) == upper ? IndexKind::kMax : IndexKind::kMin;
       if (term.atoms.size() != 1 || pool_[term.atoms[0]].kind != kind) continue;
       if (!known) known = NonNegativeWithin(inner);
@@ -329,8 +335,8 @@ class Windows {
   }
 
   absl::optional<int> DirectionOfSum(IndexId e, int64_t var) {
-    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
-    return polynomial ? DirectionOfAll(polynomial->terms(), var) : absl::nullopt;
+    const AtomSum sum = AtomSum::Of(pool_, e);
+    return sum.exact() ? DirectionOfAll(sum.terms(), var) : absl::nullopt;
   }
 
   // The direction of an expression that rises, or falls, as all of these parts do.
@@ -346,7 +352,7 @@ class Windows {
   }
 
   // Whether the term grows (1), falls (-1) or stays (0) as the index grows; nullopt: not known.
-  absl::optional<int> DirectionIn(const Polynomial::Term& term, int64_t var) {
+  absl::optional<int> DirectionIn(const AtomSum::Term& term, int64_t var) {
     if (!Holds(term, var)) return 0;
     absl::optional<int> direction;
     for (IndexId atom : term.atoms) {
@@ -359,7 +365,7 @@ class Windows {
     return term.coefficient > 0 ? *direction : -*direction;
   }
 
-  bool Holds(const Polynomial::Term& term, int64_t var) const {
+  bool Holds(const AtomSum::Term& term, int64_t var) const {
     return std::any_of(term.atoms.begin(), term.atoms.end(),
                        [&](IndexId atom) { return HoldsVar(pool_, atom, var); });
   }
@@ -379,10 +385,9 @@ class Windows {
   // Whether e is a sum of terms none of which is positive, and a negative number; a quotient that
   // is added is bounded by its dividend, and a minimum by any argument.
   bool IsNegative(IndexId e) {
-    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
-    if (!polynomial || polynomial->terms().empty() || !polynomial->terms().back().atoms.empty())
-      return false;
-    for (const Polynomial::Term& term : polynomial->terms()) {
+    const AtomSum sum = AtomSum::Of(pool_, e);
+    if (sum.ConstantTerm() == 0) return false;
+    for (const AtomSum::Term& term : sum.InOrder(pool_)) {
       if (term.coefficient > 0) return IsNegativeWithout(term, e);
       if (!absl::c_all_of(term.atoms, [&](IndexId atom) { return IsNonNegative(pool_, atom); }))
         return false;
@@ -391,7 +396,7 @@ class Windows {
   }
 
   // The same with c*a in place of the term c*b*(a/b) or c*min(a, b): c*a is no less.
-  bool IsNegativeWithout(const Polynomial::Term& term, IndexId e) {
+  bool IsNegativeWithout(const AtomSum::Term& term, IndexId e) {
     if (term.atoms.size() != 1) return false;
     const IndexNode node = pool_[term.atoms[0]];
     const IndexId rest = pool_.Sub(e, pool_.Mul(pool_.Const(term.coefficient), term.atoms[0]));

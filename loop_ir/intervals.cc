@@ -18,8 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "loop_ir/affine.h"
 #include "loop_ir/interval.h"
+#include "uops/index/atom_sum.h"
 #include "uops/invariant.h"
 
 namespace nestor::loop {

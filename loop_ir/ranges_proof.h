@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/types/optional.h"
-#include "loop_ir/affine.h"
+#include "uops/index/atom_sum.h"
 #include "uops/index/index_expr.h"
 
 namespace nestor::loop {

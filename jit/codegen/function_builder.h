@@ -19,6 +19,7 @@
 #include "jit/codegen/operations.h"
 #include "jit/codegen/table.h"
 #include "loop_ir/program.h"
+#include "uops/index/atom_sum.h"
 
 namespace nestor::jit {
 
@@ -99,7 +100,7 @@ class FunctionBuilder {
 
   // Whether the code follows `e` by strides: it is affine, without loads, and its factors
   // fit int64.
-  bool IsFollowed(IndexId e) { return PolynomialOf(e) != nullptr; }
+  bool IsFollowed(IndexId e) { return TermsOf(e) != nullptr; }
   // The address of the element. `computed` has numbers for the axes that are not followed.
   Memory Address(loop::TensorId tensor, const IndexList& place,
                  absl::Span<const ComputedPlace> computed);
@@ -147,7 +148,7 @@ class FunctionBuilder {
   Operand IsIndex(DType type, Operand number);
   CheckedIndex CheckedArithmetic(const IndexNode& node);
   // Null: not followed.
-  const Polynomial* PolynomialOf(IndexId e);
+  const AtomSum::OrderedTerms* TermsOf(IndexId e);
   static int64_t WrappingProduct(int64_t a, int64_t b);
   absl::optional<int64_t> CompactStride(const loop::TensorInfo& tensor, int axis) const;
   TableSlot::Part StridePart(loop::TensorId tensor, int axis) const;
@@ -171,7 +172,7 @@ class FunctionBuilder {
   OperationList list_;
   std::vector<Frame> frames_;
   std::vector<Frame> closed_;  // empty ones: frames come by the thousand
-  absl::flat_hash_map<IndexId, absl::optional<Polynomial>> polynomials_;
+  absl::flat_hash_map<IndexId, absl::optional<AtomSum::OrderedTerms>> terms_;
   absl::flat_hash_map<std::pair<loop::TensorId, IndexList>, absl::optional<Summands>> followed_;
 };
 

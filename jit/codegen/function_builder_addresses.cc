@@ -3,7 +3,7 @@
 // iteration.
 //
 // The address of x[e1, e2, ..] is base + Σ coefficient * atom, one summand per loop index in the
-// place (see Polynomial). Summands are added from the outermost frame to the innermost, so that
+// place (see AtomSum). Summands are added from the outermost frame to the innermost, so that
 // each loop adds only what depends on it:
 //
 //   x[i, j] of f32, inside loops i, j:   p_i = base + i * stride   (runs with i)
@@ -73,10 +73,11 @@ void FunctionBuilder::AddPart(Summands& summands, IndexId atom, const ComputedPl
   summands.push_back({atom, computed, {part}});
 }
 
-const Polynomial* FunctionBuilder::PolynomialOf(IndexId e) {
-  const auto [known, is_new] = polynomials_.try_emplace(e);
-  if (is_new && program_.pool.IsAffine(e) && !program_.pool.HasLoad(e)) {
-    known->second = Polynomial::Of(program_.pool, e);
+const AtomSum::OrderedTerms* FunctionBuilder::TermsOf(IndexId e) {
+  const auto [known, is_new] = terms_.try_emplace(e);
+  if (is_new) {
+    const AtomSum sum = AtomSum::Of(program_.pool, e);
+    if (sum.exact()) known->second = sum.InOrder(program_.pool);
   }
   return known->second ? &*known->second : nullptr;
 }
@@ -104,12 +105,12 @@ FunctionBuilder::Summands FunctionBuilder::SummandsOf(loop::TensorId tensor, con
   for (size_t axis = 0; axis < place.size(); ++axis) {
     const TableSlot::Part stride = StridePart(tensor, static_cast<int>(axis));
     const IndexId e = place[axis];
-    const Polynomial* const polynomial = PolynomialOf(e);
-    if (polynomial == nullptr) {
+    const AtomSum::OrderedTerms* const terms = TermsOf(e);
+    if (terms == nullptr) {
       AddPart(summands, {}, computed[axis], stride);
       continue;
     }
-    for (const Polynomial::Term& term : polynomial->terms()) {
+    for (const AtomSum::Term& term : *terms) {
       TableSlot::Part part = stride;
       part.factor = WrappingProduct(part.factor, term.coefficient);
       IndexId atom;

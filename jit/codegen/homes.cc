@@ -16,6 +16,7 @@
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/text.h"
+#include "uops/index/atom_sum.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
@@ -162,7 +163,7 @@ class TileWalk {
     const IndexPool& pool = program_.pool;
     const bool moves = var >= 0;
     if (moves && loop::StrideIn(pool, e, var) != 1) return absl::nullopt;
-    const auto sum = loop::AtomSum::Of(pool, e);
+    const auto sum = AtomSum::Of(pool, e);
     const int64_t offset = sum.ConstantTerm();
     const bool is_alone = sum.exact() && sum.size() == size_t{moves} + (offset != 0);
     return is_alone && offset >= 0 ? absl::make_optional(offset) : absl::nullopt;

@@ -28,8 +28,8 @@
 #include "jit/schedule/operand_part.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/widen.h"
-#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
+#include "uops/index/atom_sum.h"
 
 namespace nestor::loop {
 namespace {
@@ -289,10 +289,8 @@ class Matcher {
   // a strip that starts at i has the first form. Returns `e` as it is where it holds no
   // such minimum (maximum).
   IndexId Within(IndexId e, IndexKind kind) {
-    const auto sum =
-        pool_.HasVar(e) && pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
-    if (!sum) return e;
-    for (const Polynomial::Term& term : sum->terms()) {
+    if (!pool_.HasVar(e)) return e;
+    for (const AtomSum::Term& term : AtomSum::Of(pool_, e).InOrder(pool_)) {
       if (term.coefficient != 1 || term.atoms.size() != 1 || pool_[term.atoms[0]].kind != kind)
         continue;
       const IndexId rest = pool_.Sub(e, term.atoms[0]);

@@ -8,13 +8,16 @@
 //
 //   2*(i + N) - i   ->   i + 2*N        (4*i + 6) / 4   ->   i + 1
 //
-// Expressions are small; the constructors go through Polynomial each time rather than patch a sum
-// in place. A memo of sums and products by the ids of their operands makes repeated ones cheap.
+// Expressions are small; the constructors go through AtomSum each time rather than patch a sum in
+// place. A memo of sums and products by the ids of their operands makes repeated ones cheap.
 #include "uops/cpp20.h"
 
 #include "uops/index/index_expr.h"
 
 #include <algorithm>
+#include <limits>
+
+#include "uops/index/atom_sum.h"
 
 namespace nestor {
 namespace {
@@ -22,21 +25,6 @@ namespace {
 int64_t FloorDiv(int64_t a, int64_t b) {
   const int64_t q = a / b;
   return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
-}
-
-// Loop indices sort before symbols, those before compound atoms.
-int CompareAtoms(const IndexPool& pool, IndexId a, IndexId b) {
-  if (pool.HasVar(a) != pool.HasVar(b)) return pool.HasVar(a) ? -1 : 1;
-  return CompareStructure(pool, a, b);
-}
-
-int CompareProducts(const IndexPool& pool, const Polynomial::Atoms& a, const Polynomial::Atoms& b) {
-  for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
-    if (a[i] == b[i]) continue;
-    return CompareAtoms(pool, a[i], b[i]);
-  }
-  // The longer product first, so that the constant term comes last.
-  return a.size() == b.size() ? 0 : (a.size() > b.size() ? -1 : 1);
 }
 
 }  // namespace
@@ -77,168 +65,6 @@ absl::optional<int64_t> CheckedApply(IndexKind kind, int64_t a, int64_t b) {
   }
   return absl::nullopt;
 }
-
-// ---- Polynomial
-
-namespace {
-
-// `id` as a term, where it is a product of numbers and atoms, none of them 0.
-absl::optional<Polynomial::Term> TermOf(const IndexPool& pool, IndexId id) {
-  Polynomial::Term term{{}, 1};
-  const auto add = [&](IndexId factor) {
-    const IndexNode& node = pool[factor];
-    if (node.kind == IndexKind::kAdd || node.kind == IndexKind::kMul) return false;
-    if (node.kind != IndexKind::kConst) return term.atoms.push_back(factor), true;
-    term.coefficient = CheckedApply(IndexKind::kMul, term.coefficient, node.value).value_or(0);
-    return term.coefficient != 0;
-  };
-  for (; pool[id].kind == IndexKind::kMul; id = pool[id].args[0]) {
-    if (!add(pool[id].args[1])) return absl::nullopt;
-  }
-  if (!add(id)) return absl::nullopt;
-  const auto is_before = [&](IndexId p, IndexId q) { return CompareAtoms(pool, p, q) < 0; };
-  std::reverse(term.atoms.begin(), term.atoms.end());
-  if (!std::is_sorted(term.atoms.begin(), term.atoms.end(), is_before)) {
-    std::sort(term.atoms.begin(), term.atoms.end(), is_before);
-  }
-  return term;
-}
-
-}  // namespace
-
-// The terms of canonical sums are products in order: they only need to be collected.
-absl::optional<Polynomial> Polynomial::Of(const IndexPool& pool, IndexId id) {
-  Polynomial result;
-  if (auto term = TermOf(pool, id)) {
-    result.terms_.push_back(*std::move(term));
-    return result;
-  }
-  const IndexNode& node = pool[id];
-  if (node.kind == IndexKind::kConst) return result;  // 0
-  if (node.kind == IndexKind::kMul) {
-    const auto a = Of(pool, node.args[0]), b = Of(pool, node.args[1]);
-    return a && b ? Product(pool, *a, *b) : absl::nullopt;
-  }
-  absl::InlinedVector<IndexId, 8> summands;  // the last first
-  for (; pool[id].kind == IndexKind::kAdd; id = pool[id].args[0])
-    summands.push_back(pool[id].args[1]);
-  summands.push_back(id);
-  result.terms_.reserve(summands.size());
-  for (size_t i = summands.size(); i-- > 0;) {
-    auto term = TermOf(pool, summands[i]);
-    const bool follows =
-        term && (result.terms_.empty() ||
-                 CompareProducts(pool, result.terms_.back().atoms, term->atoms) < 0);
-    if (follows) {
-      result.terms_.push_back(*std::move(term));
-      continue;
-    }
-    const auto summand = Of(pool, summands[i]);
-    if (!summand) return absl::nullopt;
-    if (result.IsBefore(pool, *summand)) {
-      result.terms_.insert(result.terms_.end(), summand->terms_.begin(), summand->terms_.end());
-      continue;
-    }
-    auto sum = Sum(pool, result, *summand);
-    if (!sum) return absl::nullopt;
-    result = *std::move(sum);
-  }
-  return result;
-}
-
-bool Polynomial::IsBefore(const IndexPool& pool, const Polynomial& other) const {
-  return terms_.empty() || other.terms_.empty() ||
-         CompareProducts(pool, terms_.back().atoms, other.terms_.front().atoms) < 0;
-}
-
-// A merge of two sorted lists; equal products add their coefficients and vanish at 0.
-absl::optional<Polynomial> Polynomial::Sum(const IndexPool& pool, const Polynomial& a,
-                                           const Polynomial& b) {
-  Polynomial result;
-  result.terms_.reserve(a.terms_.size() + b.terms_.size());
-  size_t i = 0, j = 0;
-  while (i < a.terms_.size() || j < b.terms_.size()) {
-    int order = 0;
-    if (i == a.terms_.size()) order = 1;
-    else if (j == b.terms_.size()) order = -1;
-    else order = CompareProducts(pool, a.terms_[i].atoms, b.terms_[j].atoms);
-    if (order < 0) {
-      result.terms_.push_back(a.terms_[i++]);
-    } else if (order > 0) {
-      result.terms_.push_back(b.terms_[j++]);
-    } else {
-      const auto c =
-          CheckedApply(IndexKind::kAdd, a.terms_[i].coefficient, b.terms_[j].coefficient);
-      if (!c) return absl::nullopt;
-      if (*c != 0) result.terms_.push_back({a.terms_[i].atoms, *c});
-      ++i, ++j;
-    }
-  }
-  return result;
-}
-
-// Row by row, each sorted and merged: the product of a term with a sorted sum need not be sorted.
-absl::optional<Polynomial> Polynomial::Product(const IndexPool& pool, const Polynomial& a,
-                                               const Polynomial& b) {
-  const auto is_number = [](const Polynomial& p) {
-    return p.terms_.size() == 1 && p.terms_[0].atoms.empty();
-  };
-  if (is_number(a) || is_number(b)) {  // which keeps the order of terms
-    Polynomial scaled = is_number(a) ? b : a;
-    for (Term& term : scaled.terms_) {
-      const auto c = CheckedApply(IndexKind::kMul, term.coefficient,
-                                  (is_number(a) ? a : b).terms_[0].coefficient);
-      if (!c) return absl::nullopt;
-      term.coefficient = *c;
-    }
-    return scaled;
-  }
-  Polynomial result;
-  for (const Term& x : a.terms_) {
-    Polynomial row;
-    for (const Term& y : b.terms_) {
-      const auto c = CheckedApply(IndexKind::kMul, x.coefficient, y.coefficient);
-      if (!c) return absl::nullopt;
-      Term product{x.atoms, *c};
-      product.atoms.insert(product.atoms.end(), y.atoms.begin(), y.atoms.end());
-      std::sort(product.atoms.begin(), product.atoms.end(),
-                [&](IndexId p, IndexId q) { return CompareAtoms(pool, p, q) < 0; });
-      row.terms_.push_back(std::move(product));
-    }
-    std::sort(row.terms_.begin(), row.terms_.end(), [&](const Term& p, const Term& q) {
-      return CompareProducts(pool, p.atoms, q.atoms) < 0;
-    });
-    const auto sum = Sum(pool, result, row);
-    if (!sum) return absl::nullopt;
-    result = *sum;
-  }
-  return result;
-}
-
-bool Polynomial::MultipliesVars(const IndexPool& pool) const {
-  for (const Term& term : terms_) {
-    // Atoms with loop indices come first.
-    if (term.atoms.size() >= 2 && pool.HasVar(term.atoms[1])) return true;
-  }
-  return false;
-}
-
-// Left-associated sums of left-associated products, the coefficient first: the only shape in which
-// a canonical expression occurs.
-IndexId Polynomial::Build(IndexPool& pool) const {
-  IndexId sum;
-  for (const Term& term : terms_) {
-    IndexId product;
-    if (term.coefficient != 1 || term.atoms.empty()) product = pool.Const(term.coefficient);
-    for (IndexId atom : term.atoms) {
-      product = product.value < 0 ? atom : pool.Intern({IndexKind::kMul, 0, {product, atom}});
-    }
-    sum = sum.value < 0 ? product : pool.Intern({IndexKind::kAdd, 0, {sum, product}});
-  }
-  return sum.value < 0 ? pool.Const(0) : sum;
-}
-
-// ---- IndexPool
 
 namespace {
 
@@ -331,17 +157,14 @@ IndexId IndexPool::Load(int64_t tensor, absl::Span<const IndexId> place) {
   return Intern({IndexKind::kLoad, tensor, {place.begin(), place.end()}});
 }
 
-// A sum or product: through the polynomials where both sides are affine and the
-// result is, else as written.
+// A sum or product: through the sums of terms where both sides are affine and the result is, else
+// as written.
 IndexId IndexPool::ComputeBinary(IndexKind kind, IndexId a, IndexId b) {
-  if (IsAffine(a) && IsAffine(b) && CombinedTerms(kind, a, b) <= kMaxTerms) {
-    const auto p = Polynomial::Of(*this, a);
-    const auto q = Polynomial::Of(*this, b);
-    if (p && q) {
-      const auto r = kind == IndexKind::kAdd ? Polynomial::Sum(*this, *p, *q)
-                                             : Polynomial::Product(*this, *p, *q);
-      if (r && !r->MultipliesVars(*this)) return r->Build(*this);
-    }
+  const bool multiplies_vars = kind == IndexKind::kMul && HasVar(a) && HasVar(b);
+  if (IsAffine(a) && IsAffine(b) && !multiplies_vars && CombinedTerms(kind, a, b) <= kMaxTerms) {
+    const AtomSum p = AtomSum::Of(*this, a), q = AtomSum::Of(*this, b);
+    const AtomSum r = kind == IndexKind::kAdd ? p + q : p * q;
+    if (r.exact()) return r.Build(*this);
   }
   return Intern({kind, 0, {a, b}});
 }
@@ -365,21 +188,13 @@ IndexId IndexPool::Sub(IndexId a, IndexId b) { return Add(a, Neg(b)); }
 // r, for every sign of d. Nothing is done for a symbol, which may be zero.
 IndexId IndexPool::DivOrMod(IndexKind kind, IndexId a, IndexId b) {
   const auto d = ConstValue(b);
-  const bool small = facts_[a.value].terms <= kMaxTerms;
-  const auto p = IsAffine(a) && small ? Polynomial::Of(*this, a) : absl::nullopt;
-  if (!d || *d == 0 || *d == -1 || !p) {
-    if (d == -1 && p) return kind == IndexKind::kDiv ? Neg(a) : Const(0);
+  const AtomSum sum =
+      facts_[a.value].terms <= kMaxTerms ? AtomSum::Of(*this, a) : AtomSum::Inexact();
+  if (!d || *d == 0 || *d == -1 || !sum.exact()) {
+    if (d == -1 && sum.exact()) return kind == IndexKind::kDiv ? Neg(a) : Const(0);
     return Intern({kind, 0, {a, b}});
   }
-  Polynomial quotient, rest;
-  for (const Polynomial::Term& term : p->terms()) {
-    const int64_t q = FloorDiv(term.coefficient, *d);
-    const int64_t r = *CheckedApply(IndexKind::kMod, term.coefficient, *d);
-    const bool split = term.atoms.empty() || r == 0;
-    if (split && q != 0) quotient.terms_.push_back({term.atoms, q});
-    if (split && r != 0) rest.terms_.push_back({term.atoms, r});
-    if (!split) rest.terms_.push_back(term);
-  }
+  const auto [quotient, rest] = sum.FloorDividedBy(*d);
   const IndexId remainder = rest.Build(*this);
   const auto constant = ConstValue(remainder);
   if (kind == IndexKind::kMod) {

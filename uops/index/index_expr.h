@@ -130,17 +130,17 @@ class IndexPool {
   int Depth(IndexId id) const { return facts_[id.value].depth; }
 
  private:
-  friend class Polynomial;
+  friend class AtomSum;
   static uint64_t VarBit(int64_t var) { return uint64_t{1} << (static_cast<uint64_t>(var) % 64); }
   struct Facts {
     bool affine = true;
     uint64_t vars = 0;  // bits of the loop indices in it
     bool has_load = false;
     int depth = 0;
-    int terms = 1;  // of the polynomial, at most; capped
+    int terms = 1;  // of the sum of products, at most; capped
   };
-  // Sums beyond this keep the order in which they are written: a canonical form
-  // built term by term would take time and memory quadratic in their length.
+  // Sums beyond this keep the order in which they are written, and nothing is proven of them: a
+  // canonical form built term by term would take time and memory quadratic in their length.
   static constexpr int kMaxTerms = 128;
   int CombinedTerms(IndexKind kind, IndexId a, IndexId b) const;
   IndexId Intern(IndexNode node);
@@ -162,39 +162,6 @@ class IndexPool {
   bool has_loads_ = false;
   std::vector<std::string> symbols_;
   absl::flat_hash_map<std::string, int64_t> symbol_numbers_;
-};
-
-// An affine expression as a polynomial: the sum of coefficient * product of
-// atoms. Atoms are vars, symbols, and div, mod, min, max nodes; the empty
-// product is the constant term. The canonical sum lists terms with loop indices
-// first, then symbolic ones, the constant last.
-class Polynomial {
- public:
-  using Atoms = absl::InlinedVector<IndexId, 2>;
-  struct Term {
-    Atoms atoms;
-    int64_t coefficient;
-  };
-  // REQUIRES: pool.IsAffine(id).
-  static absl::optional<Polynomial> Of(const IndexPool& pool, IndexId id);
-
-  // nullopt where a coefficient overflows.
-  static absl::optional<Polynomial> Sum(const IndexPool& pool, const Polynomial& a,
-                                        const Polynomial& b);
-  static absl::optional<Polynomial> Product(const IndexPool& pool, const Polynomial& a,
-                                            const Polynomial& b);
-
-  const std::vector<Term>& terms() const { return terms_; }
-  // The expression; interns new nodes.
-  IndexId Build(IndexPool& pool) const;
-
- private:
-  friend class IndexPool;
-  // All its terms come before those of `other`, as those of a canonical sum's left operand do.
-  bool IsBefore(const IndexPool& pool, const Polynomial& other) const;
-  // True where a term holds two loop indices.
-  bool MultipliesVars(const IndexPool& pool) const;
-  std::vector<Term> terms_;  // in canonical order, no zero coefficient
 };
 
 // A total order on expressions by structure (names, not numbers, of symbols), the
