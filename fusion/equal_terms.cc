@@ -52,7 +52,7 @@ class TermMultiplier {
   // Takes them out of the loop's body. Returns statements that do the same after the loop.
   Scope TakeEqualTerms(Loop& loop) {
     Scope behind;
-    const auto terms = DifferenceOf(program_.pool, loop.end, loop.begin);
+    const auto terms = KnownLength(program_, loop);
     if (loop.step != 1 || RunsAtMostOnce(loop) || (terms && *terms < 1)) return behind;
     const Invariance invariance(program_, loop);
     std::vector<size_t> taken;

@@ -41,9 +41,14 @@ absl::optional<int64_t> DifferenceOf(const IndexPool& pool, IndexId a, IndexId b
   return (AtomSum::Of(pool, a) - AtomSum::Of(pool, b)).Constant();
 }
 
-bool DifferenceIsMultiple(const IndexPool& pool, IndexId a, IndexId b, int64_t divisor) {
-  const AtomSum difference = AtomSum::Of(pool, a) - AtomSum::Of(pool, b);
-  return difference.exact() && absl::c_all_of(difference.terms(), [&](const AtomSum::Term& term) {
+absl::optional<int64_t> KnownLength(const Program& program, const Loop& loop) {
+  return DifferenceOf(program.pool, loop.end, loop.begin);
+}
+
+bool LengthIsMultiple(const Program& program, const Loop& loop, int64_t divisor) {
+  const AtomSum length =
+      AtomSum::Of(program.pool, loop.end) - AtomSum::Of(program.pool, loop.begin);
+  return length.exact() && absl::c_all_of(length.terms(), [&](const AtomSum::Term& term) {
            return term.coefficient % divisor == 0;
          });
 }

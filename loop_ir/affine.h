@@ -1,10 +1,11 @@
-// How an expression moves with a loop's index.
+// How an expression moves with a loop's index, and how many values the index runs over.
 #ifndef NESTOR_LOOP_IR_AFFINE_H_
 #define NESTOR_LOOP_IR_AFFINE_H_
 
 #include <cstdint>
 
 #include "absl/types/optional.h"
+#include "loop_ir/program.h"
 #include "uops/index/atom_sum.h"
 #include "uops/index/index_expr.h"
 
@@ -24,8 +25,10 @@ AtomSum FixedPart(const IndexPool& pool, IndexId e);
 // a - b where that is a number.
 absl::optional<int64_t> DifferenceOf(const IndexPool& pool, IndexId a, IndexId b);
 
-// Whether a - b is a multiple of `divisor`, whatever values its atoms have.
-bool DifferenceIsMultiple(const IndexPool& pool, IndexId a, IndexId b, int64_t divisor);
+// The loop's end - begin, where that is a number.
+absl::optional<int64_t> KnownLength(const Program& program, const Loop& loop);
+// Whether end - begin is a multiple of `divisor`, whatever values its atoms have.
+bool LengthIsMultiple(const Program& program, const Loop& loop, int64_t divisor);
 
 }  // namespace nestor::loop
 

@@ -148,7 +148,7 @@ absl::StatusOr<bool> MarkInnerParallel(Program& program) {
     constexpr int64_t kMostOfVectors = 64;
     const auto* loop = item.As<Loop>();
     if (loop == nullptr) return false;
-    const auto length = DifferenceOf(program.pool, loop->end, loop->begin);
+    const auto length = KnownLength(program, *loop);
     return !loop->attributes.vector || !length || *length > kMostOfVectors;
   };
   const auto marks = [&](const Loop& around, const Loop& loop) {
@@ -202,7 +202,7 @@ class NarrowLoops {
   // Whether it accesses memory, and has fewer iterations than `lanes`; except for the remainder of
   // a loop of whole vectors, which works on the same tile.
   bool IsShort(const Loop& loop, int lanes) const {
-    const auto length = DifferenceOf(program_.pool, loop.end, loop.begin);
+    const auto length = KnownLength(program_, loop);
     if (!length || *length >= lanes) return false;
     bool in_memory = false, has_long_tile = false;
     VisitTensors(loop, [&](TensorId tensor) {

@@ -28,6 +28,7 @@
 #include "jit/schedule/operand_part.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/widen.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "uops/index/atom_sum.h"
 

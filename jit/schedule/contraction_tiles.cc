@@ -26,6 +26,7 @@
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/tiled_nest.h"
 #include "jit/target/lanes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/ranges.h"
 #include "uops/invariant.h"
 

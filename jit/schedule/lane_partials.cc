@@ -147,7 +147,7 @@ class LaneSums {
     VisitItems(loop.body, [&](const Item& item) {
       const auto* inner = item.As<Loop>();
       if (inner == nullptr) return;
-      const auto length = DifferenceOf(program_.pool, inner->end, inner->begin);
+      const auto length = KnownLength(program_, *inner);
       are_known = are_known && length;
       longest = std::max(longest, length.value_or(0));
     });

@@ -29,6 +29,7 @@
 #include "jit/schedule/padded_view.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/target/lanes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"

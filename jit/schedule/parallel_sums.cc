@@ -27,6 +27,7 @@
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/reordering.h"
 #include "jit/schedule/replace_loops.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"

@@ -22,7 +22,7 @@
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/access_moves.h"
-#include "jit/schedule/replace_loops.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 #include "uops/scalar_op.h"

@@ -12,7 +12,7 @@
 
 #include "absl/types/optional.h"
 #include "jit/schedule/access_moves.h"
-#include "jit/schedule/replace_loops.h"
+#include "loop_ir/affine.h"
 
 namespace nestor::loop {
 

@@ -9,7 +9,6 @@
 
 #include "absl/algorithm/container.h"
 #include "jit/schedule/attributes.h"
-#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 
 namespace nestor::loop {
@@ -72,10 +71,6 @@ bool LoadsFrom(const IndexPool& pool, IndexId e, TensorId tensor) {
     loads |= node.kind == IndexKind::kLoad && node.value == tensor.value;
   });
   return loads;
-}
-
-absl::optional<int64_t> KnownLength(const Program& program, const Loop& loop) {
-  return DifferenceOf(program.pool, loop.end, loop.begin);
 }
 
 bool BoundsMove(const IndexPool& pool, const Loop& loop) {

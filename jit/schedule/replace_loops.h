@@ -29,9 +29,6 @@ const Statement* OnlyStatementIn(const Loop& outermost);
 // Whether the index is computed from an element of the tensor.
 bool LoadsFrom(const IndexPool& pool, IndexId e, TensorId tensor);
 
-// How often the loop runs, if that is a number.
-absl::optional<int64_t> KnownLength(const Program& program, const Loop& loop);
-
 // Whether a bound of the loop moves with the index of some loop.
 bool BoundsMove(const IndexPool& pool, const Loop& loop);
 // Whether one of them moves with that index.

@@ -22,6 +22,7 @@
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/split_residues.h"
 #include "jit/target/lanes.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/ranges.h"
 
 namespace nestor::loop {

@@ -11,7 +11,7 @@
 
 #include "absl/algorithm/container.h"
 #include "jit/schedule/access_moves.h"
-#include "jit/schedule/replace_loops.h"
+#include "loop_ir/affine.h"
 
 namespace nestor::loop {
 namespace {

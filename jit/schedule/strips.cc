@@ -34,6 +34,7 @@
 #include "jit/schedule/split_sums.h"
 #include "jit/schedule/strip_rows.h"
 #include "jit/schedule/widen.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"

@@ -12,6 +12,7 @@
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
+#include "loop_ir/affine.h"
 #include "loop_ir/ranges.h"
 
 namespace nestor::loop {
