@@ -16,7 +16,8 @@ TEST(CPrototype, NamesAreFree) {
   for (const char* name : {"int", "xor", "register", "int8_t", "int16_t", "int32_t", "int64_t",
                            "uint8_t", "uint16_t", "uint32_t", "uint64_t"}) {
     EXPECT_TRUE(IsTakenInC(name)) << name;
-    const auto op = ParseOp(absl::StrCat("op f(", name, ": f32[N]) -> (y) { y[i] = ", name, "[i] }"));
+    const auto op =
+        ParseOp(absl::StrCat("op f(", name, ": f32[N]) -> (y) { y[i] = ", name, "[i] }"));
     ASSERT_TRUE(op.ok()) << op.status();
     for (const CParameter& parameter : CPrototypeOf(*op).parameters)
       EXPECT_FALSE(IsTakenInC(parameter.name)) << parameter.name;

@@ -1,3 +1,5 @@
+// Structural recursion: the coefficient of a sum is the sum of coefficients, that of a product by
+// what does not move the product. Everything else that moves has none.
 #include "loop_ir/affine.h"
 
 #include <utility>

@@ -158,7 +158,7 @@ absl::optional<int64_t> TileExtent(const Program& program, const Loop& loop) {
 }
 
 absl::optional<int64_t> MostIterations(const Program& program, const Loop& loop) {
-  const auto length = DifferenceOf(program.pool, loop.end, loop.begin);
+  const auto length = KnownLength(program, loop);
   return length ? length : TileExtent(program, loop);
 }
 

@@ -180,7 +180,7 @@ absl::Status VerifyProofs(const Program& program) {
     if (attributes.unroll && !MostIterations(copy, loop))
       error(ToText(copy, Item{loop}), "the number of its vectors is not known");
     if (attributes.HasVectors() && !attributes.tail &&
-        !DifferenceIsMultiple(copy.pool, loop.end, loop.begin, attributes.lanes))
+        !LengthIsMultiple(copy, loop, attributes.lanes))
       error(ToText(copy, Item{loop}), "its last vector may not be whole");
     VisitItems(loop.body, [&](const Item& item) {
       const auto* inner = item.As<Loop>();

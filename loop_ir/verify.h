@@ -40,7 +40,7 @@
 //     can prove. A loop with lanes is a vector loop that can run in them (lanes.h), their number is
 //     a power of two, and it holds no other loop with lanes. One that is unrolled has a known
 //     length, or walks register tiles (MostIterations in lanes.h). Where it is decided how vectors
-//     run, a loop without a tail has a multiple of its lanes as length (DifferenceIsMultiple).
+//     run, a loop without a tail has a multiple of its lanes as length (LengthIsMultiple).
 // 16. Proofs. In a proven program each access is proven to be in range (ranges.h) along the
 //     axes that it does not mark as checked.
 // 17. Prefetches. The accesses that a loop prefetches are unmasked, and to tensors in scope that

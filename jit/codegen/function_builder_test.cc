@@ -21,9 +21,9 @@ namespace {
 class FunctionBuilderTest : public testing::Test {
  protected:
   FunctionBuilderTest()
-      : program_(loop::ParseVerified(
-            "program f(x: f32[N, M], u: f32[8, 16]) -> (y: f32[N, M])"
-            " { for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } } }")),
+      : program_(
+            loop::ParseVerified("program f(x: f32[N, M], u: f32[8, 16]) -> (y: f32[N, M])"
+                                " { for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } } }")),
         places_(program_.tensors.size(), {TensorPlace::kTable, CompactLayout(2), {}}),
         f_(program_, table_, places_, kLeastIsa) {}
 
@@ -65,12 +65,13 @@ class FunctionBuilderTest : public testing::Test {
 TEST_F(FunctionBuilderTest, ComputesIndicesWhereTheyAreKnown) {
   IndexPool& pool = program_.pool;
   EXPECT_EQ(InLoops([&] {
-    // Of i alone: before the loop over j; of both: inside. Twice: once.
-    const IndexId row = pool.Mul(I(), Const(3)), both = pool.Add(row, J());
-    for (int again = 0; again < 2; ++again) f_.General(Opcode::kMoveG, f_.Index(both));
-    // Of sizes alone: a slot of the table.
-    f_.General(Opcode::kMoveG, f_.Index(pool.Add(Symbol("N"), Const(1))));
-  }), R"(
+              // Of i alone: before the loop over j; of both: inside. Twice: once.
+              const IndexId row = pool.Mul(I(), Const(3)), both = pool.Add(row, J());
+              for (int again = 0; again < 2; ++again) f_.General(Opcode::kMoveG, f_.Index(both));
+              // Of sizes alone: a slot of the table.
+              f_.General(Opcode::kMoveG, f_.Index(pool.Add(Symbol("N"), Const(1))));
+            }),
+            R"(
 g0 = move_g 0
 loop_begin L1
   g2 = mul_g 3, g0
@@ -109,12 +110,13 @@ loop_end less g0, 8, L1
 TEST_F(FunctionBuilderTest, PointersRunWithLoops) {
   IndexPool& pool = program_.pool;
   EXPECT_EQ(InLoops([&] {
-    // The row's pointer moves in the loop over i, the element is a scaled index; the next element
-    // has the same pointer, the next row one more.
-    Use(f_.Address(x(), {I(), J()}));
-    Use(f_.Address(x(), {I(), pool.Add(J(), Const(1))}));
-    Use(f_.Address(x(), {pool.Add(I(), Const(1)), J()}));
-  }), R"(
+              // The row's pointer moves in the loop over i, the element is a scaled index; the next element
+              // has the same pointer, the next row one more.
+              Use(f_.Address(x(), {I(), J()}));
+              Use(f_.Address(x(), {I(), pool.Add(J(), Const(1))}));
+              Use(f_.Address(x(), {pool.Add(I(), Const(1)), J()}));
+            }),
+            R"(
 g2 = move_g table[0]
 g6 = add_g g2, table[1]
 g3 = move_g g2
@@ -137,9 +139,10 @@ loop_end less g0, 8, L1
 
 TEST_F(FunctionBuilderTest, KnownStridesNeedNoTable) {
   EXPECT_EQ(InLoops([&] {
-    Use(f_.Address(u(), {I(), J()}));
-    Use(f_.Address(u(), {J(), I()}));
-  }), R"(
+              Use(f_.Address(u(), {I(), J()}));
+              Use(f_.Address(u(), {J(), I()}));
+            }),
+            R"(
 g2 = move_g table[0]
 g3 = move_g g2
 g5 = move_g g2
@@ -176,14 +179,15 @@ TEST_F(FunctionBuilderTest, StridesOfPlaces) {
 
 TEST_F(FunctionBuilderTest, EqualOperationsOnEntryAreOne) {
   EXPECT_EQ(InLoops([&] {
-    Operation load{Opcode::kLoadBroadcast};
-    load.lane = Lane::kF32;
-    load.lanes = 8;
-    load.type = DType::kF32;
-    load.memory = f_.Address(x(), {I(), Const(0)});
-    const Operand first = f_.OnEntry(f_.FrameOf(I()), load);
-    EXPECT_EQ(f_.OnEntry(f_.FrameOf(I()), load), first);
-  }), R"(
+              Operation load{Opcode::kLoadBroadcast};
+              load.lane = Lane::kF32;
+              load.lanes = 8;
+              load.type = DType::kF32;
+              load.memory = f_.Address(x(), {I(), Const(0)});
+              const Operand first = f_.OnEntry(f_.FrameOf(I()), load);
+              EXPECT_EQ(f_.OnEntry(f_.FrameOf(I()), load), first);
+            }),
+            R"(
 g2 = move_g table[0]
 g3 = move_g g2
 g0 = move_g 0
@@ -203,9 +207,10 @@ loop_end less g0, 8, L1
 TEST_F(FunctionBuilderTest, ChecksWhatMayHaveNoValue) {
   IndexPool& pool = program_.pool;
   EXPECT_EQ(InLoops([&] {
-    const CheckedIndex product = f_.Checked(pool.Mul(I(), J()));
-    f_.General(Opcode::kMoveG, f_.InRange(product, Symbol("N")));
-  }), R"(
+              const CheckedIndex product = f_.Checked(pool.Mul(I(), J()));
+              f_.General(Opcode::kMoveG, f_.InRange(product, Symbol("N")));
+            }),
+            R"(
 g0 = move_g 0
 loop_begin L1
   g1 = move_g 2

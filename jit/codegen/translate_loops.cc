@@ -274,8 +274,7 @@ void Translator::InterleavedVectors(const loop::Loop& loop, Operand begin, Opera
   const Operand index = f_->General(Opcode::kMoveG, begin);
   const int interleave = loop.attributes.interleave;
   if (interleave > 1) VectorGroups(loop, index, end, interleave);
-  const bool are_left = !loop::DifferenceIsMultiple(program_.pool, loop.end, loop.begin,
-                                                    int64_t{interleave} * lanes_.count);
+  const bool are_left = !loop::LengthIsMultiple(program_, loop, int64_t{interleave} * lanes_.count);
   if (interleave == 1 || are_left) VectorGroups(loop, index, end, 1);
   if (loop.attributes.tail) VectorTail(loop, index, end);
 }
@@ -332,7 +331,7 @@ void Translator::Group(const loop::Loop& loop, Operand index, int64_t offset) {
 // any lanes are left, and then how many. The copies are interleaved, so that their chains of
 // operations overlap.
 void Translator::UnrolledVectors(const loop::Loop& loop, Operand begin, Operand end) {
-  const bool fixed = loop::DifferenceOf(program_.pool, loop.end, loop.begin).has_value();
+  const bool fixed = loop::KnownLength(program_, loop).has_value();
   const int64_t extent = *loop::MostIterations(program_, loop);
   if (fixed && end.kind == Operand::kImmediate) lanes_.end = end.value;
   const Lanes around = lanes_;

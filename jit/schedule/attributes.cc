@@ -260,11 +260,11 @@ constexpr int kInterleaved = 2;
 
 void SetVectors(const Program& program, Loop& loop) {
   LoopAttributes& attributes = loop.attributes;
-  const auto length = DifferenceOf(program.pool, loop.end, loop.begin);
+  const auto length = KnownLength(program, loop);
   const bool is_short = length && *length <= int64_t{kInterleaved} * attributes.lanes;
   attributes.unroll = is_short || TileExtent(program, loop).has_value();
   if (!attributes.unroll) attributes.interleave = kInterleaved;
-  attributes.tail = !DifferenceIsMultiple(program.pool, loop.end, loop.begin, attributes.lanes);
+  attributes.tail = !LengthIsMultiple(program, loop, attributes.lanes);
 }
 
 }  // namespace
