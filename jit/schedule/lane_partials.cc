@@ -22,9 +22,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "fusion/cost/work.h"
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
@@ -66,14 +68,15 @@ class LaneSums {
   // Splits the loops that qualify in the scope and below; returns the partial results that are
   // wanted further out.
   std::vector<Partial> Visit(Scope& scope, bool is_top) {
-    const Uses uses = UsesIn(scope);
     std::vector<Partial> outwards;
     Scope visited;
-    for (Item& item : scope) {
+    for (size_t i = 0; i < scope.size(); ++i) {
       std::vector<Partial> wanted, here;
-      Scope items = Split(std::move(item), wanted);
+      Scope items = Split(std::move(scope[i]), wanted);
+      const auto rest = absl::MakeConstSpan(scope).subspan(i + 1);
       for (const Partial& partial : wanted) {
-        const bool stays = is_top || uses.CombineHere(partial.accumulator);
+        const bool stays =
+            is_top || Use(visited, partial.accumulator) || Use(rest, partial.accumulator);
         (stays ? here : outwards).push_back(partial);
       }
       Surround(items, here);
@@ -84,49 +87,28 @@ class LaneSums {
     return outwards;
   }
 
-  // Which accumulators a scope declares, and how many of its items use each.
-  struct Uses {
-    struct Users {
-      const Item* last;
-      int count;
-    };
-    absl::flat_hash_set<TensorId> declared;
-    absl::flat_hash_map<TensorId, Users> users;
-
-    // Whether the partial results of an item must be combined in the scope.
-    bool CombineHere(TensorId accumulator) const {
-      const auto of = users.find(accumulator);
-      return declared.contains(accumulator) || (of != users.end() && of->second.count > 1);
+  // Whether the items declare the accumulator, or use it.
+  bool Use(absl::Span<const Item> items, TensorId accumulator) const {
+    bool use = false;
+    for (const Item& item : items) {
+      VisitItems(item, [&](const Item& each) {
+        const auto* declaration = each.As<Declaration>();
+        use |= declaration != nullptr && declaration->tensor == accumulator;
+        VisitAccesses(program_, each, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind) {
+          use |= tensor == accumulator;
+        });
+      });
     }
-  };
-
-  // Counts, for each accumulator, the items of the scope that touch it anywhere inside.
-  Uses UsesIn(const Scope& scope) const {
-    Uses uses;
-    for (const Item& item : scope) {
-      if (const auto* declaration = item.As<Declaration>())
-        uses.declared.insert(declaration->tensor);
-      const auto add = [&](TensorId tensor, absl::Span<const IndexId>, AccessKind) {
-        if (program_[tensor].storage != Storage::kAccumulator) return;
-        Uses::Users& users = uses.users.try_emplace(tensor, Uses::Users{nullptr, 0}).first->second;
-        users.count += users.last != &item;
-        users.last = &item;
-      };
-      VisitAccesses(program_, item, add);
-      if (const auto* loop = item.As<Loop>()) {
-        VisitItems(loop->body, [&](const Item& inner) { VisitAccesses(program_, inner, add); });
-      }
-    }
-    return uses;
+    return use;
   }
 
   // The scope that replaces the item.
   Scope Split(Item item, std::vector<Partial>& wanted) {
     Scope one;
     auto* loop = item.As<Loop>();
-    if (loop != nullptr && HoldsShortLoopsAtMost(*loop)) {
+    if (loop != nullptr) {
       const std::vector<TensorId> accumulators = Accumulators(*loop);
-      if (!accumulators.empty() && Qualifies(*loop)) {
+      if (!accumulators.empty() && HoldsShortLoopsAtMost(*loop) && Qualifies(*loop)) {
         changed_ = true;
         return SplitLoop(*loop, accumulators, wanted);
       }
@@ -165,8 +147,13 @@ class LaneSums {
   // it holds, and in a way that may be reordered; else nothing.
   std::vector<TensorId> Accumulators(const Loop& loop) const {
     std::vector<TensorId> accumulators;
+    bool good = !loop.attributes.vector && absl::c_any_of(loop.body, [&](const Item& item) {
+      const auto* statement = item.As<Statement>();
+      return statement != nullptr && statement->op &&
+             program_[statement->target.tensor].shape.empty();
+    });
+    if (!good) return accumulators;  // most loops: what follows takes walks
     const Own own = OwnOf(loop);
-    bool good = !loop.attributes.vector;
     for (const Item& item : loop.body) {
       if (const auto* inner = item.As<Loop>()) good = good && !CarriesFrom(own, *inner);
       const auto* statement = item.As<Statement>();
