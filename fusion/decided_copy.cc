@@ -115,7 +115,7 @@ class Copier {
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       const IndexId e = access.place[axis];
       if (IsWholeLoop(e, shape[axis])) continue;
-      if (HasInner(e) || !ranges_.NonNegative(e) || !ranges_.Less(e, shape[axis])) return false;
+      if (HasInner(e) || !ranges_.InRange(e, shape[axis])) return false;
     }
     return true;
   }
@@ -131,9 +131,9 @@ class Copier {
   bool IsOutside(const Access& access) {
     const Shape shape = program_[access.tensor].shape;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
-      if (HasInner(access.place[axis])) continue;
-      if (ranges_.Less(access.place[axis], program_.pool.Const(0))) return true;
-      if (ranges_.LessEqual(shape[axis], access.place[axis])) return true;
+      const IndexId e = access.place[axis];
+      if (HasInner(e) || ranges_.IsLoopIndex(e, shape[axis])) continue;
+      if (ranges_.Less(e, program_.pool.Const(0)) || ranges_.LessEqual(shape[axis], e)) return true;
     }
     return false;
   }

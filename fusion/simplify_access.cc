@@ -240,6 +240,7 @@ class AccessSimplifier {
     bool never = false;
     for (size_t axis = 0; axis < access_.place.size(); ++axis) {
       const IndexId e = access_.place[axis];
+      if (ranges_.IsLoopIndex(e, shape()[axis])) continue;
       never |= ranges_.Less(e, pool_.Const(0)) || ranges_.LessEqual(shape()[axis], e);
     }
     for (size_t i = 0; i < access_.conditions.size(); ++i) ranges_.Forget();

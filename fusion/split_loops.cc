@@ -145,9 +145,10 @@ class Splitter {
 
   // The items that replace the loop; nullopt where it stays.
   absl::optional<Scope> Pieces(const Loop& loop) {
-    if (loop.step != 1 || IsBorder(loop)) return absl::nullopt;
+    if (loop.step != 1) return absl::nullopt;
     const std::vector<Turn> turns = TurnsIn(loop);
-    if (turns.empty()) return absl::nullopt;
+    // Most loops have no turns: only for the others it takes a proof that they are short.
+    if (turns.empty() || IsBorder(loop)) return absl::nullopt;
     const IndexList points = PointsOf(ranges_, turns);
     const int statements = CountStatements(loop.body);
     if (points.empty() || statements * static_cast<int>(points.size()) > budget_)

@@ -68,6 +68,10 @@ class Ranges {
   bool InRange(IndexId e, IndexId extent);
   // The same for every axis.
   bool InRange(absl::Span<const IndexId> place, const Shape& shape);
+  // Whether `e` is the index of a loop around with the range [c, extent), 0 <= c; or that of a loop
+  // between constants, plus a constant, and lies in [0, extent) by those. Most places are of this
+  // kind, and then need no proof that they are in range.
+  bool IsLoopIndex(IndexId e, IndexId extent) const;
   // Whether the loop runs no iteration, or exactly one, whenever it is reached. Neither holds for
   // most loops, so the search is short.
   bool IsEmpty(const Loop& loop);
@@ -104,10 +108,6 @@ class Ranges {
   // Facts are learnt when the first question comes: most scopes are entered without one.
   void LearnUnasked();
   void LearnLoop(const Head& loop);
-  // Whether `e` is the index of a loop around with the range [c, extent), 0 <= c; or that of a loop
-  // between constants, plus a constant, and lies in [0, extent) by those. Most places are of this
-  // kind, and then need no proof that they are in range.
-  bool IsLoopIndex(IndexId e, IndexId extent) const;
   // Each Add.. derives the linear facts that follow, and leaves out what cannot be written as one.
   Frame& Begin();
   // The checks that binding makes before the program runs: extents are not negative, $params lie in

@@ -90,8 +90,10 @@ class VectorMarker {
   double Gain(Loop& loop) {
     const double gain = LaneGain(program_, loop);
     if (gain <= 0 || CarriedTensor(program_, loop).has_value()) return 0;
-    const LaneMasks masks = IsBorder(loop) ? LaneMasks::kNone : LaneMasks::kLoads;
-    return RunsInLanes(program_, ranges_, loop, masks) ? gain : 0;
+    // Few loops need masks: only these are asked whether they are long.
+    const bool runs = RunsInLanes(program_, ranges_, loop, LaneMasks::kNone) ||
+                      (RunsInLanes(program_, ranges_, loop, LaneMasks::kLoads) && !IsBorder(loop));
+    return runs ? gain : 0;
   }
 
   // Whether the loop is known to be so short that masks for its lanes take longer

@@ -75,11 +75,7 @@ class Jammer {
     // Loops left over by this pass begin at no constant, or are short.
     if (!IsPlain(loop) || loop.body[0].As<Loop>() == nullptr || !pool_.ConstValue(loop.begin))
       return false;
-    if (!MayHaveFourRows(loop)) return false;
-    ranges_.Enter(loop);
-    const bool has_rows = HasRows(*loop.body[0].As<Loop>(), loop.var);
-    ranges_.Leave();
-    if (!has_rows) return false;
+    if (!HasRows(*loop.body[0].As<Loop>(), loop.var) || !MayHaveFourRows(loop)) return false;
     const std::vector<IndexId> pages = PagesBetweenRows(loop);
     return std::none_of(pages.begin(), pages.end(),
                         [&](IndexId p) { return pool_.ConstValue(p).value_or(1) <= 0; });
@@ -89,11 +85,14 @@ class Jammer {
   // loop over `row`.
   bool HasRows(const Loop& loop, int32_t row) {
     if (!IsPlain(loop) || BoundsMoveWith(pool_, loop, row)) return false;
-    if (CarriedTensor(program_, loop).has_value()) return false;
-    if (const auto* inner = loop.body[0].As<Loop>()) return HasRows(*inner, row);
+    const auto* inner = loop.body[0].As<Loop>();
     const auto* statement = loop.body[0].As<Statement>();
-    return statement != nullptr && Accumulates(*statement, row) &&
-           !FootprintOf(program_, loop.body).reads.contains(statement->target.tensor);
+    const bool has =
+        inner != nullptr
+            ? HasRows(*inner, row)
+            : statement != nullptr && Accumulates(*statement, row) &&
+                  !FootprintOf(program_, loop.body).reads.contains(statement->target.tensor);
+    return has && !CarriedTensor(program_, loop).has_value();
   }
 
   // Whether the statement adds to an element that is the same at all rows.
