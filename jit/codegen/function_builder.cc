@@ -37,7 +37,7 @@ FunctionBuilder::FunctionBuilder(loop::Program& program, Table& table,
     : program_(program), table_(table), places_(places), list_(isa), frames_(1) {}
 
 OperationList FunctionBuilder::Finish() {
-  NESTOR_CHECK(frames_.size() == 1, "an open frame");
+  NESTOR_CHECK(depth_ == 0, "an open frame");
   PutEntryBeforeBody(frames_[0]);
   return std::move(list_);
 }
@@ -56,10 +56,8 @@ void FunctionBuilder::Frame::Clear() {
 
 // So far, the list consists of the bodies of all frames.
 void FunctionBuilder::OpenRegion() {
-  if (closed_.empty()) closed_.emplace_back();
-  frames_.push_back(std::move(closed_.back()));
-  frames_.back().begin_of_body = list_.operations.size();
-  closed_.pop_back();
+  if (++depth_ == static_cast<int>(frames_.size())) frames_.emplace_back();
+  frames_[depth_].begin_of_body = list_.operations.size();
 }
 
 void FunctionBuilder::PutEntryBeforeBody(const Frame& frame) {
@@ -71,7 +69,7 @@ void FunctionBuilder::PutEntryBeforeBody(const Frame& frame) {
 void FunctionBuilder::OpenIteration(int32_t var, Operand value, int64_t offset, int64_t step,
                                     Operand begin) {
   OpenRegion();
-  Frame& frame = frames_.back();
+  Frame& frame = frames_[depth_];
   frame.var = var;
   frame.value = value;
   frame.offset = offset;
@@ -82,17 +80,15 @@ void FunctionBuilder::OpenIteration(int32_t var, Operand value, int64_t offset, 
 // Code that runs on entry stands before the region's body; the frame is kept for the next region,
 // as its memory is.
 void FunctionBuilder::CloseRegion() {
-  Frame frame = std::move(frames_.back());
-  frames_.pop_back();
+  Frame& frame = frames_[depth_--];
   NESTOR_CHECK(frame.latch.empty(), "a region does not run");
   PutEntryBeforeBody(frame);
   frame.Clear();
-  closed_.push_back(std::move(frame));
 }
 
 // A loop with its test at the end; whoever opened it tests before whether it runs at all.
 void FunctionBuilder::CloseIteration(Operand end) {
-  Frame& frame = frames_.back();
+  Frame& frame = frames_[depth_];
   if (frame.step == 0) return CloseRegion();
   const int label = list_.NewLabel();
   Operation begin{Opcode::kLoopBegin};

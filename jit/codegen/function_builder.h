@@ -71,7 +71,7 @@ class FunctionBuilder {
   // around them, which goes on while value < end.
   void CloseRegion();
   void CloseIteration(Operand end);
-  int Depth() const { return static_cast<int>(frames_.size()) - 1; }
+  int Depth() const { return depth_; }
 
   // ---- Operations at the end of the innermost frame's body.
   Operand General(Opcode opcode, Operand a, Operand b = {}, int64_t immediate = 0);
@@ -163,15 +163,17 @@ class FunctionBuilder {
   Operand Coefficient(const std::vector<TableSlot::Part>& parts, int64_t times = 1);
   Operand BaseOf(loop::TensorId tensor);
   int NearDepth() const;
-  Operand PointerAt(Operand pointer, Summand& summand, Memory& memory, bool last);
-  Operand RunningPointer(int depth, Operand pointer, const std::vector<TableSlot::Part>& parts);
+  // `depth`: the frame that knows the summand's atom.
+  Operand PointerAt(Operand pointer, Summand& summand, int depth, Memory& memory, bool last);
+  Operand RunningPointer(int depth, Operand pointer, const Summand& summand);
 
   loop::Program& program_;
   Table& table_;
   const std::vector<TensorPlace>& places_;
   OperationList list_;
+  // The open frames, outermost first, and behind them empty ones: frames come by the thousand.
   std::vector<Frame> frames_;
-  std::vector<Frame> closed_;  // empty ones: frames come by the thousand
+  int depth_ = 0;  // of the innermost open frame
   absl::flat_hash_map<IndexId, absl::optional<AtomSum::OrderedTerms>> terms_;
   absl::flat_hash_map<std::pair<loop::TensorId, IndexList>, absl::optional<Summands>> followed_;
 };

@@ -17,6 +17,7 @@
 
 #include "absl/algorithm/container.h"
 #include "jit/codegen/function_builder.h"
+#include "uops/invariant.h"
 
 namespace nestor::jit {
 namespace {
@@ -130,8 +131,8 @@ FunctionBuilder::Summands FunctionBuilder::SummandsOf(loop::TensorId tensor, con
 // Known parts are folded to one number; those that depend on sizes are summed up when the table is
 // filled, not by the code.
 Operand FunctionBuilder::Coefficient(const std::vector<TableSlot::Part>& parts, int64_t times) {
-  TableSlot slot{TableSlot::kCoefficient};
   if (times == 0) return Immediate(0);
+  TableSlot slot{TableSlot::kCoefficient};
   int64_t constant = 0;
   for (TableSlot::Part part : parts) {
     part.factor = WrappingProduct(part.factor, times);
@@ -182,7 +183,8 @@ Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place,
   Memory memory;
   Operand pointer = BaseOf(tensor);
   for (size_t i = 0; i < sorted.size(); ++i) {
-    pointer = PointerAt(pointer, summands[sorted[i].second], memory, i + 1 == sorted.size());
+    const auto& [at, number] = sorted[i];
+    pointer = PointerAt(pointer, summands[number], at.first, memory, i + 1 == sorted.size());
   }
   memory.base = pointer;
   return memory;
@@ -199,12 +201,13 @@ int FunctionBuilder::NearDepth() const {
 }
 
 // `pointer` with the summand added; a part of it may go into `memory` instead.
-Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, Memory& memory, bool last) {
-  const auto add = [&](int depth, Operand bytes) {
+Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, int depth, Memory& memory,
+                                   bool last) {
+  const auto add = [&](Operand bytes) {
     if (bytes == Immediate(0)) return pointer;
     return OnEntry(depth, Make(Opcode::kAddG, pointer, bytes, 0));
   };
-  const auto displace = [&](int depth, int64_t times) {
+  const auto displace = [&](int64_t times) {
     const Operand bytes = Coefficient(summand.parts, times);
     if (bytes.kind != Operand::kImmediate && depth > 0 && memory.index.kind == Operand::kNone) {
       // Few registers serve many multiples, for example for adjacent rows.
@@ -213,33 +216,34 @@ Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, Memory& me
           NearDepth(), Make(Opcode::kMoveG, Coefficient(summand.parts, times / scale), {}, 0));
       memory.scale = static_cast<int8_t>(scale);
     } else if (bytes.kind != Operand::kImmediate) {
-      pointer = add(depth, bytes);
+      pointer = add(bytes);
     } else if (FitsDisplacement(bytes.value) &&
                FitsDisplacement(memory.displacement + bytes.value)) {
       memory.displacement += static_cast<int32_t>(bytes.value);
     } else {
-      pointer = add(depth, OnEntry(0, Make(Opcode::kMoveG, bytes, {}, 0)));
+      pointer = add(OnEntry(0, Make(Opcode::kMoveG, bytes, {}, 0)));
     }
   };
   if (summand.coefficient.kind == Operand::kNone) summand.coefficient = Coefficient(summand.parts);
   const Operand coefficient = summand.coefficient;
   if (summand.computed.value.kind != Operand::kNone) {
-    const auto& [number, depth] = summand.computed;
-    if (depth >= 0) return add(depth, OnEntry(depth, Make(Opcode::kMulG, number, coefficient, 0)));
+    const auto& [number, known_at] = summand.computed;
+    if (known_at >= 0) return add(OnEntry(depth, Make(Opcode::kMulG, number, coefficient, 0)));
     return General(Opcode::kAddG, pointer, General(Opcode::kMulG, number, coefficient));
   }
   if (summand.atom.value < 0) {
-    displace(0, 1);
+    displace(1);
     return pointer;
   }
-  const int depth = FrameOf(summand.atom);
   const int64_t var = program_.pool.VarValue(summand.atom);
   if (var < 0) {
-    return add(depth, OnEntry(depth, Make(Opcode::kMulG, Index(summand.atom), coefficient, 0)));
+    return add(OnEntry(depth, Make(Opcode::kMulG, Index(summand.atom), coefficient, 0)));
   }
-  const auto [value, offset] = Var(var);
+  NESTOR_CHECK(frames_[depth].var == var, "a loop index outside its loop");
+  const Operand value = frames_[depth].value;
+  const int64_t offset = frames_[depth].offset;
   if (value.kind == Operand::kImmediate) {
-    displace(depth, value.value + offset);
+    displace(value.value + offset);
     return pointer;
   }
   if (last && memory.index.kind == Operand::kNone && coefficient.kind == Operand::kImmediate &&
@@ -247,9 +251,9 @@ Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, Memory& me
     memory.index = value;
     memory.scale = static_cast<int8_t>(coefficient.value);
   } else {
-    pointer = RunningPointer(depth, pointer, summand.parts);
+    pointer = RunningPointer(depth, pointer, summand);
   }
-  displace(depth, offset);
+  displace(offset);
   return pointer;
 }
 
@@ -257,9 +261,8 @@ Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, Memory& me
 // that moves, it is a register that moves along.
 // It begins in the loop's preheader at pointer + begin * coefficient, and the latch adds step *
 // coefficient.
-Operand FunctionBuilder::RunningPointer(int depth, Operand pointer,
-                                        const std::vector<TableSlot::Part>& parts) {
-  const Operand coefficient = Coefficient(parts);
+Operand FunctionBuilder::RunningPointer(int depth, Operand pointer, const Summand& summand) {
+  const Operand coefficient = summand.coefficient;
   const Operand value = frames_[depth].value;
   int moving = depth;
   while (moving > 0 && !(frames_[moving].step != 0 && frames_[moving].value == value)) --moving;
@@ -281,7 +284,8 @@ Operand FunctionBuilder::RunningPointer(int depth, Operand pointer,
   }
   start.result = running;
   preheader.entry.push_back(start);
-  Operation move = Make(Opcode::kAddG, running, Coefficient(parts, frames_[moving].step), 0);
+  Operation move =
+      Make(Opcode::kAddG, running, Coefficient(summand.parts, frames_[moving].step), 0);
   move.result = running;
   frames_[moving].latch.push_back(move);
   return running;

@@ -36,7 +36,7 @@ Condition ConditionOf(IndexKind kind) {
 }  // namespace
 
 std::pair<Operand, int64_t> FunctionBuilder::Var(int64_t var) const {
-  for (size_t depth = frames_.size(); depth-- > 0;) {
+  for (int depth = depth_; depth >= 0; --depth) {
     if (frames_[depth].var == var) return {frames_[depth].value, frames_[depth].offset};
   }
   NESTOR_CHECK(false, "a loop index outside its loop");
