@@ -126,6 +126,8 @@ class Windows {
     Candidates candidates = Relaxed({Import(id)}, upper);
     for (size_t i = inner.size(); i > 0; --i) {
       const Loop& loop = *inner[i - 1];
+      const auto moves = [&](IndexId e) { return HoldsVar(pool_, e, loop.var); };
+      if (absl::c_none_of(candidates, moves)) continue;  // most loops move other axes
       Candidates replaced;
       for (IndexId e : candidates) {
         const auto direction = DirectionIn(e, loop.var);

@@ -203,6 +203,7 @@ void Ranges::AddDifferent(IndexId a, IndexId b) {
 // An expression that was evaluated divides by nothing that is zero. Nothing is learnt from an
 // expression that holds a gathered value.
 void Ranges::AddDefined(IndexId e) {
+  if (pool_[e].args.empty()) return;
   std::vector<IndexId> divisors;
   VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
     if (node.kind == IndexKind::kDiv || node.kind == IndexKind::kMod)

@@ -83,10 +83,10 @@ class Hoister {
     all.writes.insert(declared.begin(), declared.end());
     for (const Item& item : loop.body) {
       const Footprint footprint = FootprintOf(program_, item);
-      const bool is_fill = IsFill(item, footprint, all, loop);
       const auto change = [&](TensorId tensor) {
         if (!open.contains(tensor)) return;
-        if (is_fill && !read.contains(tensor)) filled.insert(tensor);
+        const bool is_fill = !read.contains(tensor) && IsFill(item, footprint, all, loop);
+        if (is_fill) filled.insert(tensor);
         else open.erase(tensor);
       };
       absl::c_for_each(footprint.writes, change);
