@@ -3,10 +3,10 @@
 // seen are remembered, in a list while they are few.
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "uops/index/index_expr.h"
 
 namespace nestor {
@@ -32,15 +32,44 @@ int CompareStructure(const IndexPool& pool, IndexId a, IndexId b) {
 
 namespace {
 
-// `memo`: the images of the nodes copied so far.
+// Nodes and their images. There mostly are few: searching a short list is faster than hashing.
+class Images {
+ public:
+  // Invalid: there is none yet.
+  IndexId Find(IndexId id) const {
+    if (!many_.empty()) {
+      const auto it = many_.find(id);
+      return it == many_.end() ? IndexId() : it->second;
+    }
+    const auto it = std::find_if(few_.begin(), few_.end(),
+                                 [&](const auto& entry) { return entry.first == id; });
+    return it == few_.end() ? IndexId() : it->second;
+  }
+  // REQUIRES: there is none yet.
+  void Add(IndexId id, IndexId image) {
+    if (few_.size() < kFew) {
+      few_.emplace_back(id, image);
+      return;
+    }
+    if (many_.empty()) many_.insert(few_.begin(), few_.end());
+    many_.emplace(id, image);
+  }
+
+ private:
+  static constexpr size_t kFew = 32;
+  absl::InlinedVector<std::pair<IndexId, IndexId>, kFew> few_;
+  absl::flat_hash_map<IndexId, IndexId> many_;  // all of them, once they are many
+};
+
+// `keeps`: nodes of one pool that no leaf changes.
 IndexId CopyMemo(const IndexPool& from, IndexId id, IndexPool& to, IndexLeaf leaf,
-                 absl::flat_hash_map<IndexId, IndexId>& memo) {
-  const auto it = memo.find(id);
-  if (it != memo.end()) return it->second;
+                 absl::FunctionRef<bool(IndexId)> keeps, Images& images) {
+  if (keeps(id)) return id;
+  if (const IndexId known = images.Find(id); known.value >= 0) return known;
   // A copy of the node: `to` may be `from`, whose storage moves as it grows.
   const IndexNode node = from[id];
   absl::InlinedVector<IndexId, 4> args;
-  for (IndexId arg : node.args) args.push_back(CopyMemo(from, arg, to, leaf, memo));
+  for (IndexId arg : node.args) args.push_back(CopyMemo(from, arg, to, leaf, keeps, images));
   IndexId result;
   const bool is_leaf = node.kind == IndexKind::kVar || node.kind == IndexKind::kSymbol ||
                        node.kind == IndexKind::kLoad;
@@ -52,31 +81,14 @@ IndexId CopyMemo(const IndexPool& from, IndexId id, IndexPool& to, IndexLeaf lea
   else if (same) result = id;
   else if (node.kind == IndexKind::kSymbol) result = to.Symbol(std::string(from.SymbolName(id)));
   else result = to.Make(node.kind, node.value, args);
-  memo.emplace(id, result);
+  images.Add(id, result);
   return result;
 }
 
-// Nodes seen, of which there mostly are few.
-class SeenNodes {
- public:
-  // Whether it was not seen before.
-  bool Insert(IndexId id) {
-    if (!many_.empty()) return many_.insert(id).second;
-    if (std::find(few_.begin(), few_.end(), id) != few_.end()) return false;
-    few_.push_back(id);
-    if (few_.size() > kFew) many_.insert(few_.begin(), few_.end());
-    return true;
-  }
-
- private:
-  static constexpr size_t kFew = 16;
-  absl::InlinedVector<IndexId, kFew + 1> few_;
-  absl::flat_hash_set<IndexId> many_;
-};
-
 void VisitMemo(const IndexPool& pool, IndexId id,
-               absl::FunctionRef<void(IndexId, const IndexNode&)> visit, SeenNodes& seen) {
-  if (!seen.Insert(id)) return;
+               absl::FunctionRef<void(IndexId, const IndexNode&)> visit, Images& seen) {
+  if (seen.Find(id).value >= 0) return;
+  seen.Add(id, id);
   const IndexNode node = pool[id];  // a copy: `visit` may add to the pool
   for (IndexId arg : node.args) VisitMemo(pool, arg, visit, seen);
   visit(id, node);
@@ -85,8 +97,10 @@ void VisitMemo(const IndexPool& pool, IndexId id,
 }  // namespace
 
 IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to, IndexLeaf leaf) {
-  absl::flat_hash_map<IndexId, IndexId> memo;
-  return CopyMemo(from, id, to, leaf, memo);
+  Images images;
+  return CopyMemo(
+      from, id, to, leaf,
+      [&](IndexId e) { return &from == &to && from[e].kind == IndexKind::kConst; }, images);
 }
 
 IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to) {
@@ -98,9 +112,14 @@ IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to) {
 
 IndexId ReplaceLeaves(IndexPool& pool, IndexId id, IndexKind kind,
                       absl::FunctionRef<absl::optional<IndexId>(int64_t)> by) {
-  return CopyIndex(pool, id, pool, [&](const IndexNode& node, absl::Span<const IndexId>) {
+  const auto leaf = [&](const IndexNode& node, absl::Span<const IndexId>) {
     return node.kind == kind ? by(node.value) : absl::nullopt;
-  });
+  };
+  const auto keeps = [&](IndexId e) {
+    return kind == IndexKind::kVar ? !pool.HasVar(e) : pool[e].kind == IndexKind::kConst;
+  };
+  Images images;
+  return CopyMemo(pool, id, pool, leaf, keeps, images);
 }
 
 // Most expressions load nothing, and are returned at once.
@@ -116,7 +135,7 @@ IndexId ReplaceLoads(IndexPool& pool, IndexId id, absl::FunctionRef<int64_t(int6
 
 void VisitIndex(const IndexPool& pool, IndexId id,
                 absl::FunctionRef<void(IndexId, const IndexNode&)> visit) {
-  SeenNodes seen;
+  Images seen;
   VisitMemo(pool, id, visit, seen);
 }
 
