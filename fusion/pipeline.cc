@@ -139,12 +139,14 @@ absl::Status CheckSize(const loop::Program& program) {
 
 }  // namespace
 
-// Pass by pass; values that no statement uses any more are dropped after each that changed
-// something.
+// Pass by pass. Values that no statement uses any more are dropped where their number has doubled,
+// so that this takes no longer than making them, and at last.
 absl::Status Pipeline::Run(loop::Program& program, const RunOptions& options) const {
   NESTOR_RETURN_IF_ERROR(CheckSize(program));
   if (options.verify) NESTOR_RETURN_IF_ERROR(Verified(program, "before the first pass"));
-  program.proven = false;  // passes change accesses; one of them may prove them anew
+  size_t kept = program.values.size();
+  bool any_unused = false;  // since some pass changed something
+  program.proven = false;   // passes change accesses; one of them may prove them anew
   for (size_t i = 0; i < passes_.size(); ++i) {
     const Pass& pass = passes_[i];
     if (options.strict && pass.reorders_rounding) continue;
@@ -155,11 +157,17 @@ absl::Status Pipeline::Run(loop::Program& program, const RunOptions& options) co
       return absl::InternalError(
           absl::StrCat("pass ", pass.name, ": ", changed.status().message()));
     }
-    if (*changed) DropUnusedValues(program);
+    any_unused |= *changed;
+    if (any_unused && program.values.size() > 2 * kept) {
+      DropUnusedValues(program);
+      kept = program.values.size();
+      any_unused = false;
+    }
     if (options.verify)
       NESTOR_RETURN_IF_ERROR(Verified(program, absl::StrCat("after pass ", pass.name)));
     if (options.observer) options.observer({pass, static_cast<int>(i), *changed, time}, program);
   }
+  if (any_unused) DropUnusedValues(program);
   return absl::OkStatus();
 }
 
