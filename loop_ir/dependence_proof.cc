@@ -45,7 +45,7 @@ class Windows {
     size_t rank = 0;
     for (const PlacedAccess& access : accesses_) rank = std::max(rank, access.place.size());
     for (size_t axis = 0; axis < rank; ++axis) {
-      if (MovesAll(axis) && AreApart(RangesAlong(axis))) return true;
+      if (MovesAll(axis) && AreApartAlong(axis)) return true;
     }
     return false;
   }
@@ -75,8 +75,9 @@ class Windows {
     });
   }
 
-  // The ranges of all accesses along one axis; equal ones once, since each is compared with each.
-  std::vector<Range> RangesAlong(size_t axis) {
+  // Whether some candidates show of each access that it is apart from each, itself included. Equal
+  // ranges are looked at once; the first two that may meet settle it.
+  bool AreApartAlong(size_t axis) {
     std::vector<Range> ranges;
     // By expression and innermost loop, which determines all loops around.
     absl::flat_hash_set<std::pair<IndexId, const Loop*>> seen;
@@ -85,18 +86,13 @@ class Windows {
       const IndexId e = access.place[axis];
       if (!seen.insert({e, access.inner.empty() ? nullptr : access.inner.back()}).second) continue;
       Range range{Bounds(e, access.inner, false), Bounds(e, access.inner, true)};
-      if (std::find(ranges.begin(), ranges.end(), range) == ranges.end())
-        ranges.push_back(std::move(range));
-    }
-    return ranges;
-  }
-
-  // Each access against each, itself included: some candidates must show that they are apart.
-  bool AreApart(const std::vector<Range>& ranges) {
-    for (const Range& a : ranges) {
-      for (const Range& b : ranges) {
-        if (!Fits(a.lower, b.upper)) return false;
-      }
+      if (absl::c_linear_search(ranges, range)) continue;
+      ranges.push_back(std::move(range));
+      const Range& last = ranges.back();
+      const auto is_apart = [&](const Range& other) {
+        return Fits(other.lower, last.upper) && Fits(last.lower, other.upper);
+      };
+      if (!absl::c_all_of(ranges, is_apart)) return false;
     }
     return true;
   }

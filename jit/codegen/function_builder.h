@@ -142,7 +142,7 @@ class FunctionBuilder {
 
   void PutEntryBeforeBody(const Frame& frame);
   Operation Make(Opcode opcode, Operand a, Operand b, int64_t immediate) const;
-  Operand Compute(IndexId e);
+  Operand Compute(IndexId e, int depth);  // in the frame that FrameOf gives
   Operand DividesByNonzero(IndexId e);
   CheckedIndex CheckedLoad(const IndexNode& node);
   Operand IsIndex(DType type, Operand number);

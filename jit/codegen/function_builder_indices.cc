@@ -67,15 +67,14 @@ Operand FunctionBuilder::Index(IndexId e) {
   const int depth = FrameOf(e);
   const auto known = frames_[depth].indices.find(e);
   if (known != frames_[depth].indices.end()) return known->second;
-  const Operand result = Compute(e);
+  const Operand result = Compute(e, depth);
   frames_[depth].indices.emplace(e, result);
   return result;
 }
 
 // The operation for one node, on operands that Index gives.
-Operand FunctionBuilder::Compute(IndexId e) {
+Operand FunctionBuilder::Compute(IndexId e, int depth) {
   const IndexNode node = program_.pool[e];
-  const int depth = FrameOf(e);
   if (node.kind == IndexKind::kVar) {
     const auto [value, offset] = Var(node.value);
     if (value.kind == Operand::kImmediate) return Immediate(value.value + offset);
