@@ -21,20 +21,24 @@
 namespace nestor::loop {
 
 Ranges::Ranges(Program& program) : program_(program), pool_(program.pool), facts_(program.pool) {
+  unasked_.push_back(Head{-1, {}, {}, 1});
+}
+
+// ---- What a program says
+
+// Substitutions come before anything else, and facts from divisions last, when the signs of their
+// divisors are known.
+void Ranges::LearnProgram() {
   Begin();
-  // Substitutions come before anything else, and facts from divisions last, when the signs of their
-  // divisors are known.
-  for (const Equality& equality : program.equalities)
+  for (const Equality& equality : program_.equalities)
     SubstituteEqual(equality.left, equality.right);
   AddSymbols();
   AddChecks();
-  for (const Equality& equality : program.equalities) {
+  for (const Equality& equality : program_.equalities) {
     AddLessEqual(equality.left, equality.right);
     AddLessEqual(equality.right, equality.left);
   }
 }
-
-// ---- What a program says
 
 // Binding checks these before anything runs.
 void Ranges::AddSymbols() {
@@ -126,8 +130,9 @@ void Ranges::Forget() {
 void Ranges::LearnUnasked() {
   is_settling_ = true;
   for (const absl::optional<Head>& loop : unasked_) {
-    if (loop) LearnLoop(*loop);
-    else Begin();
+    if (!loop) Begin();
+    else if (loop->var < 0) LearnProgram();
+    else LearnLoop(*loop);
   }
   unasked_.clear();
   is_settling_ = false;

@@ -35,8 +35,8 @@ namespace nestor::loop {
 // One object follows one walk over a program: Enter and Leave as the walk does.
 class Ranges {
  public:
-  // Adds expressions to the program's pool, now and in queries, and changes
-  // nothing else. REQUIRES: `program` outlives this; its signature and checks stay.
+  // Queries add expressions to the program's pool, and change nothing else. What the program says
+  // is learnt with the first one. REQUIRES: `program` outlives this; its signature and checks stay.
   explicit Ranges(Program& program);
   Ranges(const Ranges&) = delete;
   Ranges& operator=(const Ranges&) = delete;
@@ -81,7 +81,10 @@ class Ranges {
 
   // `e` with each symbol that equalities bind replaced by one representative: equal results mean
   // equal values.
-  IndexId Representative(IndexId e) { return facts_.Substituted(e); }
+  IndexId Representative(IndexId e) {
+    Settle();
+    return facts_.Substituted(e);
+  }
 
   // The step of the loop around that has the index `var`, if the index is known to be a multiple of
   // it; else 1.
@@ -107,6 +110,7 @@ class Ranges {
   }
   // Facts are learnt when the first question comes: most scopes are entered without one.
   void LearnUnasked();
+  void LearnProgram();
   void LearnLoop(const Head& loop);
   // Each Add.. derives the linear facts that follow, and leaves out what cannot be written as one.
   Frame& Begin();
@@ -139,8 +143,8 @@ class Ranges {
   std::vector<IndexId> held_;                           // conditions that hold here
   std::vector<std::pair<int64_t, int64_t>> multiples_;  // loop index, step
   std::vector<Frame> frames_;
-  // The scopes within the last frame in which nothing was asked yet. nullopt: an assumption that
-  // says nothing new.
+  // The scopes within the last frame in which nothing was asked yet; the first is the program, whose
+  // index is -1. nullopt: an assumption that says nothing new.
   std::vector<absl::optional<Head>> unasked_;
   bool is_settling_ = false;
 };
