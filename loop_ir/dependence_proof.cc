@@ -35,6 +35,15 @@ namespace {
 using Candidates = std::vector<IndexId>;
 constexpr size_t kMaxCandidates = 16;
 
+bool HoldsExtreme(const IndexPool& pool, const AtomSum& sum) {
+  const auto is_extreme = [&](IndexId atom) {
+    return pool[atom].kind == IndexKind::kMin || pool[atom].kind == IndexKind::kMax;
+  };
+  return absl::c_any_of(sum.terms(), [&](const AtomSum::Term& term) {
+    return absl::c_any_of(term.atoms, is_extreme);
+  });
+}
+
 class Windows {
  public:
   Windows(const Program& program, const Loop& loop, std::vector<PlacedAccess> accesses)
@@ -212,7 +221,7 @@ class Windows {
     for (size_t i = 0; i < candidates.size(); ++i) {
       const IndexId e = candidates[i];
       const AtomSum sum = AtomSum::Of(pool_, e);
-      if (!HoldsExtreme(sum)) continue;
+      if (!HoldsExtreme(pool_, sum)) continue;
       for (const AtomSum::Term& term : sum.InOrder(pool_)) {
         for (size_t number = 0; number < term.atoms.size(); ++number) {
           const IndexNode atom = pool_[term.atoms[number]];
@@ -232,15 +241,6 @@ class Windows {
       }
     }
     return candidates;
-  }
-
-  bool HoldsExtreme(const AtomSum& sum) const {
-    const auto is_extreme = [&](IndexId atom) {
-      return pool_[atom].kind == IndexKind::kMin || pool_[atom].kind == IndexKind::kMax;
-    };
-    return absl::c_any_of(sum.terms(), [&](const AtomSum::Term& term) {
-      return absl::c_any_of(term.atoms, is_extreme);
-    });
   }
 
   // The factor that the atom with this number is multiplied by: it has the coefficient's sign.

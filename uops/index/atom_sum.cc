@@ -110,8 +110,9 @@ AtomSum AtomSum::Inexact() {
 }
 
 AtomSum AtomSum::Of(const IndexPool& pool, IndexId e) {
-  if (!pool.IsAffine(e)) return Inexact();
   AtomSum sum;
+  sum.exact_ = pool.IsAffine(e);
+  if (!sum.exact_) return sum;
   for (; pool[e].kind == IndexKind::kAdd; e = pool[e].args[0])
     sum.AddExpression(pool, pool[e].args[1]);
   sum.AddExpression(pool, e);
@@ -165,15 +166,15 @@ void AtomSum::Insert(Factors atoms, int64_t coefficient) {
   if (at != end && !atoms.empty()) words_.MoveUp(from, to);
 }
 
-// This takes one pass, since most sums are differences.
+// This takes one pass, since most sums are differences. All results are one variable, which the
+// compiler need not copy.
 AtomSum AtomSum::Merged(const AtomSum& a, const AtomSum& b, int64_t times) {
-  if (!a.exact_ || !b.exact_ || a.size() + b.size() > IndexPool::kMaxTerms) return Inexact();
-  int64_t constant;
-  if (__builtin_mul_overflow(times, b.constant_, &constant) ||
-      __builtin_add_overflow(a.constant_, constant, &constant)) {
-    return Inexact();
-  }
   AtomSum sum;
+  int64_t constant;
+  sum.exact_ = a.exact_ && b.exact_ && a.size() + b.size() <= IndexPool::kMaxTerms &&
+               !__builtin_mul_overflow(times, b.constant_, &constant) &&
+               !__builtin_add_overflow(a.constant_, constant, &constant);
+  if (!sum.exact_) return sum;
   if (b.products_ == 0) sum = a;
   sum.constant_ = constant;
   if (b.products_ == 0) return sum;
@@ -188,8 +189,11 @@ AtomSum AtomSum::Merged(const AtomSum& a, const AtomSum& b, int64_t times) {
       continue;
     }
     int64_t c;
-    if (__builtin_mul_overflow(times, right.coefficient, &c)) return Inexact();
-    if (order == 0 && __builtin_add_overflow(left.coefficient, c, &c)) return Inexact();
+    if (__builtin_mul_overflow(times, right.coefficient, &c) ||
+        (order == 0 && __builtin_add_overflow(left.coefficient, c, &c))) {
+      sum = Inexact();
+      return sum;
+    }
     if (c != 0) sum.Add(right.atoms, c);
     right = *++y;
     if (order == 0) left = *++x;
