@@ -143,8 +143,8 @@ class Ranges {
   std::vector<IndexId> held_;                           // conditions that hold here
   std::vector<std::pair<int64_t, int64_t>> multiples_;  // loop index, step
   std::vector<Frame> frames_;
-  // The scopes within the last frame in which nothing was asked yet; the first is the program, whose
-  // index is -1. nullopt: an assumption that says nothing new.
+  // The scopes within the last frame in which nothing was asked yet; the first is the program,
+  // whose index is -1. nullopt: an assumption that says nothing new.
   std::vector<absl::optional<Head>> unasked_;
   bool is_settling_ = false;
 };

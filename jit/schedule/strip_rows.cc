@@ -11,6 +11,7 @@
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/replace_loops.h"
+#include "loop_ir/affine.h"
 
 namespace nestor::loop {
 namespace {
