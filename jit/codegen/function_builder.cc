@@ -1,164 +1,153 @@
-// Values that do not change within a loop are computed before it while the code is made, not by a
-// pass that searches for them afterwards: an index expression says itself in which loops it is
-// known.
-//
-// A frame has three streams: the operations on entry, the body, and those of a loop after each
-// iteration. The bodies of all open frames lie one after the other in the list. A value goes to the
-// entry of the outermost frame in which it can be computed; operations are pushed there directly,
-// long before the frame closes and puts them before its body.
-//
-//   open region; open iteration j        entry of the region:  p = x + 4 * i
-//     load x[i, j]                       loop_begin
-//   close iteration; close region          v = load [p + 4 * j];  latch: j += 1
-//                                        loop_end
-//
-// Index expressions and addresses on top of that are in function_builder_indices.cc and
-// function_builder_addresses.cc.
+// An affine index expression always has a value, which AddressBuilder computes early. Any other one,
+// which gathers or may overflow, is computed in place, together with whether it has a value.
 #include "jit/codegen/function_builder.h"
 
-#include <utility>
+#include <limits>
+#include <vector>
 
-#include "uops/invariant.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
-namespace {
 
-// Removes all operations, and keeps the memory of a short list for the next frame.
-void Empty(std::vector<Operation>& operations) {
-  constexpr size_t kShort = 256;
-  if (operations.capacity() <= kShort) operations.clear();
-  else operations = std::vector<Operation>();
+Operand FunctionBuilder::Both(Operand a, Operand b) {
+  if (a.kind == Operand::kNone) return b;
+  if (b.kind == Operand::kNone) return a;
+  return General(Opcode::kAndG, a, b);
 }
 
-}  // namespace
-
-FunctionBuilder::FunctionBuilder(loop::Program& program, Table& table,
-                                 const std::vector<TensorPlace>& places, Isa isa)
-    : program_(program), table_(table), places_(places), list_(isa), frames_(1) {}
-
-OperationList FunctionBuilder::Finish() {
-  NESTOR_CHECK(depth_ == 0, "an open frame");
-  PutEntryBeforeBody(frames_[0]);
-  return std::move(list_);
+CheckedIndex FunctionBuilder::Checked(IndexId e) {
+  const IndexNode node = program_.pool[e];
+  if (program_.pool.IsAffine(e) && !program_.pool.HasLoad(e))
+    return {Index(e), DividesByNonzero(e)};
+  if (node.kind == IndexKind::kLoad) return CheckedLoad(node);
+  return CheckedArithmetic(node);
 }
 
-// ---- Frames
-
-void FunctionBuilder::Frame::Clear() {
-  for (std::vector<Operation>* operations : {&entry, &latch}) Empty(*operations);
-  indices.clear();
-  computed.clear();
-  running.clear();
-  var = -1;
-  value = begin = {};
-  offset = step = 0;
+// 1 if no divisor in an affine expression is 0: all its other parts have a value. Divisors consist
+// of symbols and numbers, so this is known before the first loop.
+Operand FunctionBuilder::DividesByNonzero(IndexId e) {
+  Operand valid;
+  std::vector<IndexId> divisors;
+  VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
+    const bool divides = node.kind == IndexKind::kDiv || node.kind == IndexKind::kMod;
+    if (!divides) return;
+    const auto number = program_.pool.ConstValue(node.args[1]);
+    if (!number) divisors.push_back(node.args[1]);
+    else if (*number == 0) valid = Immediate(0);
+  });
+  for (IndexId divisor : divisors) {
+    valid = Both(valid, OnEntry(0, Make(Opcode::kCompareG, Index(divisor), Immediate(0),
+                                        static_cast<int64_t>(Condition::kNotEqual))));
+  }
+  return valid;
 }
 
-// So far, the list consists of the bodies of all frames.
-void FunctionBuilder::OpenRegion() {
-  if (++depth_ == static_cast<int>(frames_.size())) frames_.emplace_back();
-  frames_[depth_].begin_of_body = list_.operations.size();
+// x[a[e]]: the load of a[e] as an index. It is not made where e is outside of a, and then the
+// result is 0 and not valid; an element that is no index (a u64 from 2^63 on) is not valid either.
+//
+//   r = 0
+//   branch if not (0 <= e < extent) to outside
+//   r = load_g [address of a[e]]
+//   outside:
+CheckedIndex FunctionBuilder::CheckedLoad(const IndexNode& node) {
+  const loop::TensorId tensor{static_cast<int32_t>(node.value)};
+  const TensorPlace& place = places_[tensor.value];
+  const bool is_position =
+      program_[tensor].storage == loop::Storage::kAccumulator && IsArg(program_[tensor].op);
+  const DType type = loop::ReadType(program_[tensor]);
+  if (place.kind == TensorPlace::kRegister) {
+    Operation lane = Make(Opcode::kLaneG, place.scalar, {}, 0);
+    lane.lane = LaneOf(type);
+    lane.type = type;
+    lane.result = list_.NewGeneral();
+    list_.operations.push_back(lane);
+    return {lane.result, IsIndex(type, lane.result)};
+  }
+  std::vector<ComputedPlace> computed(node.args.size());
+  Operand valid;
+  for (size_t axis = 0; axis < node.args.size(); ++axis) {
+    const CheckedIndex e = Checked(node.args[axis]);
+    valid = Both(valid, InRange(e, program_[tensor].shape[axis]));
+    computed[axis].value = e.value;
+  }
+  const int outside = list_.NewLabel();
+  const Operand result = General(Opcode::kMoveG, Immediate(0));
+  const bool checks = !NESTOR_MUTANT("gather_unchecked");
+  if (valid.kind != Operand::kNone && checks)
+    Branch(Condition::kEqual, valid, Immediate(0), outside);
+  Operation load = Make(Opcode::kLoadG, {}, {}, 0);
+  load.memory = Address(tensor, {node.args.begin(), node.args.end()}, computed);
+  if (is_position) {
+    TableSlot slot{TableSlot::kPositions, tensor};
+    load.memory.base = General(Opcode::kAddG, load.memory.base, Operand::Table(table_.Slot(slot)));
+  }
+  load.type = type;
+  load.result = result;
+  list_.operations.push_back(load);
+  Label(outside);
+  return {result, Both(valid, IsIndex(type, result))};
 }
 
-void FunctionBuilder::PutEntryBeforeBody(const Frame& frame) {
-  std::vector<Operation>& operations = list_.operations;
-  operations.insert(operations.begin() + static_cast<int64_t>(frame.begin_of_body),
-                    frame.entry.begin(), frame.entry.end());
+// 0 if the number is not an i64, but a u64 from 2^63 on. kNone if all numbers of the type are.
+Operand FunctionBuilder::IsIndex(DType type, Operand number) {
+  if (WidensToI64(type)) return {};
+  return General(Opcode::kCompareG, number, Immediate(0),
+                 static_cast<int64_t>(Condition::kGreaterEqual));
 }
 
-void FunctionBuilder::OpenIteration(int32_t var, Operand value, int64_t offset, int64_t step,
-                                    Operand begin) {
-  OpenRegion();
-  Frame& frame = frames_[depth_];
-  frame.var = var;
-  frame.value = value;
-  frame.offset = offset;
-  frame.step = step;
-  frame.begin = begin;
+// Both operands are evaluated; if one has no value, the result has none.
+CheckedIndex FunctionBuilder::CheckedArithmetic(const IndexNode& node) {
+  const CheckedIndex a = Checked(node.args[0]);
+  if (node.kind == IndexKind::kNot) {
+    return {
+        General(Opcode::kCompareG, a.value, Immediate(0), static_cast<int64_t>(Condition::kEqual)),
+        a.valid};
+  }
+  const CheckedIndex b = Checked(node.args[1]);
+  Operand valid = Both(a.valid, b.valid);
+  Operand divisor = b.value;
+  const auto compare = [&](Condition condition, Operand x, Operand y) {
+    return General(Opcode::kCompareG, x, y, static_cast<int64_t>(condition));
+  };
+  const auto is_false = [&](Operand x) { return compare(Condition::kEqual, x, Immediate(0)); };
+  switch (node.kind) {
+    case IndexKind::kAdd:
+      valid = Both(valid, is_false(General(Opcode::kAddOverflowsG, a.value, b.value)));
+      break;
+    case IndexKind::kMul:
+      valid = Both(valid, is_false(General(Opcode::kMulOverflowsG, a.value, b.value)));
+      break;
+    case IndexKind::kDiv:
+    case IndexKind::kMod: {
+      const Operand zero = is_false(b.value);
+      valid = Both(valid, is_false(zero));
+      divisor = General(Opcode::kAddG, b.value, zero);
+      if (node.kind == IndexKind::kMod) break;
+      const Operand least =
+          compare(Condition::kEqual, a.value, Immediate(std::numeric_limits<int64_t>::min()));
+      const Operand minus_one = compare(Condition::kEqual, b.value, Immediate(-1));
+      valid = Both(valid, is_false(General(Opcode::kAndG, least, minus_one)));
+      break;
+    }
+    default: break;
+  }
+  const Opcode opcode = OpcodeOf(node.kind);
+  return {General(opcode, a.value, divisor, static_cast<int64_t>(ConditionOf(node.kind))), valid};
 }
 
-// Code that runs on entry stands before the region's body; the frame is kept for the next region,
-// as its memory is.
-void FunctionBuilder::CloseRegion() {
-  Frame& frame = frames_[depth_--];
-  NESTOR_CHECK(frame.latch.empty(), "a region does not run");
-  PutEntryBeforeBody(frame);
-  frame.Clear();
+Operand FunctionBuilder::ConditionValue(IndexId e) {
+  const CheckedIndex condition = Checked(e);
+  return Both(condition.valid, condition.value);
 }
 
-// A loop with its test at the end; whoever opened it tests before whether it runs at all.
-void FunctionBuilder::CloseIteration(Operand end) {
-  Frame& frame = frames_[depth_];
-  if (frame.step == 0) return CloseRegion();
-  const int label = list_.NewLabel();
-  Operation begin{Opcode::kLoopBegin};
-  begin.immediate = label;
-  frame.entry.insert(frame.entry.begin(), begin);
-  std::vector<Operation>& body = list_.operations;
-  body.insert(body.end(), frame.latch.begin(), frame.latch.end());
-  frame.latch.clear();
-  Operation next = Make(Opcode::kAddG, frame.value, Immediate(frame.step), 0);
-  next.result = frame.value;
-  body.push_back(next);
-  Operation back = Make(Opcode::kLoopEnd, frame.value, end, label);
-  back.condition = Condition::kLess;
-  body.push_back(back);
-  CloseRegion();
-}
-
-// ---- Operations
-
-Operation FunctionBuilder::Make(Opcode opcode, Operand a, Operand b, int64_t immediate) const {
-  Operation operation{opcode};
-  operation.lane = Lane::kI64;
-  operation.operands[0] = a;
-  operation.operands[1] = b;
-  operation.immediate = immediate;
-  return operation;
-}
-
-Operand FunctionBuilder::General(Opcode opcode, Operand a, Operand b, int64_t immediate) {
-  Operation operation = Make(opcode, a, b, immediate);
-  operation.result = list_.NewGeneral();
-  list_.operations.push_back(operation);
-  return operation.result;
-}
-
-void FunctionBuilder::Label(int label) {
-  list_.operations.push_back(Make(Opcode::kLabel, {}, {}, label));
-}
-void FunctionBuilder::Jump(int label) {
-  list_.operations.push_back(Make(Opcode::kJump, {}, {}, label));
-}
-
-void FunctionBuilder::Branch(Condition condition, Operand a, Operand b, int label, bool likely) {
-  Operation operation = Make(Opcode::kBranch, a, b, label);
-  operation.condition = condition;
-  operation.likely = likely;
-  list_.operations.push_back(operation);
-}
-
-// `computed` makes equal operations of a frame one.
-Operand FunctionBuilder::OnEntry(int depth, Operation operation) {
-  Frame& frame = frames_[depth];
-  const auto [known, is_new] = frame.computed.try_emplace(operation);
-  if (!is_new) return known->second;
-  const RegisterClass result_class = Info(operation.opcode).result;
-  operation.result =
-      result_class == RegisterClass::kMask ? list_.NewMask() : list_.NewRegister(result_class);
-  frame.entry.push_back(operation);
-  return known->second = operation.result;
-}
-
-// Operations that `emit` appends are moved to the entry of the loop at `depth`: code that is
-// invariant there.
-void FunctionBuilder::EmitOnEntry(int depth, absl::FunctionRef<void()> emit) {
-  std::vector<Operation> around = std::move(list_.operations);
-  list_.operations.clear();
-  emit();
-  std::vector<Operation>& entry = frames_[depth].entry;
-  entry.insert(entry.end(), list_.operations.begin(), list_.operations.end());
-  list_.operations = std::move(around);
+// 0 <= e < extent, and e did not overflow while it was computed.
+Operand FunctionBuilder::InRange(const CheckedIndex& e, IndexId extent) {
+  const auto compare = [&](Condition condition, Operand y) {
+    return General(Opcode::kCompareG, e.value, y, static_cast<int64_t>(condition));
+  };
+  Operand inside = compare(Condition::kGreaterEqual, Immediate(0));
+  inside = General(Opcode::kAndG, inside, compare(Condition::kLess, Index(extent)));
+  return Both(e.valid, inside);
 }
 
 }  // namespace nestor::jit

@@ -11,12 +11,13 @@
 //
 // Places that differ by a constant share their pointers, and differ in the displacement: x[i, j +
 // 1] is [p_i + j * 4 + 4]. All is modulo 2^64, as addresses are, so no sum can overflow.
+#include "jit/codegen/address_builder.h"
+
 #include <algorithm>
 #include <limits>
 #include <utility>
 
-#include "absl/algorithm/container.h"
-#include "jit/codegen/function_builder.h"
+#include "absl/container/inlined_vector.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
@@ -31,125 +32,102 @@ bool IsScale(int64_t v) { return v == 1 || v == 2 || v == 4 || v == 8; }
 
 }  // namespace
 
-// The bytes from one element of a tensor that lies compactly to the next along the axis; nullopt:
-// some later extents are symbols.
-absl::optional<int64_t> FunctionBuilder::CompactStride(const loop::TensorInfo& tensor,
-                                                       int axis) const {
-  int64_t bytes = ByteSize(tensor.type);
-  for (size_t i = static_cast<size_t>(axis) + 1; i < tensor.shape.size(); ++i) {
-    const absl::optional<int64_t> extent = program_.pool.ConstValue(tensor.shape[i]);
-    if (!extent || __builtin_mul_overflow(bytes, *extent, &bytes)) return absl::nullopt;
+// ---- Index expressions
+
+Opcode AddressBuilder::OpcodeOf(IndexKind kind) {
+  switch (kind) {
+    case IndexKind::kAdd: return Opcode::kAddG;
+    case IndexKind::kMul: return Opcode::kMulG;
+    case IndexKind::kDiv: return Opcode::kFloorDivG;
+    case IndexKind::kMod: return Opcode::kFloorModG;
+    case IndexKind::kMin: return Opcode::kMinG;
+    case IndexKind::kMax: return Opcode::kMaxG;
+    case IndexKind::kAnd: return Opcode::kAndG;
+    case IndexKind::kOr: return Opcode::kOrG;
+    default: return Opcode::kCompareG;
   }
-  return bytes;
 }
 
-// The stride of an axis: a number of bytes if it is known, else a slot.
-TableSlot::Part FunctionBuilder::StridePart(loop::TensorId tensor, int axis) const {
-  const loop::TensorInfo& info = program_[tensor];
-  const AxisLayout layout = places_[tensor.value].layout[axis];
-  if (layout == AxisLayout::kZero) return {0, {}, {}, 0};
-  if (layout == AxisLayout::kUnit) return {ByteSize(info.type), {}, {}, 0};
-  const auto bytes = layout == AxisLayout::kCompact ? CompactStride(info, axis) : absl::nullopt;
-  if (bytes) return {*bytes, {}, {}, 0};
-  return {1, {}, tensor, axis};
+Condition AddressBuilder::ConditionOf(IndexKind kind) {
+  switch (kind) {
+    case IndexKind::kLt: return Condition::kLess;
+    case IndexKind::kLe: return Condition::kLessEqual;
+    case IndexKind::kNe: return Condition::kNotEqual;
+    default: return Condition::kEqual;
+  }
 }
 
-// Adds a part to the summand of the same atom or computed number; there is one of each.
-void FunctionBuilder::AddPart(Summands& summands, IndexId atom, const ComputedPlace& computed,
-                              TableSlot::Part part) {
-  if (part.factor == 0) return;
-  const auto is_number = [](const TableSlot::Part& p) {
-    return p.symbols.value < 0 && p.tensor.value < 0;
+std::pair<Operand, int64_t> AddressBuilder::Var(int64_t var) const {
+  for (int depth = depth_; depth >= 0; --depth) {
+    if (frames_[depth].var == var) return {frames_[depth].value, frames_[depth].offset};
+  }
+  NESTOR_CHECK(false, "a loop index outside its loop");
+  return {};
+}
+
+// The frame of the innermost loop whose index is in e: there, and in all frames inside, e is known.
+int AddressBuilder::FrameOf(IndexId e) const {
+  if (!program_.pool.HasVar(e)) return 0;
+  const int64_t own = program_.pool.VarValue(e);  // most are variables
+  const auto knows = [&](const Frame& frame) {
+    return own >= 0 ? frame.var == own : frame.var >= 0 && HoldsVar(program_.pool, e, frame.var);
   };
-  const bool is_fixed = atom.value < 0 && computed.value.kind == Operand::kNone;
-  for (Summand& summand : summands) {
-    if (summand.atom != atom || !(summand.computed.value == computed.value)) continue;
-    // Constant summands become a displacement, separate from those known only at run time, which go
-    // into the pointer: so the places in a window's row share a pointer, though the distance of its
-    // rows may be unknown.
-    if (is_fixed && is_number(part) != is_number(summand.parts[0])) continue;
-    summand.parts.push_back(part);
-    return;
-  }
-  summands.push_back({atom, computed, {part}});
+  int depth = Depth();
+  while (depth > 0 && !knows(frames_[depth])) --depth;
+  return depth;
 }
 
-const AtomSum::OrderedTerms* FunctionBuilder::TermsOf(IndexId e) {
-  const auto [known, is_new] = terms_.try_emplace(e);
-  if (is_new) {
-    const AtomSum sum = AtomSum::Of(program_.pool, e);
-    if (sum.exact()) known->second = sum.InOrder(program_.pool);
+// A number, a slot of the table if only sizes are in it, or a register that is set on entry to the
+// frame of its innermost index; each expression once per frame.
+Operand AddressBuilder::Index(IndexId e) {
+  if (const auto value = program_.pool.ConstValue(e)) return Immediate(*value);
+  if (!program_.pool.HasVar(e)) {
+    TableSlot slot{TableSlot::kIndex};
+    slot.parts.push_back({1, e, {}, 0});
+    return Operand::Table(table_.Slot(slot));
   }
-  return known->second ? &*known->second : nullptr;
+  const int depth = FrameOf(e);
+  const auto known = frames_[depth].indices.find(e);
+  if (known != frames_[depth].indices.end()) return known->second;
+  const Operand result = Compute(e, depth);
+  frames_[depth].indices.emplace(e, result);
+  return result;
 }
 
-// Addresses are computed modulo 2^64: an address that is not in range is not accessed.
-int64_t FunctionBuilder::WrappingProduct(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+// The operation for one node, on operands that Index gives.
+Operand AddressBuilder::Compute(IndexId e, int depth) {
+  const IndexNode node = program_.pool[e];
+  if (node.kind == IndexKind::kVar) {
+    const auto [value, offset] = Var(node.value);
+    if (value.kind == Operand::kImmediate) return Immediate(value.value + offset);
+    return offset == 0 ? value : OnEntry(depth, Make(Opcode::kAddG, value, Immediate(offset), 0));
+  }
+  if (node.kind == IndexKind::kNot) {
+    return OnEntry(depth, Make(Opcode::kCompareG, Index(node.args[0]), Immediate(0),
+                               static_cast<int64_t>(Condition::kEqual)));
+  }
+  const Operand a = Index(node.args[0]);
+  Operand b = Index(node.args[1]);
+  const bool divides = node.kind == IndexKind::kDiv || node.kind == IndexKind::kMod;
+  if (divides && b.kind == Operand::kTable) {
+    // It is computed even if the loop inside does not run, so it must never divide by zero.
+    TableSlot slot{TableSlot::kDivisor};
+    slot.parts.push_back({1, node.args[1], {}, 0});
+    b = Operand::Table(table_.Slot(slot));
+  }
+  if (divides && b == Immediate(0)) b = Immediate(1);
+  if (a.kind == Operand::kImmediate && b.kind == Operand::kImmediate && !IsCondition(node.kind)) {
+    if (const auto value = CheckedApply(node.kind, a.value, b.value)) return Immediate(*value);
+  }
+  const int64_t condition =
+      IsCondition(node.kind) ? static_cast<int64_t>(ConditionOf(node.kind)) : 0;
+  return OnEntry(depth, Make(OpcodeOf(node.kind), a, b, condition));
 }
 
-// Asked for each access; places are split into summands once.
-FunctionBuilder::Summands* FunctionBuilder::FollowedSummands(loop::TensorId tensor,
-                                                             const IndexList& place) {
-  const auto [known, is_new] = followed_.try_emplace({tensor, place});
-  if (is_new && absl::c_all_of(place, [&](IndexId e) { return IsFollowed(e); })) {
-    known->second = SummandsOf(tensor, place, {});
-  }
-  return known->second ? &*known->second : nullptr;
-}
-
-// Each term of each axis is (factor and symbols, for the table) * (index or other value of a loop),
-// times the axis' stride. x[2*i + n*j] of f32 gives 8 * i and 4n * j.
-FunctionBuilder::Summands FunctionBuilder::SummandsOf(loop::TensorId tensor, const IndexList& place,
-                                                      absl::Span<const ComputedPlace> computed) {
-  Summands summands;
-  for (size_t axis = 0; axis < place.size(); ++axis) {
-    const TableSlot::Part stride = StridePart(tensor, static_cast<int>(axis));
-    const IndexId e = place[axis];
-    const AtomSum::OrderedTerms* const terms = TermsOf(e);
-    if (terms == nullptr) {
-      AddPart(summands, {}, computed[axis], stride);
-      continue;
-    }
-    for (const AtomSum::Term& term : *terms) {
-      TableSlot::Part part = stride;
-      part.factor = WrappingProduct(part.factor, term.coefficient);
-      IndexId atom;
-      for (IndexId factor : term.atoms) {
-        if (program_.pool.HasVar(factor)) {
-          atom = factor;
-        } else {
-          part.symbols = part.symbols.value < 0 ? factor : program_.pool.Mul(part.symbols, factor);
-        }
-      }
-      AddPart(summands, atom, {}, part);
-    }
-  }
-  return summands;
-}
-
-// Known parts are folded to one number; those that depend on sizes are summed up when the table is
-// filled, not by the code.
-Operand FunctionBuilder::Coefficient(const std::vector<TableSlot::Part>& parts, int64_t times) {
-  if (times == 0) return Immediate(0);
-  TableSlot slot{TableSlot::kCoefficient};
-  int64_t constant = 0;
-  for (TableSlot::Part part : parts) {
-    part.factor = WrappingProduct(part.factor, times);
-    if (part.symbols.value < 0 && part.tensor.value < 0) {
-      constant = static_cast<int64_t>(static_cast<uint64_t>(constant) +
-                                      static_cast<uint64_t>(part.factor));
-    } else {
-      slot.parts.push_back(part);
-    }
-  }
-  if (slot.parts.empty()) return Immediate(constant);
-  if (constant != 0) slot.parts.push_back({constant, {}, {}, 0});
-  return Operand::Table(table_.Slot(slot));
-}
+// ---- Addresses
 
 // An address of the call, or of the worker's own memory plus an offset that all workers share.
-Operand FunctionBuilder::BaseOf(loop::TensorId tensor) {
+Operand AddressBuilder::BaseOf(loop::TensorId tensor) {
   if (places_[tensor.value].kind == TensorPlace::kTable) {
     return OnEntry(
         0, Make(Opcode::kMoveG, Operand::Table(table_.Slot({TableSlot::kAddress, tensor})), {}, 0));
@@ -161,15 +139,15 @@ Operand FunctionBuilder::BaseOf(loop::TensorId tensor) {
 
 // From the outside in: pointers of outer loops are shared by all places that go on differently
 // inside.
-Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place,
-                                absl::Span<const ComputedPlace> computed) {
-  Summands other;
-  Summands* const followed = FollowedSummands(tensor, place);
-  if (followed == nullptr) other = SummandsOf(tensor, place, computed);
-  Summands& summands = followed == nullptr ? other : *followed;
+Memory AddressBuilder::Address(loop::TensorId tensor, const IndexList& place,
+                               absl::Span<const ComputedPlace> computed) {
+  AddressSummands other;
+  AddressSummands* const followed = sums_.OfFollowed(tensor, place);
+  if (followed == nullptr) other = sums_.Of(tensor, place, computed);
+  AddressSummands& summands = followed == nullptr ? other : *followed;
   // A pointer that runs with a loop starts before it, so within a frame the loop's own
   // index comes first.
-  const auto order = [&](const Summand& s) {
+  const auto order = [&](const AddressSummand& s) {
     if (s.computed.value.kind != Operand::kNone) {
       return std::make_pair(s.computed.depth < 0 ? Depth() + 1 : s.computed.depth, true);
     }
@@ -192,7 +170,7 @@ Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place,
 
 // The frame around the two innermost loops: a value that is known everywhere, but is reloaded as
 // quickly as it is kept, occupies a register only there, and none in loops beside them.
-int FunctionBuilder::NearDepth() const {
+int AddressBuilder::NearDepth() const {
   int depth = Depth();
   for (int loops = 0; depth > 0; --depth) {
     if (frames_[depth].step != 0 && ++loops == 2) return depth - 1;
@@ -201,19 +179,20 @@ int FunctionBuilder::NearDepth() const {
 }
 
 // `pointer` with the summand added; a part of it may go into `memory` instead.
-Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, int depth, Memory& memory,
-                                   bool last) {
+Operand AddressBuilder::PointerAt(Operand pointer, AddressSummand& summand, int depth,
+                                  Memory& memory, bool last) {
   const auto add = [&](Operand bytes) {
     if (bytes == Immediate(0)) return pointer;
     return OnEntry(depth, Make(Opcode::kAddG, pointer, bytes, 0));
   };
   const auto displace = [&](int64_t times) {
-    const Operand bytes = Coefficient(summand.parts, times);
+    const Operand bytes = sums_.Coefficient(summand.parts, times);
     if (bytes.kind != Operand::kImmediate && depth > 0 && memory.index.kind == Operand::kNone) {
       // Few registers serve many multiples, for example for adjacent rows.
       const int64_t scale = std::min<int64_t>(times & -times, 8);
-      memory.index = OnEntry(
-          NearDepth(), Make(Opcode::kMoveG, Coefficient(summand.parts, times / scale), {}, 0));
+      memory.index =
+          OnEntry(NearDepth(),
+                  Make(Opcode::kMoveG, sums_.Coefficient(summand.parts, times / scale), {}, 0));
       memory.scale = static_cast<int8_t>(scale);
     } else if (bytes.kind != Operand::kImmediate) {
       pointer = add(bytes);
@@ -224,7 +203,8 @@ Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, int depth,
       pointer = add(OnEntry(0, Make(Opcode::kMoveG, bytes, {}, 0)));
     }
   };
-  if (summand.coefficient.kind == Operand::kNone) summand.coefficient = Coefficient(summand.parts);
+  if (summand.coefficient.kind == Operand::kNone)
+    summand.coefficient = sums_.Coefficient(summand.parts);
   const Operand coefficient = summand.coefficient;
   if (summand.computed.value.kind != Operand::kNone) {
     const auto& [number, known_at] = summand.computed;
@@ -261,7 +241,7 @@ Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, int depth,
 // that moves, it is a register that moves along.
 // It begins in the loop's preheader at pointer + begin * coefficient, and the latch adds step *
 // coefficient.
-Operand FunctionBuilder::RunningPointer(int depth, Operand pointer, const Summand& summand) {
+Operand AddressBuilder::RunningPointer(int depth, Operand pointer, const AddressSummand& summand) {
   const Operand coefficient = summand.coefficient;
   const Operand value = frames_[depth].value;
   int moving = depth;
@@ -285,24 +265,24 @@ Operand FunctionBuilder::RunningPointer(int depth, Operand pointer, const Summan
   start.result = running;
   preheader.entry.push_back(start);
   Operation move =
-      Make(Opcode::kAddG, running, Coefficient(summand.parts, frames_[moving].step), 0);
+      Make(Opcode::kAddG, running, sums_.Coefficient(summand.parts, frames_[moving].step), 0);
   move.result = running;
   frames_[moving].latch.push_back(move);
   return running;
 }
 
 // The coefficient of `var` in the address: x[2*v, v] has two parts, twice a row and one element.
-Operand FunctionBuilder::Stride(loop::TensorId tensor, const IndexList& place, int32_t var) {
+Operand AddressBuilder::Stride(loop::TensorId tensor, const IndexList& place, int32_t var) {
   std::vector<TableSlot::Part> parts;
   const std::vector<ComputedPlace> computed(place.size(), ComputedPlace{Immediate(0)});
-  Summands other;
-  const Summands* const followed = FollowedSummands(tensor, place);
-  if (followed == nullptr) other = SummandsOf(tensor, place, computed);
-  for (const Summand& summand : followed == nullptr ? other : *followed) {
+  AddressSummands other;
+  const AddressSummands* const followed = sums_.OfFollowed(tensor, place);
+  if (followed == nullptr) other = sums_.Of(tensor, place, computed);
+  for (const AddressSummand& summand : followed == nullptr ? other : *followed) {
     if (summand.atom.value < 0 || program_.pool.VarValue(summand.atom) != var) continue;
     parts.insert(parts.end(), summand.parts.begin(), summand.parts.end());
   }
-  return Coefficient(parts);
+  return sums_.Coefficient(parts);
 }
 
 }  // namespace nestor::jit
