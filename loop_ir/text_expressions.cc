@@ -26,53 +26,12 @@ DType OwnType(absl::string_view literal) {
 
 }  // namespace
 
-ExpressionParser::ExpressionParser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {
+ExpressionParser::ExpressionParser(std::vector<Token> tokens) : TokenReader(std::move(tokens)) {
   // The notation's lexer keeps the ends of lines, which mean nothing here; a ";" stays.
   tokens_.erase(
       std::remove_if(tokens_.begin(), tokens_.end(),
                      [](const Token& t) { return t.kind == TokenKind::kEnd && t.text == "\n"; }),
       tokens_.end());
-}
-
-// ---- Tokens
-
-// The last token is the end of the text, which every look beyond it sees.
-const Token& ExpressionParser::Peek(size_t ahead) const {
-  return tokens_[std::min(next_ + ahead, tokens_.size() - 1)];
-}
-
-bool ExpressionParser::Take(absl::string_view text) {
-  if (!At(text) || Peek().kind == TokenKind::kEof) return false;
-  ++next_;
-  return true;
-}
-
-absl::Status ExpressionParser::Expected(absl::string_view what) const {
-  const Token& token = Peek();
-  const bool end = token.kind == TokenKind::kEof;
-  return ErrorAt(token.position,
-                 absl::StrCat("expected ", what, ", found ",
-                              end ? "the end of the text" : absl::StrCat("'", token.text, "'")));
-}
-
-absl::Status ExpressionParser::Need(absl::string_view text) {
-  return Take(text) ? absl::OkStatus() : Expected(absl::StrCat("'", text, "'"));
-}
-
-absl::Status ExpressionParser::List(absl::string_view close,
-                                    absl::FunctionRef<absl::Status()> element) {
-  if (Take(close)) return absl::OkStatus();
-  do {
-    NESTOR_RETURN_IF_ERROR(element());
-  } while (Take(","));
-  if (!Take(close)) return Expected(absl::StrCat("',' or '", close, "'"));
-  return absl::OkStatus();
-}
-
-absl::Status ExpressionParser::Nesting::Check() const {
-  if (parser_.nesting_ <= kMaxNesting) return absl::OkStatus();
-  return ErrorAt(parser_.Peek().position,
-                 absl::StrCat("nested too deeply (more than ", kMaxNesting, " levels)"));
 }
 
 // ---- Names

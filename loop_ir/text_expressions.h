@@ -1,6 +1,6 @@
-// Reads the pieces of a program's text that have no scopes of their own: tokens, names, literals,
-// index expressions, values and accesses, built straight into the Program. text_parser.cc reads
-// what is around them.
+// Reads the pieces of a program's text that have no scopes of their own: names, literals, index
+// expressions, values and accesses, built straight into the Program. text_parser.cc reads what is
+// around them.
 #ifndef NESTOR_LOOP_IR_TEXT_EXPRESSIONS_H_
 #define NESTOR_LOOP_IR_TEXT_EXPRESSIONS_H_
 
@@ -9,44 +9,21 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "loop_ir/program.h"
 #include "uops/index/operators.h"
 #include "uops/notation/lexer.h"
+#include "uops/notation/token_reader.h"
 
 namespace nestor::loop {
 
-class ExpressionParser {
+class ExpressionParser : protected TokenReader {
  public:
   // Newlines carry no meaning: nothing that may follow an expression continues it.
   explicit ExpressionParser(std::vector<Token> tokens);
 
  protected:
-  // ---- Tokens
-
-  const Token& Peek(size_t ahead = 0) const;
-  bool At(absl::string_view text, size_t ahead = 0) const { return Peek(ahead).text == text; }
-  // Moves past the token if it is the next one.
-  bool Take(absl::string_view text);
-  absl::Status Expected(absl::string_view what) const;
-  // Take, or the error that something else is there.
-  absl::Status Need(absl::string_view text);
-  // Reads `element` separated by commas up to `close`, which may come at once.
-  absl::Status List(absl::string_view close, absl::FunctionRef<absl::Status()> element);
-
-  // While it lives, parsing is one step deeper in brackets, prefix operators or loops.
-  class Nesting {
-   public:
-    explicit Nesting(ExpressionParser& parser) : parser_(parser) { ++parser_.nesting_; }
-    ~Nesting() { --parser_.nesting_; }
-    absl::Status Check() const;
-
-   private:
-    ExpressionParser& parser_;
-  };
-
   // ---- Names
 
   // The number of a tensor, or of the index of a loop around.
@@ -79,8 +56,6 @@ class ExpressionParser {
   absl::Status Conditions(IndexList& conditions);
 
   Program program_;
-  std::vector<Token> tokens_;
-  size_t next_ = 0;
   absl::flat_hash_map<std::string, Named> names_;  // of those in scope
   absl::flat_hash_set<std::string> dimensions_;
   bool naming_dimensions_ = false;  // in the inputs' shapes: a bare name is a dimension
@@ -120,8 +95,6 @@ class ExpressionParser {
                                 absl::Span<const ValueId> args, DType target = DType::kF32);
   absl::Status NeedBool(absl::string_view sign, ScalarOp op, const ast::Position& position,
                         ValueId operand) const;
-
-  int nesting_ = 0;
 };
 
 }  // namespace nestor::loop

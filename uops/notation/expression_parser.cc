@@ -46,29 +46,10 @@ absl::Status UnknownReduction(const Expr& access) {
 
 }  // namespace
 
-bool ExpressionParser::At(absl::string_view text, size_t ahead) const {
-  const Token& token = Peek(ahead);
-  return token.kind != TokenKind::kNumber && token.text == text;
-}
-bool ExpressionParser::Take(absl::string_view text) {
-  if (!At(text)) return false;
-  ++next_;
-  return true;
-}
 void ExpressionParser::SkipEnds() {
   while (Peek().kind == TokenKind::kEnd) ++next_;
 }
-// "2:7: expected ')', found the end of the line"
-absl::Status ExpressionParser::Expected(absl::string_view what) const {
-  const Token& token = Peek();
-  const std::string found = token.kind == TokenKind::kEof ? "the end of the text"
-                            : token.text == "\n"          ? "the end of the line"
-                                                          : absl::StrCat("'", token.text, "'");
-  return ErrorAt(token.position, absl::StrCat("expected ", what, ", found ", found));
-}
-absl::Status ExpressionParser::Need(absl::string_view text) {
-  return Take(text) ? absl::OkStatus() : Expected(absl::StrCat("'", text, "'"));
-}
+
 // A reserved word gives a message of its own, because it looks like a name.
 absl::StatusOr<Token> ExpressionParser::Name(absl::string_view what) {
   const Token& token = Peek();
@@ -78,16 +59,6 @@ absl::StatusOr<Token> ExpressionParser::Name(absl::string_view what) {
                    absl::StrCat("expected ", what, ", found the reserved word '", token.text, "'"));
   }
   return tokens_[next_++];
-}
-
-absl::Status ExpressionParser::List(absl::string_view close,
-                                    absl::FunctionRef<absl::Status()> element) {
-  if (Take(close)) return absl::OkStatus();
-  do {
-    NESTOR_RETURN_IF_ERROR(element());
-  } while (Take(","));
-  if (!Take(close)) return Expected(absl::StrCat("',' or '", close, "'"));
-  return absl::OkStatus();
 }
 
 // Without a sign, which is an operator here (Prefix).
@@ -155,22 +126,6 @@ absl::StatusOr<ExprPtr> ExpressionParser::Chain(ExprPtr first, int tightness) {
 const InfixOperator* ExpressionParser::AtInfix() const {
   return Peek().kind == TokenKind::kSymbol ? FindInfix(Peek().text) : nullptr;
 }
-
-// While it lives, parsing is one step deeper in brackets or prefix operators.
-// Recursion is bounded, so that no text can overflow the stack.
-class ExpressionParser::Nesting {
- public:
-  explicit Nesting(ExpressionParser& parser) : parser_(parser) { ++parser_.nesting_; }
-  ~Nesting() { --parser_.nesting_; }
-  absl::Status Check() const {
-    if (parser_.nesting_ <= kMaxNesting) return absl::OkStatus();
-    return ErrorAt(parser_.Peek().position,
-                   absl::StrCat("nested too deeply (more than ", kMaxNesting, " levels)"));
-  }
-
- private:
-  ExpressionParser& parser_;
-};
 
 // A minus before a number is part of the literal: -128 must fit i8, as 128 does not.
 absl::StatusOr<ExprPtr> ExpressionParser::Prefix() {
