@@ -34,7 +34,9 @@ TEST(CPrototype, NamesAreDistinct) {
                           "x[i] * x_stride0[i] * $N2 }");
   ASSERT_TRUE(op.ok()) << op.status();
   std::set<std::string> names;
-  for (const CParameter& parameter : CPrototypeOf(*op, {.strided = true}).parameters)
+  CPrototypeOptions options;
+  options.strided = true;
+  for (const CParameter& parameter : CPrototypeOf(*op, options).parameters)
     EXPECT_TRUE(names.insert(parameter.name).second) << parameter.name;
   EXPECT_TRUE(names.contains("x_stride0"));
 }
