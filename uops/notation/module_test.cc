@@ -9,8 +9,8 @@
 namespace nestor {
 namespace {
 
-constexpr char kTwice[] = "op twice(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] + x[i] }\n";
-constexpr char kFour[] = "op four(x: f32[N]) -> (y: f32[N]) { t = twice(x); y = twice(t) }\n";
+constexpr char kTwice[] = "op twice(x: f32[N]) -> (y) { y[i] = x[i] + x[i] }\n";
+constexpr char kFour[] = "op four(x: f32[N]) -> (y) {\n  t = twice(x)\n  y = twice(t)\n}\n";
 
 using Names = std::vector<std::string>;
 
@@ -30,8 +30,8 @@ TEST(Module, CallsItsLibraryAndHidesIt) {
   EXPECT_EQ(module.OpNames(), Names{"four"});
   EXPECT_TRUE(module.Check().ok());
   // Its own op of that name takes integers, which are not given.
-  const auto hides = Module::Parse(
-      std::string("op twice(x: i64[N]) -> (y: i64[N]) { y[i] = x[i] }\n") + kFour, &library);
+  const auto hides =
+      Module::Parse(std::string("op twice(x: i64[N]) -> (y) { y[i] = x[i] }\n") + kFour, &library);
   EXPECT_FALSE(hides->Check().ok());
 }
 
@@ -39,9 +39,9 @@ TEST(Module, CallsOnlyWhatIsBefore) {
   const struct {
     std::string text, message;
   } kCases[] = {
-      {std::string(kFour) + kTwice, "1:43: the op 'twice' is defined after its use"},
-      {"op f(x: f32[N]) -> (y: f32[N]) { y = f(x) }",
-       "1:38: the op 'f' calls itself; ops are not recursive"},
+      {std::string(kFour) + kTwice, "2:7: the op 'twice' is defined after its use"},
+      {"op f(x: f32[N]) -> (y) { y = f(x) }",
+       "1:30: the op 'f' calls itself; ops are not recursive"},
   };
   for (const auto& c : kCases) {
     const auto module = Module::Parse(c.text);
