@@ -723,7 +723,8 @@ TEST_F(CliTest, PrintScheduled) {
   Check({
       {"nestor print softmax --stage=scheduled",
        0,
-       {"program softmax(x: f32[N0, C])", "parallel {", " vector("},
+       {"program softmax(x: f32[N0, C])", "parallel {", " vector(", ") unroll {",
+        ") interleave(2) tail {"},
        ""},
       {"cmp <(nestor print softmax --stage=scheduled --until=3) <(nestor print softmax --stage=fused --until=3)",
        0, "", ""},
@@ -737,7 +738,7 @@ TEST_F(CliTest, PrintScheduled) {
        {"# 0 flatten,", " flatten_2,", " parallel,"}},
       {"nestor print softmax --stage=scheduled --large",
        0,
-       {") prefetch x[i + 1, ", "stream y[i, "},
+       {" prefetch x[i + 1, ", "stream y[i, "},
        ""},
       {"nestor print softmax --stage=scheduled --large --until=0", 0, "stream y[", ""},
       {"nestor print softmax --stage=fused --large", 2, "",
