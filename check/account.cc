@@ -180,13 +180,15 @@ void Account(const FailedTrial& failed, ExamineCase examine, CheckReport& report
     return;
   }
   report.map = MapText(failed.subject, failed.failing, outcome.verdict);
-  const Case smallest = Smallest(failed, report.fault, examine);
-  const Outcome of_smallest = examine(smallest);
-  report.pattern = PatternOf(failed, outcome, smallest, of_smallest, examine);
+  Case smallest = Smallest(failed, report.fault, examine);
+  Outcome of_smallest = examine(smallest);
   // A fault that comes and goes may be gone: then the case that was found stands for itself.
-  const bool again = of_smallest.fault == report.fault;
-  DescribeSmallest(failed.subject, again ? smallest : failed.failing, again ? of_smallest : outcome,
-                   report);
+  if (of_smallest.fault != report.fault) {
+    smallest = failed.failing;
+    of_smallest = outcome;
+  }
+  report.pattern = PatternOf(failed, outcome, smallest, of_smallest, examine);
+  DescribeSmallest(failed.subject, smallest, of_smallest, report);
 }
 
 }  // namespace nestor
