@@ -100,7 +100,7 @@ Operand AddressBuilder::Compute(IndexId e, int depth) {
   if (node.kind == IndexKind::kVar) {
     const auto [value, offset] = Var(node.value);
     if (value.kind == Operand::kImmediate) return Immediate(value.value + offset);
-    return offset == 0 ? value : OnEntry(depth, Make(Opcode::kAddG, value, Immediate(offset), 0));
+    return offset == 0 ? value : OnEntry(depth, Make(Opcode::kAddG, value, Immediate(offset)));
   }
   if (node.kind == IndexKind::kNot) {
     return OnEntry(depth, Make(Opcode::kCompareG, Index(node.args[0]), Immediate(0),
@@ -130,11 +130,11 @@ Operand AddressBuilder::Compute(IndexId e, int depth) {
 Operand AddressBuilder::BaseOf(loop::TensorId tensor) {
   if (places_[tensor.value].kind == TensorPlace::kTable) {
     return OnEntry(
-        0, Make(Opcode::kMoveG, Operand::Table(table_.Slot({TableSlot::kAddress, tensor})), {}, 0));
+        0, Make(Opcode::kMoveG, Operand::Table(table_.Slot({TableSlot::kAddress, tensor}))));
   }
   const Operand memory = OnEntry(0, Make(Opcode::kParameterG, {}, {}, 2));
   return OnEntry(
-      0, Make(Opcode::kAddG, memory, Operand::Table(table_.Slot({TableSlot::kOffset, tensor})), 0));
+      0, Make(Opcode::kAddG, memory, Operand::Table(table_.Slot({TableSlot::kOffset, tensor}))));
 }
 
 // From the outside in: pointers of outer loops are shared by all places that go on differently
@@ -183,16 +183,15 @@ Operand AddressBuilder::PointerAt(Operand pointer, AddressSummand& summand, int 
                                   Memory& memory, bool last) {
   const auto add = [&](Operand bytes) {
     if (bytes == Immediate(0)) return pointer;
-    return OnEntry(depth, Make(Opcode::kAddG, pointer, bytes, 0));
+    return OnEntry(depth, Make(Opcode::kAddG, pointer, bytes));
   };
   const auto displace = [&](int64_t times) {
     const Operand bytes = sums_.Coefficient(summand.parts, times);
     if (bytes.kind != Operand::kImmediate && depth > 0 && memory.index.kind == Operand::kNone) {
       // Few registers serve many multiples, for example for adjacent rows.
       const int64_t scale = std::min<int64_t>(times & -times, 8);
-      memory.index =
-          OnEntry(NearDepth(),
-                  Make(Opcode::kMoveG, sums_.Coefficient(summand.parts, times / scale), {}, 0));
+      memory.index = OnEntry(NearDepth(),
+                             Make(Opcode::kMoveG, sums_.Coefficient(summand.parts, times / scale)));
       memory.scale = static_cast<int8_t>(scale);
     } else if (bytes.kind != Operand::kImmediate) {
       pointer = add(bytes);
@@ -200,7 +199,7 @@ Operand AddressBuilder::PointerAt(Operand pointer, AddressSummand& summand, int 
                FitsDisplacement(memory.displacement + bytes.value)) {
       memory.displacement += static_cast<int32_t>(bytes.value);
     } else {
-      pointer = add(OnEntry(0, Make(Opcode::kMoveG, bytes, {}, 0)));
+      pointer = add(OnEntry(0, Make(Opcode::kMoveG, bytes)));
     }
   };
   if (summand.coefficient.kind == Operand::kNone)
@@ -208,7 +207,7 @@ Operand AddressBuilder::PointerAt(Operand pointer, AddressSummand& summand, int 
   const Operand coefficient = summand.coefficient;
   if (summand.computed.value.kind != Operand::kNone) {
     const auto& [number, known_at] = summand.computed;
-    if (known_at >= 0) return add(OnEntry(depth, Make(Opcode::kMulG, number, coefficient, 0)));
+    if (known_at >= 0) return add(OnEntry(depth, Make(Opcode::kMulG, number, coefficient)));
     return General(Opcode::kAddG, pointer, General(Opcode::kMulG, number, coefficient));
   }
   if (summand.atom.value < 0) {
@@ -217,7 +216,7 @@ Operand AddressBuilder::PointerAt(Operand pointer, AddressSummand& summand, int 
   }
   const int64_t var = program_.pool.VarValue(summand.atom);
   if (var < 0) {
-    return add(OnEntry(depth, Make(Opcode::kMulG, Index(summand.atom), coefficient, 0)));
+    return add(OnEntry(depth, Make(Opcode::kMulG, Index(summand.atom), coefficient)));
   }
   NESTOR_CHECK(frames_[depth].var == var, "a loop index outside its loop");
   const Operand value = frames_[depth].value;
@@ -247,25 +246,25 @@ Operand AddressBuilder::RunningPointer(int depth, Operand pointer, const Address
   int moving = depth;
   while (moving > 0 && !(frames_[moving].step != 0 && frames_[moving].value == value)) --moving;
   if (moving == 0) {
-    const Operand bytes = OnEntry(depth, Make(Opcode::kMulG, value, coefficient, 0));
-    return OnEntry(depth, Make(Opcode::kAddG, pointer, bytes, 0));
+    const Operand bytes = OnEntry(depth, Make(Opcode::kMulG, value, coefficient));
+    return OnEntry(depth, Make(Opcode::kAddG, pointer, bytes));
   }
   const auto [known, is_new] = frames_[moving].running.try_emplace({pointer, coefficient});
   if (!is_new) return known->second;
   Frame& preheader = frames_[moving - 1];
   const Operand begin = frames_[moving].begin;
   const Operand running = known->second = list_.NewGeneral();
-  Operation start = Make(Opcode::kMoveG, pointer, {}, 0);
+  Operation start = Make(Opcode::kMoveG, pointer);
   if (!(begin == Immediate(0))) {
-    Operation bytes = Make(Opcode::kMulG, begin, coefficient, 0);
+    Operation bytes = Make(Opcode::kMulG, begin, coefficient);
     bytes.result = list_.NewGeneral();
     preheader.entry.push_back(bytes);
-    start = Make(Opcode::kAddG, pointer, bytes.result, 0);
+    start = Make(Opcode::kAddG, pointer, bytes.result);
   }
   start.result = running;
   preheader.entry.push_back(start);
   Operation move =
-      Make(Opcode::kAddG, running, sums_.Coefficient(summand.parts, frames_[moving].step), 0);
+      Make(Opcode::kAddG, running, sums_.Coefficient(summand.parts, frames_[moving].step));
   move.result = running;
   frames_[moving].latch.push_back(move);
   return running;

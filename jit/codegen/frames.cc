@@ -90,7 +90,7 @@ void Frames::CloseIteration(Operand end) {
   std::vector<Operation>& body = list_.operations;
   body.insert(body.end(), frame.latch.begin(), frame.latch.end());
   frame.latch.clear();
-  Operation next = Make(Opcode::kAddG, frame.value, Immediate(frame.step), 0);
+  Operation next = Make(Opcode::kAddG, frame.value, Immediate(frame.step));
   next.result = frame.value;
   body.push_back(next);
   Operation back = Make(Opcode::kLoopEnd, frame.value, end, label);

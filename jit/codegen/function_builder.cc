@@ -56,7 +56,7 @@ CheckedIndex FunctionBuilder::CheckedLoad(const IndexNode& node) {
       program_[tensor].storage == loop::Storage::kAccumulator && IsArg(program_[tensor].op);
   const DType type = loop::ReadType(program_[tensor]);
   if (place.kind == TensorPlace::kRegister) {
-    Operation lane = Make(Opcode::kLaneG, place.scalar, {}, 0);
+    Operation lane = Make(Opcode::kLaneG, place.scalar);
     lane.lane = LaneOf(type);
     lane.type = type;
     lane.result = list_.NewGeneral();
@@ -75,7 +75,7 @@ CheckedIndex FunctionBuilder::CheckedLoad(const IndexNode& node) {
   const bool checks = !NESTOR_MUTANT("gather_unchecked");
   if (valid.kind != Operand::kNone && checks)
     Branch(Condition::kEqual, valid, Immediate(0), outside);
-  Operation load = Make(Opcode::kLoadG, {}, {}, 0);
+  Operation load = Make(Opcode::kLoadG, {});
   load.memory = Address(tensor, {node.args.begin(), node.args.end()}, computed);
   if (is_position) {
     TableSlot slot{TableSlot::kPositions, tensor};
