@@ -30,14 +30,6 @@ constexpr double kMostSeconds = 1;
 
 constexpr double kLeastPart = 0.01;  // share of the time from which a block has its own figure
 
-std::vector<const loop::Item*> ItemsAtTheTop(const loop::Program& program) {
-  std::vector<const loop::Item*> items;
-  for (const loop::Block& block : program.blocks) {
-    for (const loop::Item& item : block.body) items.push_back(&item);
-  }
-  return items;
-}
-
 // None where a bound depends on a loop or on elements.
 absl::optional<int64_t> IterationsOf(const loop::Program& program, const loop::Loop& loop,
                                      const Binding& binding) {
@@ -65,17 +57,17 @@ absl::optional<int64_t> AllIterationsOf(const loop::Program& program, const loop
 }
 
 // Describes items number `first` up to `last`.
-std::string WhatIsDone(const loop::Program& program, const std::vector<const loop::Item*>& items,
-                       size_t first, size_t last, const Binding& binding) {
+std::string WhatIsDone(const loop::Program& program, size_t first, size_t last,
+                       const Binding& binding) {
   std::set<std::string> written;
   for (size_t i = first; i < last; ++i) {
-    const loop::Footprint footprint = FootprintOf(program, *items[i]);
+    const loop::Footprint footprint = FootprintOf(program, program.body[i]);
     for (const auto& tensors : {footprint.writes, footprint.accumulates}) {
       for (loop::TensorId tensor : tensors) written.insert(program[tensor].name);
     }
   }
   std::string what = absl::StrJoin(written, ", ");
-  const loop::Loop* loop = items[first]->As<loop::Loop>();
+  const loop::Loop* loop = program.body[first].As<loop::Loop>();
   const auto iterations =
       loop == nullptr ? absl::nullopt : AllIterationsOf(program, *loop, binding);
   if (!iterations) return what;
@@ -128,7 +120,6 @@ absl::StatusOr<CallTimes> TimesOfBlocks(const jit::Executable& executable,
   CallTimes call;
   if (watched.kernel == nullptr) return call;  // no results: nothing runs
   const loop::Program& program = watched.kernel->program();
-  const std::vector<const loop::Item*> items = ItemsAtTheTop(program);
   // A program may run at sizes at which the model cannot count its bytes.
   const absl::StatusOr<double> touched = BytesTouched(program, binding.symbols);
   const auto bound_of = [&](absl::Span<const size_t> part, double time) {
@@ -142,13 +133,13 @@ absl::StatusOr<CallTimes> TimesOfBlocks(const jit::Executable& executable,
     const auto next = std::next(block);
     const auto first = static_cast<size_t>(block->first);
     const size_t last =
-        next == watched.times.end() ? items.size() : static_cast<size_t>(next->first);
+        next == watched.times.end() ? program.body.size() : static_cast<size_t>(next->first);
     std::vector<size_t> own(last - first);
     absl::c_iota(own, first);
     all.insert(all.end(), own.begin(), own.end());
     BlockTime time{static_cast<int>(call.blocks.size()),
                    bench::Median(block->second),
-                   WhatIsDone(program, items, first, last, binding),
+                   WhatIsDone(program, first, last, binding),
                    {}};
     if (time.seconds >= seconds * kLeastPart) time.bound = bound_of(own, time.seconds);
     call.blocks.push_back(std::move(time));

@@ -128,23 +128,15 @@ absl::StatusOr<double> BytesTouched(const loop::Program& program, const loop::Si
 // The part as a program of its own: temporaries that other parts read are its outputs, and those
 // that others write its inputs, so that they count as moved through memory.
 loop::Program PartOf(loop::Program program, absl::Span<const size_t> items) {
-  loop::Scope rest;
-  size_t number = 0;
-  for (loop::Block& block : program.blocks) {
-    loop::Scope kept;
-    for (loop::Item& item : block.body) {
-      (absl::c_binary_search(items, number++) ? kept : rest).push_back(std::move(item));
-    }
-    block.body = std::move(kept);
+  loop::Scope declarations, kept, rest;
+  for (size_t i = 0; i < program.body.size(); ++i) {
+    loop::Item& item = program.body[i];
+    if (item.As<loop::Declaration>() != nullptr) declarations.push_back(std::move(item));
+    else (absl::c_binary_search(items, i) ? kept : rest).push_back(std::move(item));
   }
-  const loop::Footprint others = FootprintOf(program, rest);
-  loop::Footprint own;
-  for (const loop::Block& block : program.blocks) {
-    const loop::Footprint of_block = FootprintOf(program, block.body);
-    own.reads.insert(of_block.reads.begin(), of_block.reads.end());
-    own.writes.insert(of_block.writes.begin(), of_block.writes.end());
-    own.accumulates.insert(of_block.accumulates.begin(), of_block.accumulates.end());
-  }
+  const loop::Footprint others = FootprintOf(program, rest), own = FootprintOf(program, kept);
+  program.body = std::move(declarations);
+  Append(program.body, std::move(kept));
   for (const TensorId tensor : own.writes) {
     Storage& storage = program[tensor].storage;
     if (storage == Storage::kTemp && others.Touches(tensor)) storage = Storage::kOutput;

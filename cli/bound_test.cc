@@ -93,7 +93,7 @@ program p(x: f32[N]) -> (y: f32[N], z: f32[N]) {
 })")
                                     .value();
   const auto bound_of = [&](size_t item, int64_t n) {
-    const std::vector<size_t> items = {item};
+    const std::vector<size_t> items = {item + 1};  // after the declaration
     const auto bound = BoundOf(PartOf(program, items), {{"N", n}}, 16.0 * static_cast<double>(n),
                                1e-8 * static_cast<double>(n), MadeUp());
     EXPECT_TRUE(bound.ok()) << bound.status();
@@ -111,10 +111,8 @@ TEST(PartOf, KeepsItemsByTheirNumber) {
   const loop::Program program = loop::ParseProgram(R"(
 program p(x: f32[N]) -> (y: f32[N], z: f32[N], w: f32[N]) {
   for i in [0, N) { y[i] = x[i] }
-  block {
-    for i in [0, N) { z[i] = x[i] }
-    for i in [0, N) { w[i] = x[i] }
-  }
+  for i in [0, N) { z[i] = x[i] }
+  for i in [0, N) { w[i] = x[i] }
 })")
                                     .value();
   const std::string text = loop::ToText(PartOf(program, {0, 2}));

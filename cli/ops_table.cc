@@ -1,6 +1,7 @@
 // Each op is instantiated with nothing given, differentiated, lowered and fused.
 #include "cli/ops_table.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "autodiff/gradient.h"
@@ -16,7 +17,9 @@ std::string BlocksText(const Op& op) {
   loop::Program program = Lower(op);
   const absl::Status status = fusion::Pipeline::Default().Run(program);
   NESTOR_CHECK(status.ok(), status.ToString());
-  return absl::StrCat(program.blocks.size());
+  return absl::StrCat(absl::c_count_if(program.body, [](const loop::Item& item) {
+    return item.As<loop::Declaration>() == nullptr;
+  }));
 }
 
 std::string Row(const MacroOp& macro) {

@@ -37,8 +37,8 @@ PROGRAM is a file in the notation, - for stdin, the text of ops ('op f(..) ..'),
 a macro op's name. Sizes are given as N=64, k=3, x=f32[2,3] or x=x.npy; every
 dimension that these do not determine must be given. Nothing is run.
 
-  blocks            blocks of the program that hold a loop; beside them `loops`
-                    and `statements`
+  blocks            loops at the top of the program; beside them `loops` and
+                    `statements`
   bytes             bytes walked: loads and stores that a cache with least recently
                     used replacement does not serve, estimated
   arena_bytes       memory for temporaries, which share it: of a run of the code;

@@ -72,9 +72,7 @@ class ScopeEliminator {
  public:
   ScopeEliminator(Program& program, Scope& scope) : program_(program), scope_(scope) {}
 
-  // `declared`: takes the new temporaries if the scope is the program's; null: the scope declares
-  // them.
-  bool Run(std::vector<TensorId>* declared) {
+  bool Run() {
     Count();
     if (!AnyShared()) return false;
     NumberedWalk walk(program_);
@@ -86,8 +84,7 @@ class ScopeEliminator {
       walk.Pass(original);
     }
     scope_ = std::move(result);
-    if (declared != nullptr) declared->insert(declared->end(), declared_.begin(), declared_.end());
-    else if (!declared_.empty()) Declare(program_, scope_, declared_);
+    if (!declared_.empty()) Declare(program_, scope_, declared_);
     return changed_;
   }
 
@@ -207,14 +204,11 @@ class ScopeEliminator {
 
 // Scope by scope: a temporary may serve only the scope whose tensors its value reads.
 absl::StatusOr<bool> EliminateCommonSubexpressions(Program& program) {
-  return RewriteTopScopes(program, [&](Scope& top, bool is_program) {
-    bool changed = false;
-    VisitScopes(top, [&](Scope& scope) {
-      changed |= ScopeEliminator(program, scope)
-                     .Run(is_program && &scope == &top ? &program.temps : nullptr);
-    });
-    return changed;
+  bool changed = false;
+  VisitScopes(program.body, [&](Scope& scope) {
+    if (ScopeEliminator(program, scope).Run()) changed = true;
   });
+  return changed;
 }
 
 }  // namespace nestor::loop

@@ -10,8 +10,8 @@ namespace {
 
 constexpr Frame kFrame = {
     "program p(x: f32[N], ids: i64[N]; $f: f32 = 1.0) -> (y: f32[N], z: f32[N], g: bf16[N], d: i64[N], q: f32) {\n",
-    "\n  block { drop y[0] = 0.0 }  block { drop z[0] = 0.0 }  block { drop g[0] = bf16(0.0) }"
-    "\n  block { drop d[0] = 0 }  block { q = 0.0 }\n}\n"};
+    "\n  drop y[0] = 0.0  drop z[0] = 0.0  drop g[0] = bf16(0.0)"
+    "\n  drop d[0] = 0  q = 0.0\n}\n"};
 
 TEST(CommonSubexpressions, TextInTextOut) {
   constexpr PassCase kCases[] = {
@@ -32,15 +32,13 @@ TEST(CommonSubexpressions, TextInTextOut) {
        "for i in [0, N) { temp t: f32  t = exp(x[i])  y[i] = t  z[i] = t }"},
       {"for i in [0, N) { temp t: f32  t = exp(x[i])  y[i] = t * t }", ""},
       // Accumulated, and the positions of pairs.
-      {"block { acc a: f32 = sum  acc m: f32 = max  a += exp(x[0])  m max= exp(x[0])  q = a + m }",
-       "block { temp s: f32  s = exp(x[0])  acc a: f32 = sum  a += s  acc m: f32 = max  m max= s  q = a + m }"},
+      {"acc a: f32 = sum  acc m: f32 = max  a += exp(x[0])  m max= exp(x[0])  q = a + m",
+       "temp s: f32  s = exp(x[0])  acc a: f32 = sum  a += s  acc m: f32 = max  m max= s  q = a + m"},
       {"acc b: f32 = argmax  for i in [0, N) { b argmax= (x[i] * 2.0, ids[i] + 1)  d[i] = ids[i] + 1 }",
        "acc b: f32 = argmax  for i in [0, N) { temp s: i64  s = ids[i] + 1  b argmax= (x[i] * 2.0, s)  d[i] = s }"},
-      // At the top, across blocks; in a block of several items.
-      {"block { drop q = 1.0 }  block { q = exp($f) * exp($f) }",
-       "temp s: f32  block { drop q = 1.0 }  block { s = exp($f) }  block { q = s * s }"},
-      {"block { q = exp($f)  q = exp($f) + q }",
-       "block { temp s: f32  s = exp($f)  q = s  q = s + s }"},
+      // At the top.
+      {"drop q = 1.0  q = exp($f) * exp($f)", "drop q = 1.0  temp s: f32  s = exp($f)  q = s * s"},
+      {"q = exp($f)  q = exp($f) + q", "temp s: f32  s = exp($f)  q = s  q = s + s"},
       // A value of a narrow type is as narrow in the temporary.
       {"for i in [0, N) { g[i] = bf16(x[i])  y[i] = f32(g[i]) }",
        "for i in [0, N) { temp s: bf16  s = bf16(x[i])  g[i] = s  y[i] = f32(s) }"},
@@ -73,7 +71,7 @@ TEST(CommonSubexpressions, ChangesInBetween) {
       {"for i in [0, N) { y[i] = exp(x[i])  y[i] += 1.0  q = y[i] * 2.0 }", ""},
       {"for i in [0, N) { y[i] = exp(x[i])  q = y[i + 1 | 0.0] * 2.0 }", ""},
       // The loop before holds another iteration's value.
-      {"temp t: f32  block { t = 1.0 }  for i in [0, N) { y[i] = exp(t)  t = exp(x[i]) }", ""},
+      {"temp t: f32  t = 1.0  for i in [0, N) { y[i] = exp(t)  t = exp(x[i]) }", ""},
       {"for i in [0, N) { y[i] = exp(x[i]) }  for j in [0, N) { z[j] = exp(x[j]) }", ""},
       {"for i in [0, N) { y[i] = exp(x[i])  for j in [0, 3) { z[j] = exp(x[i]) } }", ""},
   };
@@ -95,7 +93,7 @@ TEST(CommonSubexpressions, DroppedStoresTakeNoPart) {
 // A value that is stored at a place that the store itself moves is not what is read there next.
 TEST(CommonSubexpressions, StoresThatMoveTheirPlace) {
   ExpectPass(EliminateCommonSubexpressions, kFrame,
-             {{"block { d[d[0]] = ids[0] + 1  q = f32(d[d[0]]) }", ""}});
+             {{"d[d[0]] = ids[0] + 1  q = f32(d[d[0]])", ""}});
 }
 
 }  // namespace

@@ -18,11 +18,11 @@ Program Of(absl::string_view type, absl::string_view item, absl::string_view rea
   return Parsed(absl::StrCat(
       "program p(x: f32[N], x2: f32[N, M], s: f32, ids: i64[N]; $f: f32 = 1.0, $k: i64 = 1) -> (y: f32[N], z: ",
       absl::StrContains(type, "i64") ? "i64" : "f32", "[N]) {\n  temp t: ", type, "\n  ", item,
-      "\n  for j in [0, N) { z[j] = ", read, " }\n  block { drop y[0] = 0.0 }\n}\n"));
+      "\n  for j in [0, N) { z[j] = ", read, " }\n  drop y[0] = 0.0\n}\n"));
 }
 
 absl::optional<Definition> DefinitionIn(const Program& program) {
-  return DefinitionOf(program, program.blocks[0].body[0], program.temps[0]);
+  return DefinitionOf(program, NestAt(program, 0), DeclaredIn(program.body)[0]);
 }
 
 // "i k: exp(x[i]), cost 8, alone"; "-" where there is no definition.
@@ -40,7 +40,7 @@ TEST(Composition, Definitions) {
     const char* item;
     const char* want;
   } kCases[] = {
-      {"f32", "block { t = 1.0 }", ": 1.0, cost 0, alone"},
+      {"f32", "t = 1.0", ": 1.0, cost 0, alone"},
       {"f32[N]", "for i in [0, N) { t[i] = x[i] }", "i : x[i], cost 0, alone"},
       {"f32[M, N]", "for i in [0, N) { for k in [0, M) { t[k, i] = x2[i, k] } }",
        "k i : x2[i, k], cost 0, alone"},
@@ -108,7 +108,7 @@ TEST(Composition, Values) {
         Of("f32[N]", absl::StrCat("for i in [0, N) { t[i] = ", c.value, " }"), c.read);
     const auto definition = DefinitionIn(program);
     ASSERT_TRUE(definition.has_value()) << c.value;
-    const Statement& reader = *program.blocks[1].body[0].As<Loop>()->body[0].As<Statement>();
+    const Statement& reader = *NestAt(program, 1).As<Loop>()->body[0].As<Statement>();
     const Access access = absl::get<LoadValue>(program[reader.value].node).access;
     const auto composed = Compose(program, *definition, access);
     EXPECT_EQ(composed ? ToText(program, *composed) : "-", c.want) << c.value << "  " << c.read;
@@ -123,7 +123,7 @@ TEST(Composition, Indices) {
     const char* want;  // "-": no expression
   } kCases[] = {
       {"i64[N]", "for i in [0, N) { t[i] = ids[i] }", "index(t[j + 1])", "ids[j + 1]"},
-      {"i64", "block { t = index(N + 1) }", "index(t[])", "N + 1"},
+      {"i64", "t = index(N + 1)", "index(t[])", "N + 1"},
       {"i64[N]", "for i in [0, N) { t[i] = index(i) }", "index(t[j])", "-"},
       {"i64[N]", "for i in [0, N) { t[i] = 3 }", "index(t[j])", "-"},
       {"i64[N]", "for i in [0, N) { t[i] = ids[i | 0] }", "index(t[j])", "-"},
@@ -135,7 +135,7 @@ TEST(Composition, Indices) {
     Program program = Of(c.type, c.item, c.read);
     const auto definition = DefinitionIn(program);
     ASSERT_TRUE(definition.has_value()) << c.item;
-    const Statement& reader = *program.blocks[1].body[0].As<Loop>()->body[0].As<Statement>();
+    const Statement& reader = *NestAt(program, 1).As<Loop>()->body[0].As<Statement>();
     const IndexNode load = program.pool[absl::get<IndexValue>(program[reader.value].node).index];
     ASSERT_EQ(load.kind, IndexKind::kLoad);
     const auto composed = ComposeIndex(program, *definition, load.args);

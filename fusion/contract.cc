@@ -148,15 +148,9 @@ class Contractor {
       plans_[tensor.value] = std::move(plan);
     }
     if (plans_.empty()) return false;
-    auto& temps = program_.temps;
-    temps.erase(std::remove_if(temps.begin(), temps.end(),
-                               [&](TensorId t) { return moved_.contains(t.value); }),
-                temps.end());
-    for (Block& block : program_.blocks) {
-      RewritePlaces(program_, block.body,
-                    [&](TensorId tensor, IndexList& place) { return Shrink(tensor, place); });
-      MoveDeclarations(block.body);
-    }
+    RewritePlaces(program_, program_.body,
+                  [&](TensorId tensor, IndexList& place) { return Shrink(tensor, place); });
+    MoveDeclarations(program_.body);
     return true;
   }
 

@@ -13,7 +13,7 @@ namespace nestor::loop {
 namespace {
 
 constexpr Frame kFrame = {"program p(x: f32[N, M], ids: i64[N]) -> (y: f32[N, M], r: f32[N]) {\n",
-                          "\n  block { drop y[0, 0] = 0.0 }  block { drop r[0] = 0.0 }\n}\n"};
+                          "\n  drop y[0, 0] = 0.0  drop r[0] = 0.0\n}\n"};
 
 Program Around(absl::string_view items) { return ParseVerified(kFrame, items); }
 
@@ -50,7 +50,7 @@ TEST(Contract, TextInTextOut) {
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[ids[i] | 0.0] }", ""},
       {"temp t: f32[N, N]  for i in [0, N) { for k in [0, N) { t[i, k] = x[i, 0] }  for l in [0, N) { r[i] = t[l, i] } }",
        ""},
-      {"temp t: f32[N]  block { t[0] = 0.0 }  for i in [0, N) { r[i] = t[i] }", ""},
+      {"temp t: f32[N]  t[0] = 0.0  for i in [0, N) { r[i] = t[i] }", ""},
       // A diagonal: the index of one axis is one dimension.
       {"temp t: f32[N, N]  for i in [0, N) { t[i, i] = x[i, 0]  r[i] = t[i, i] }",
        "for i in [0, N) { temp t: f32[N]  t[i] = x[i, 0]  r[i] = t[i] }"},
@@ -93,9 +93,9 @@ TEST(Contract, TextInTextOut) {
        "for i in [0, N) { temp t: f32  t = x[i, 0]  temp u: f32  u = t  r[i] = t + u }"},
       {"for i in [0, N) { temp t: f32[i + 1, M]  for j in [0, i + 1) { for k in [0, M) { t[j, k] = x[i, k]  y[j, k] = t[j, k] } } }",
        "for i in [0, N) { for j in [0, i + 1) { for k in [0, M) { temp t: f32  t = x[i, k]  y[j, k] = t } } }"},
-      // Declarations of a block; in a block of several items.
-      {"block { temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[i] }  r[0] = 1.0 }",
-       "block { for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t }  r[0] = 1.0 }"},
+      // Declarations at the top, beside other items.
+      {"temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[i] }  r[0] = 1.0",
+       "for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t }  r[0] = 1.0"},
       // Register tensors keep their extents; results and unused tensors stay.
       {"for i in [0, N) { temp t: f32[4] register  for k in [0, 4) { t[k] = x[i, k]  y[i, k] = t[k] } }",
        ""},
@@ -111,23 +111,23 @@ TEST(Contract, MovesTheTemporaryIntoTheLoop) {
     const char* contracted;  // t over i
     const char* expanded;
   } kCases[] = {
-      {"block { for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t } }",
-       "block { temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[i] } }"},
+      {"for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t }",
+       "temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[i] }"},
       {"for i in [0, N) { temp t: f32[M]  for j in [0, M) { t[j] = x[i, j] }  for k in [0, M) { y[i, k] = t[k - 1 | 0.0] } }",
-       "block { temp t: f32[N, M]  for i in [0, N) { for j in [0, M) { t[i, j] = x[i, j] }  "
-       "for k in [0, M) { y[i, k] = t[i, k - 1 | 0.0] } } }"},
+       "temp t: f32[N, M]  for i in [0, N) { for j in [0, M) { t[i, j] = x[i, j] }  "
+       "for k in [0, M) { y[i, k] = t[i, k - 1 | 0.0] } }"},
       {"for i in [0, N) { acc t: f32 = sum  for j in [0, M) { t += x[i, j] }  r[i] = t }",
-       "block { acc t: f32[N] = sum  for i in [0, N) { for j in [0, M) { t[i] += x[i, j] }  r[i] = t[i] } }"},
+       "acc t: f32[N] = sum  for i in [0, N) { for j in [0, M) { t[i] += x[i, j] }  r[i] = t[i] }"},
       {"for i in [0, N) { temp t: i64  t = ids[i]  drop r[t[]] if t[] < 3 = x[i, t[] | 0.0] + f32(index(t[])) }",
-       "block { temp t: i64[N]  for i in [0, N) { t[i] = ids[i]  drop r[t[i]] if t[i] < 3 = x[i, t[i] | 0.0] + f32(index(t[i])) } }"},
+       "temp t: i64[N]  for i in [0, N) { t[i] = ids[i]  drop r[t[i]] if t[i] < 3 = x[i, t[i] | 0.0] + f32(index(t[i])) }"},
       {"for i in [0, N) { acc t: f32 = argmax  for j in [0, M) { t argmax= (x[i, j], index(j)) }  r[i] = x[i, t[]] }",
-       "block { acc t: f32[N] = argmax  for i in [0, N) { for j in [0, M) { t[i] argmax= (x[i, j], index(j)) }  r[i] = x[i, t[i]] } }"},
+       "acc t: f32[N] = argmax  for i in [0, N) { for j in [0, M) { t[i] argmax= (x[i, j], index(j)) }  r[i] = x[i, t[i]] }"},
       {"for j in [0, M) { for i in [0, j) { temp t: f32[N]  t[0] = x[i, j]  y[i, j] = t[0] } }",
        "for j in [0, M) { temp t: f32[j, N]  for i in [0, j) { t[i, 0] = x[i, j]  y[i, j] = t[i, 0] } }"},
       {"for i in [0, N) step 4 { temp t: f32  t = x[i, 0]  r[i] = t }",
-       "block { temp t: f32[N]  for i in [0, N) step 4 { t[i] = x[i, 0]  r[i] = t[i] } }"},
+       "temp t: f32[N]  for i in [0, N) step 4 { t[i] = x[i, 0]  r[i] = t[i] }"},
       {"for i in [0, N) parallel { temp t: f32  t = x[i, 0]  r[i] = t }",
-       "block { temp t: f32[N]  for i in [0, N) parallel { t[i] = x[i, 0]  r[i] = t[i] } }"},
+       "temp t: f32[N]  for i in [0, N) parallel { t[i] = x[i, 0]  r[i] = t[i] }"},
   };
   for (const auto& c : kCases) {
     Program program = Around(c.expanded);

@@ -64,19 +64,10 @@ class Eliminator {
  public:
   explicit Eliminator(Program& program) : program_(program), used_(program.tensors.size()) {}
 
-  // From the last block to the first; then temporaries that nothing uses any more are removed.
   bool Run() {
     TensorSet live(program_.tensors.size());
     live.insert(program_.outputs);
-    std::vector<Block>& blocks = program_.blocks;
-    for (size_t i = blocks.size(); i > 0; --i) {
-      Sweep(blocks[i - 1].body, live);
-      if (blocks[i - 1].body.empty()) Erase(blocks, i - 1);
-    }
-    for (const Block& block : blocks) AddUsed(block.body);
-    for (size_t i = program_.temps.size(); i > 0; --i) {
-      if (!used_.contains(program_.temps[i - 1])) Erase(program_.temps, i - 1);
-    }
+    Sweep(program_.body, live);
     return changed_;
   }
 
@@ -139,9 +130,8 @@ class Eliminator {
 
   // ---- Removal
 
-  template <class List>
-  void Erase(List& list, size_t position) {
-    list.erase(list.begin() + static_cast<int64_t>(position));
+  void Erase(Scope& scope, size_t position) {
+    scope.erase(scope.begin() + static_cast<int64_t>(position));
     changed_ = true;
   }
 

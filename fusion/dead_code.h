@@ -8,7 +8,7 @@
 namespace nestor::loop {
 
 // Removes the statements whose target is not read afterwards and is no output,
-// then loops and blocks left empty and declarations of tensors that nothing uses.
+// then loops left empty and declarations of tensors that nothing uses.
 // Returns whether it changed anything; if not, the program is untouched. A second
 // run changes nothing.
 //

@@ -8,7 +8,7 @@ namespace nestor::loop {
 namespace {
 
 constexpr Frame kFrame = {"program p(x: f32[N, C], ids: i64[N]) -> (y: f32[N], r: f32) {\n",
-                          "\n  block { r = 1.0 }\n}\n"};
+                          "\n  r = 1.0\n}\n"};
 
 TEST(DeadCode, TextInTextOut) {
   constexpr PassCase kCases[] = {
@@ -32,10 +32,9 @@ TEST(DeadCode, TextInTextOut) {
       {"temp t: f32[N]  acc a: f32 = sum  for i in [0, N) { y[i] = x[i, 0] }",
        "for i in [0, N) { y[i] = x[i, 0] }"},
       {"for i in [0, N) { temp t: f32[N]  y[i] = x[i, 0] }", "for i in [0, N) { y[i] = x[i, 0] }"},
-      {"block {}  for i in [0, N) { for j in [i, N) {}  for k in [0, i) { y[k] = 1.0 } }",
+      {"  for i in [0, N) { for j in [i, N) {}  for k in [0, i) { y[k] = 1.0 } }",
        "for i in [0, N) { for k in [0, i) { y[k] = 1.0 } }"},
-      {"for i in [0, N) { for j in [i, N) { temp t: f32 } }  block { y[0] = 1.0 }",
-       "block { y[0] = 1.0 }"},
+      {"for i in [0, N) { for j in [i, N) { temp t: f32 } }  y[0] = 1.0", "y[0] = 1.0"},
       // A chain that leads to no output is removed at once.
       {"temp t: f32[N]  temp u: f32[N]  for j in [0, N) { t[j] = x[j, 0] }  for k in [0, N) { u[k] = t[k] }  "
        "for i in [0, N) { y[i] = 1.0 }",
@@ -50,18 +49,17 @@ TEST(DeadCode, TextInTextOut) {
       {"for i in [0, N) { temp t: f32  t = 2.0  y[i] = t  t = 3.0 }",
        "for i in [0, N) { temp t: f32  t = 2.0  y[i] = t }"},
       // But the next iteration's reads come after.
-      {"temp t: f32  block { t = 0.0 }  for i in [0, N) { y[i] = t  t = x[i, 0] }", ""},
-      {"temp t: f32  temp u: f32  block { t = 0.0  u = 0.0 }  for i in [0, N) { y[i] = t  t = u  u = x[i, 0] }",
+      {"temp t: f32  t = 0.0  for i in [0, N) { y[i] = t  t = x[i, 0] }", ""},
+      {"temp t: f32  temp u: f32  t = 0.0  u = 0.0  for i in [0, N) { y[i] = t  t = u  u = x[i, 0] }",
        ""},
       {"temp t: f32  for i in [0, N) { for j in [0, C) { y[i] = t }  t = x[i, 0] }", ""},
       // Overwritten whole: rank 0 only, and only for certain.
-      {"temp t: f32  block { t = 0.0  t = 1.0  y[0] = t }",
-       "temp t: f32  block { t = 1.0  y[0] = t }"},
-      {"temp t: f32  block { t = 0.0  t = t + 1.0  y[0] = t }", ""},
-      {"temp t: f32  block { t = 0.0  drop t if N < 3 = 1.0  y[0] = t }", ""},
-      {"temp t: f32  block { t = 0.0  for i in [0, N) { t = x[i, 0] }  y[0] = t }", ""},
-      {"temp t: f32[1]  block { t[0] = 0.0  t[0] = 1.0  y[0] = t[0] }", ""},
-      {"block { r = 0.0  y[0] = 1.0 }", "block { y[0] = 1.0 }"},
+      {"temp t: f32  t = 0.0  t = 1.0  y[0] = t", "temp t: f32  t = 1.0  y[0] = t"},
+      {"temp t: f32  t = 0.0  t = t + 1.0  y[0] = t", ""},
+      {"temp t: f32  t = 0.0  drop t if N < 3 = 1.0  y[0] = t", ""},
+      {"temp t: f32  t = 0.0  for i in [0, N) { t = x[i, 0] }  y[0] = t", ""},
+      {"temp t: f32[1]  t[0] = 0.0  t[0] = 1.0  y[0] = t[0]", ""},
+      {"r = 0.0  y[0] = 1.0", "y[0] = 1.0"},
   };
   ExpectPass(EliminateDeadCode, kFrame, kCases);
 }

@@ -51,16 +51,12 @@ class Eliminator {
     Collect();
     for (const Accesses& accesses : temporaries_) Shorten(accesses);
     if (!shorter_.empty()) {
-      for (Block& block : program_.blocks) SetBounds(block.body);
+      SetBounds(program_.body);
       return true;
     }
     for (const Accesses& accesses : temporaries_) Mark(accesses);
     if (dead_.empty()) return false;
-    for (Block& block : program_.blocks) RemoveStatements(block.body, dead_);
-    auto& blocks = program_.blocks;
-    blocks.erase(
-        std::remove_if(blocks.begin(), blocks.end(), [](const Block& b) { return b.body.empty(); }),
-        blocks.end());
+    RemoveStatements(program_.body, dead_);
     return true;
   }
 

@@ -43,7 +43,7 @@ class Demoter {
 
   // The nests stand beside the items, because profit is found from them.
   bool Run() {
-    Scope items = TakeItems(program_);
+    Scope& items = program_.body;
     for (const Item& item : items) nests_.push_back(NestOf(program_, item));
     bool changed = false;
     for (size_t i = 0; i < items.size(); ++i) {
@@ -59,7 +59,6 @@ class Demoter {
       }
       i += parts.size() - 1;
     }
-    PutItems(program_, std::move(items));
     return changed;
   }
 
@@ -197,13 +196,15 @@ class Demoter {
   // sums.
   Scope Demote(Reduction reduction) {
     std::vector<Statement> resets;
-    for (TensorId accumulator : reduction.accumulators) {
-      if (!Replace(accumulator, reduction, resets)) Widen(accumulator, reduction);
-    }
     Scope parts;
+    for (TensorId accumulator : reduction.accumulators) {
+      if (Replace(accumulator, reduction, resets)) continue;
+      Widen(accumulator, reduction);
+      parts.push_back(DeclarationOf(accumulator));
+    }
     if (!resets.empty()) {
       const std::vector<LoopHead> heads = Fresh(reduction.kept, resets);
-      parts = Around(heads, ItemsOf(resets));
+      parts.push_back(std::move(Around(heads, ItemsOf(resets))[0]));
     }
     parts.push_back(
         std::move(Around(reduction.kept, Around(reduction.reduced, ItemsOf(reduction.steps)))[0]));
@@ -284,7 +285,6 @@ class Demoter {
       program_[accumulator].shape.push_back(head.end);
       place.push_back(program_.pool.Var(head.var));
     }
-    program_.temps.push_back(accumulator);
     for (Statement& step : reduction.steps) {
       if (step.target.tensor == accumulator) step.target.place = place;
     }
@@ -301,7 +301,7 @@ class Demoter {
   }
 
   Program& program_;
-  std::vector<Nest> nests_;   // of the items
+  std::vector<Nest> nests_;   // of the items at the top
   mutable TouchSet scratch_;  // empty
 };
 
@@ -310,7 +310,7 @@ class Demoter {
 absl::StatusOr<bool> DemoteAccumulators(Program& program) {
   bool changed = false;
   // A walk that was made may be one for another nest to join.
-  while (IsFlat(program) && Demoter(program).Run()) changed = true;
+  while (Demoter(program).Run()) changed = true;
   return changed;
 }
 

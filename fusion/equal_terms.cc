@@ -28,7 +28,7 @@ class TermMultiplier {
   explicit TermMultiplier(Program& program) : program_(program) {}
 
   bool Run() {
-    for (Block& block : program_.blocks) Walk(block.body);
+    Walk(program_.body);
     return changed_;
   }
 

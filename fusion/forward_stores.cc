@@ -30,9 +30,7 @@ class Forwarder {
   }
 
   bool Run() {
-    for (Block& block : program_.blocks) {
-      VisitScopes(block.body, [&](Scope& scope) { Walk(scope); });
-    }
+    VisitScopes(program_.body, [&](Scope& scope) { Walk(scope); });
     return changed_;
   }
 

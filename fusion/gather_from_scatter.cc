@@ -4,10 +4,10 @@
 // program.
 //
 // Finds each pair of a reset and the accumulation that follows it, has the accumulation's places
-// inverted (preimage.cc, where the idea is), weighs the result, and builds the block that replaces
+// inverted (preimage.cc, where the idea is), weighs the result, and builds the nest that replaces
 // both.
 //
-// The new block keeps the reset's loops and uses the accumulation's indices for its inner loops, so
+// The new nest keeps the reset's loops and uses the accumulation's indices for its inner loops, so
 // only the accumulator's name is new.
 //
 // These stay scatters: an embedding's t[ids[n], d] += g[n, d] (asking every row n for every element
@@ -19,6 +19,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "fusion/multiples.h"
 #include "fusion/preimage.h"
+#include "fusion/scopes.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "uops/graph.h"
@@ -28,7 +29,7 @@
 namespace nestor::loop {
 namespace {
 
-// ---- Blocks that are a perfect nest around one statement
+// ---- Perfect nests around one statement
 
 struct PerfectNest {
   std::vector<const Loop*> loops;  // outermost first, of step 1
@@ -36,9 +37,9 @@ struct PerfectNest {
 };
 
 // Loops that hold only each other, around one statement.
-absl::optional<PerfectNest> PerfectNestOf(const Block& block) {
+absl::optional<PerfectNest> PerfectNestOf(const Scope& top) {
   PerfectNest nest;
-  const Scope* scope = &block.body;
+  const Scope* scope = &top;
   while (scope->size() == 1) {
     if ((nest.statement = scope->front().As<Statement>())) return nest;
     const Loop* loop = scope->front().As<Loop>();
@@ -132,7 +133,7 @@ bool NoMore(Cost a, Cost b) {
   return a.degree != b.degree ? a.degree < b.degree : a.factor <= kMostTimes * b.factor;
 }
 
-// ---- The new block
+// ---- The new nest
 
 ValueId Substituted(Program& program, ValueId id, absl::Span<const IndexId> replacement);
 
@@ -204,8 +205,8 @@ TensorId AddAccumulator(Program& program, ReduceOp op, DType type) {
   return program.AddTensor(std::move(info));
 }
 
-// The block of `reset` and `scatter`, the latter inverted.
-Block Gather(Program& program, const PerfectNest& reset, const PerfectNest& scatter,
+// `reset` and `scatter` as one, the latter inverted.
+Scope Gather(Program& program, const PerfectNest& reset, const PerfectNest& scatter,
              const Preimage& preimage) {
   const Statement& old = *scatter.statement;
   IndexList replacement(program.vars.size(), program.pool.Const(0));
@@ -223,50 +224,46 @@ Block Gather(Program& program, const PerfectNest& reset, const PerfectNest& scat
   Scope body{Item{Declaration{sum}}};
   for (Item& item : Nested(preimage.loops, {Item{step}}, Itself)) body.push_back(std::move(item));
   body.push_back(Item{result});
-  return {Nested(reset.loops, std::move(body), Pointee)};
+  return Nested(reset.loops, std::move(body), Pointee);
 }
 
-// ---- The walk over blocks
+// ---- The walk over the items at the top
 
 class Gatherer {
  public:
   explicit Gatherer(Program& program) : program_(program), ranges_(program) {}
 
-  // `last_`: the last block that touched each tensor, to find the reset that belongs to a scatter.
+  // `last_`: the last item that touched each tensor, to find the reset that belongs to a scatter.
   bool Run() {
-    std::vector<Block>& blocks = program_.blocks;
-    for (size_t i = 0; i < blocks.size(); ++i) {
-      const Footprint footprint = FootprintOf(program_, blocks[i].body);
-      TryBlock(i, footprint);
+    tops_ = Apart(std::move(program_.body));
+    for (size_t i = 0; i < tops_.size(); ++i) {
+      const Footprint footprint = FootprintOf(program_, tops_[i]);
+      TryTop(i, footprint);
       for (const auto* set : {&footprint.reads, &footprint.writes, &footprint.accumulates}) {
         for (TensorId tensor : *set) last_[tensor] = i;
       }
     }
-    if (!changed_) return false;
-    const auto is_empty = [](const Block& block) { return block.body.empty(); };
-    blocks.erase(std::remove_if(blocks.begin(), blocks.end(), is_empty), blocks.end());
-    return true;
+    program_.body = Joined(std::move(tops_));
+    return changed_;
   }
 
  private:
-  // Replaces the block, and the one that resets its target last, if nothing touched the target
+  // Replaces the item, and the one that resets its target last, if nothing touched the target
   // between.
-  void TryBlock(size_t position, const Footprint& footprint) {
-    const auto scatter = PerfectNestOf(program_.blocks[position]);
+  void TryTop(size_t position, const Footprint& footprint) {
+    const auto scatter = PerfectNestOf(tops_[position]);
     if (!scatter || !IsScatter(program_, *scatter)) return;
     const TensorId target = scatter->statement->target.tensor;
     const auto last = last_.find(target);
     if (last == last_.end() || footprint.reads.contains(target)) return;
-    const auto reset = PerfectNestOf(program_.blocks[last->second]);
+    const auto reset = PerfectNestOf(tops_[last->second]);
     if (!reset || !IsReset(program_, *reset, target, *scatter->statement->op)) return;
     const auto preimage = PreimageOf(*reset, *scatter);
-    if (!preimage && NESTOR_MUTANT("reset_block_dropped"))
-      program_.blocks[last->second].body.clear();
+    if (!preimage && NESTOR_MUTANT("reset_block_dropped")) tops_[last->second].clear();
     if (!preimage || !Pays(*reset, *scatter, *preimage) || MovesLargeProduct(*scatter, *preimage))
       return;
-    Block block = Gather(program_, *reset, *scatter, *preimage);
-    program_.blocks[position] = std::move(block);
-    program_.blocks[last->second].body.clear();
+    tops_[position] = Gather(program_, *reset, *scatter, *preimage);
+    tops_[last->second].clear();
     changed_ = true;
   }
 
@@ -323,7 +320,8 @@ class Gatherer {
 
   Program& program_;
   Ranges ranges_;
-  absl::flat_hash_map<TensorId, size_t> last_;  // the block that touched a tensor last
+  std::vector<Scope> tops_;                     // the items at the top, each by itself
+  absl::flat_hash_map<TensorId, size_t> last_;  // the one that touched a tensor last
   bool changed_ = false;
 };
 

@@ -7,7 +7,7 @@
 
 namespace nestor::loop {
 
-// Turns a block that sets a tensor to an op's identity and a later one that
+// Turns a nest that sets a tensor to an op's identity and a later one that
 // accumulates into it at places of its own choosing,
 //
 //   for y { t[y] = 0.0 }
@@ -26,11 +26,11 @@ namespace nestor::loop {
 //
 // "No more work" means: each inner loop is one of the scatter, or runs over a residue class or
 // interval of one; and the product of all loops, with every dimension large and $params small,
-// grows no faster than the work of the two blocks did (constant factors at most 16 times larger).
+// grows no faster than the work of the two nests did (constant factors at most 16 times larger).
 // Then the work exceeds theirs only by the cost of strides, and by elements that no place reaches.
 //
 // REQUIRES: Verify accepts the program; and so it does afterwards. The pass is meant for what
-// lowering yields: perfect nests, one to a block.
+// lowering yields: perfect nests.
 absl::StatusOr<bool> GatherFromScatter(Program& program);
 
 }  // namespace nestor::loop

@@ -11,7 +11,7 @@ constexpr Frame kFrame = {
     "program p(x: f32[N], m: f32[N, M], w: f32[H, R], u: i64[N], s: shape f32[C, D, L]; $s: i64 in [1, inf], $p: i64,"
     " $d: i64 in [1, inf], $g: i64 in [1, inf])"
     " -> (y: f32[N], z: f32[N, M], o: f32) {\n",
-    "\n  for e in [0, N) { y[e] = 1.0 }  block { o = 1.0 }\n  for e2 in [0, N) { for e3 in [0, M) { z[e2, e3] = 1.0 } }\n}\n"};
+    "\n  for e in [0, N) { y[e] = 1.0 }  o = 1.0\n  for e2 in [0, N) { for e3 in [0, M) { z[e2, e3] = 1.0 } }\n}\n"};
 
 TEST(GatherFromScatter, TextInTextOut) {
   constexpr PassCase kCases[] =
@@ -21,8 +21,8 @@ TEST(GatherFromScatter, TextInTextOut) {
            "temp t: f32[N]  for a in [0, N) { acc acc: f32 = sum  acc += x[a]  t[a] = acc }"},
           {"temp t: f32[M]  for a in [0, M) { t[a] = 0.0 }  for i in [0, N) { for j in [0, M) { t[j] += m[i, j] } }",
            "temp t: f32[M]  for a in [0, M) { acc acc: f32 = sum  for i in [0, N) { acc += m[i, a] }  t[a] = acc }"},
-          {"temp t: f32  block { t = 0.0 }  for i in [0, N) { drop t if u[i] < 1 += x[i] }",
-           "temp t: f32  block { acc acc: f32 = sum  for i in [0, N) { drop acc if u[i] < 1 += x[i] }  t = acc }"},
+          {"temp t: f32  t = 0.0  for i in [0, N) { drop t if u[i] < 1 += x[i] }",
+           "temp t: f32  acc acc: f32 = sum  for i in [0, N) { drop acc if u[i] < 1 += x[i] }  t = acc"},
           {"temp t: f32[N, M]  for b in [0, M) { for a in [0, N) { t[a, b] = -inf } }  for i in [0, N) { for j in [0, M) { t[i, j] max= m[i, j] } }",
            "temp t: f32[N, M]  for b in [0, M) { for a in [0, N) { acc acc: f32 = max  acc max= m[a, b]  t[a, b] = acc } }"},
           // An axis of one element has no loop.
@@ -76,8 +76,8 @@ TEST(GatherFromScatter, TextInTextOut) {
           // Only the first of two; blocks in between that do not touch the tensor.
           {"temp t: f32[N]  for a in [0, N) { t[a] = 0.0 }  for i in [0, N) { drop t[i] += x[i] }  for j in [0, N) { drop t[j + 1] += x[j] }",
            "temp t: f32[N]  for a in [0, N) { acc acc: f32 = sum  acc += x[a]  t[a] = acc }  for j in [0, N) { drop t[j + 1] += x[j] }"},
-          {"temp t: f32[N]  temp v: f32  for a in [0, N) { t[a] = 0.0 }  block { v = 2.0 }  for i in [0, N) { drop t[i] += v }",
-           "temp t: f32[N]  temp v: f32  block { v = 2.0 }  for a in [0, N) { acc acc: f32 = sum  acc += v  t[a] = acc }"},
+          {"temp t: f32[N]  temp v: f32  for a in [0, N) { t[a] = 0.0 }  v = 2.0  for i in [0, N) { drop t[i] += v }",
+           "temp t: f32[N]  temp v: f32  v = 2.0  for a in [0, N) { acc acc: f32 = sum  acc += v  t[a] = acc }"},
           // There is no reset before it, or one to another value, or of a part only, or it is
           // not alone.
           {"temp t: f32[N]  for a in [0, N) { t[a] = 1.0 }  for i in [0, N) { drop t[i] += x[i] }",
@@ -92,7 +92,7 @@ TEST(GatherFromScatter, TextInTextOut) {
            ""},
           {"temp t: f32[N, N]  for a in [0, N) { t[a, a] = 0.0 }  for i in [0, N) { drop t[i, i] += x[i] }",
            ""},
-          {"temp t: f32[N]  temp v: f32  for a in [0, N) { t[a] = 0.0 }  block { v = t[0] }  for i in [0, N) { drop t[i] += v }",
+          {"temp t: f32[N]  temp v: f32  for a in [0, N) { t[a] = 0.0 }  v = t[0]  for i in [0, N) { drop t[i] += v }",
            ""},
           {"temp t: f32[N]  temp v: f32  for a in [0, N) { t[a] = 0.0 }  for i in [0, N) { v = x[i]  drop t[i] += v }",
            ""},

@@ -141,17 +141,16 @@ class Hoister {
   Hoister(Program& program, Hoisted hoisted)
       : program_(program), ranges_(program), hoisted_(hoisted) {}
 
-  // `declared`: takes what the scope must declare; null: it declares it itself.
-  bool Run(Scope& scope, std::vector<TensorId>* declared) {
+  bool Run(Scope& scope) {
     const size_t known = written_.size();
     bool changed = false;
     Scope result;
     for (Item& item : scope) {
       if (Loop* loop = item.As<Loop>()) {
-        if (hoisted_ == Hoisted::kAll || depth_ > 0) changed |= HoistOutOf(*loop, result, declared);
+        if (hoisted_ == Hoisted::kAll || depth_ > 0) changed |= HoistOutOf(*loop, result);
         ranges_.Enter(*loop);
         ++depth_;
-        changed |= Run(loop->body, nullptr);
+        changed |= Run(loop->body);
         --depth_;
         ranges_.Leave();
       }
@@ -171,15 +170,14 @@ class Hoister {
   }
 
   // Takes the invariants out of all statements in the loop, at any depth.
-  bool HoistOutOf(Loop& loop, Scope& before, std::vector<TensorId>* declared) {
+  bool HoistOutOf(Loop& loop, Scope& before) {
     Invariants invariants(program_, ranges_, written_, loop, hoisted_);
     VisitStatements(loop.body, [&](Statement& statement) {
       statement.value = invariants.Extract(statement.value);
       if (statement.position.valid()) statement.position = invariants.Extract(statement.position);
     });
     for (const auto& [tensor, value] : invariants.extracted()) {
-      if (declared != nullptr) declared->push_back(tensor);
-      else before.push_back(DeclarationOf(tensor));
+      before.push_back(DeclarationOf(tensor));
       before.push_back(AssignmentOf(tensor, value));
       written_.Add({tensor});
     }
@@ -193,11 +191,8 @@ class Hoister {
   Written written_;  // by the statements before, in the scopes around
 };
 
-absl::StatusOr<bool> Hoist(Program& program, Hoisted hoisted) {
-  Hoister hoister(program, hoisted);
-  return RewriteTopScopes(program, [&](Scope& scope, bool is_program) {
-    return hoister.Run(scope, is_program ? &program.temps : nullptr);
-  });
+bool Hoist(Program& program, Hoisted hoisted) {
+  return Hoister(program, hoisted).Run(program.body);
 }
 
 }  // namespace

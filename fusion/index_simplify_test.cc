@@ -35,7 +35,7 @@ void Parse(const std::string& text, Nest& nest) {
   absl::StatusOr<Program> program = ParseProgram(text);
   ASSERT_TRUE(program.ok()) << program.status() << "\n" << text;
   nest.program = *std::move(program);
-  const Scope* scope = &nest.program.blocks[0].body;
+  const Scope* scope = &nest.program.body;
   while (const Loop* loop = (*scope)[0].As<Loop>()) {
     nest.loops.push_back(loop);
     scope = &loop->body;

@@ -14,8 +14,8 @@ Program Around(absl::string_view items) {
   return Parsed(absl::StrCat(
       "program p(x: f32[N, M], w: f32[M, K]) -> (y: f32[N, M], z: f32[N, M], c: f32[M, N], d: f32[N, K], v: f32[N], u: f32[M], r: f32) {\n",
       items,
-      "\n  block { drop y[0, 0] = 0.0 }  block { drop z[0, 0] = 0.0 }  block { drop c[0, 0] = 0.0 }  block { drop d[0, 0] = 0.0 }"
-      "\n  block { drop v[0] = 0.0 }  block { drop u[0] = 0.0 }  block { r = 0.0 }\n}\n"));
+      "\n  drop y[0, 0] = 0.0  drop z[0, 0] = 0.0  drop c[0, 0] = 0.0  drop d[0, 0] = 0.0"
+      "\n  drop v[0] = 0.0  drop u[0] = 0.0  r = 0.0\n}\n"));
 }
 
 // "values 2: i=a j=b", the gain and the shared loops; "-": none.
@@ -49,7 +49,7 @@ TEST(MatchNests, Table) {
       {"for i in [0, N) { v[i] = 1.0 }", "for a in [0, N) { for b in [0, M) { z[a, b] = 2.0 } }",
        "-"},
       // Statements have no loops.
-      {"block { r = 1.0 }", "for a in [0, N) { v[a] = r }", "-"},
+      {"r = 1.0", "for a in [0, N) { v[a] = r }", "-"},
       // A loop along which a value passes to another iteration is not shared; the others are.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }",
        "for a in [0, N) { for b in [0, M) { z[a, b] = y[a, b - 1 | 0.0] } }", "values 2: i=a"},
@@ -97,8 +97,8 @@ TEST(MatchNests, Table) {
   };
   for (const auto& c : kCases) {
     const Program program = Around(absl::StrCat(c.earlier, "  ", c.later));
-    const Item& earlier = program.blocks[0].body[0];
-    const Item& later = program.blocks[1].body[0];
+    const Item& earlier = program.body[0];
+    const Item& later = program.body[1];
     const Nest a = NestOf(program, earlier), b = NestOf(program, later);
     EXPECT_EQ(TextOf(program, a, b, MatchNests(program, earlier, a, later, b)), c.want)
         << c.earlier << "\n"

@@ -44,9 +44,7 @@ struct Link {
 // say where its element is in an axis that is made of both.
 class Rows {
  public:
-  explicit Rows(Program& program) : program_(program), ranges_(program) {
-    for (const Block& block : program.blocks) Visit(block.body);
-  }
+  explicit Rows(Program& program) : program_(program), ranges_(program) { Visit(program.body); }
 
   // Neighbouring axes of which every access stays within both.
   absl::flat_hash_set<Axes> Pairs() const {
@@ -336,22 +334,18 @@ class Merger {
         shape.erase(shape.begin() + static_cast<int64_t>(axis) + 1);
       }
     }
-    for (const Block& block : program_.blocks) {
-      VisitItems(block.body, [&](const Item& item) {
-        const Loop* loop = item.As<Loop>();
-        if (loop != nullptr && loops_.contains(loop->var))
-          inner_[loop->var] = loop->body[0].As<Loop>()->var;
-      });
-    }
-    for (Block& block : program_.blocks) {
-      RewritePlaces(program_, block.body,
-                    [&](TensorId tensor, IndexList& place) { return Merge(tensor, place); });
-      VisitScopes(block.body, [&](Scope& scope) {
-        for (Item& item : scope) {
-          if (Loop* loop = item.As<Loop>()) Merge(*loop);
-        }
-      });
-    }
+    VisitItems(program_, [&](const Item& item) {
+      const Loop* loop = item.As<Loop>();
+      if (loop != nullptr && loops_.contains(loop->var))
+        inner_[loop->var] = loop->body[0].As<Loop>()->var;
+    });
+    RewritePlaces(program_, program_.body,
+                  [&](TensorId tensor, IndexList& place) { return Merge(tensor, place); });
+    VisitScopes(program_.body, [&](Scope& scope) {
+      for (Item& item : scope) {
+        if (Loop* loop = item.As<Loop>()) Merge(*loop);
+      }
+    });
   }
 
  private:

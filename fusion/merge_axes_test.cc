@@ -139,7 +139,7 @@ TEST(MergeAxes, RowsOfTemporaries) {
                                      "for k in [0, C) { s += w[c, k]*t[k, i] } u[c, i] = s } } ";
   const std::string kNone;
   const auto expect = [&](const std::string& items, const std::string& merged) {
-    const std::string kEnd = "block { drop y[0, 0, 0] = 0.0 drop z[0, 0] = 0.0 }";
+    const std::string kEnd = "drop y[0, 0, 0] = 0.0 drop z[0, 0] = 0.0";
     const std::string before = items + kEnd, after = merged + kEnd;
     Expect({kSignature, before.c_str(), kSignature, merged.empty() ? nullptr : after.c_str()},
            MergeRows);
@@ -168,7 +168,7 @@ TEST(MergeAxes, PointsOfTemporaries) {
   const std::string kFirst =
       "temp t: f32[N, H, W, C] temp u: f32[N, H, W, C] "
       "for a in [0, N) { for h in [0, H) { for q in [0, W) { for d in [0, C) { t[a, h, q, d] = x[a, h, q, d] } } } } ";
-  const std::string kEnd = "block { drop y[0, 0, 0, 0] = 0.0 drop m[0, 0] = 0.0 }";
+  const std::string kEnd = "drop y[0, 0, 0, 0] = 0.0 drop m[0, 0] = 0.0";
   const std::string before =
       kFirst +
       "for n in [0, N) { for c in [0, C) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "

@@ -237,8 +237,7 @@ class Merger {
 }  // namespace
 
 absl::StatusOr<bool> MergeLoops(Program& program) {
-  Merger merger(program);
-  return RewriteTopScopes(program, [&](Scope& scope, bool) { return merger.MergeScope(scope); });
+  return Merger(program).MergeScope(program.body);
 }
 
 }  // namespace nestor::loop

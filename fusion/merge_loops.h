@@ -16,8 +16,7 @@ namespace nestor::loop {
 // Merging makes no loop larger than 2048 values and conditions (nest_list.h says why).
 //
 // Returns whether it changed anything; if not, the program is untouched. No result
-// changes in any bit. A block that holds several items takes no part at the top
-// (see flatten.h).
+// changes in any bit.
 //
 // REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> MergeLoops(Program& program);

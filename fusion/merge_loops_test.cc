@@ -10,8 +10,8 @@ namespace {
 constexpr Frame kFrame = {
     "program p(x: f32[N, M], w: f32[M, M], ids: i64[N]) -> "
     "(y: f32[N, M], z: f32[N, M], c: f32[M, N], v: f32[N], u: f32[M], q: i64, r: f32) {\n",
-    "\n  block { drop y[0, 0] = 0.0 }  block { drop z[0, 0] = 0.0 }  block { drop c[0, 0] = 0.0 }"
-    "\n  block { drop v[0] = 0.0 }  block { drop u[0] = 0.0 }  block { q = 0 }  block { r = 0.0 }\n}\n"};
+    "\n  drop y[0, 0] = 0.0  drop z[0, 0] = 0.0  drop c[0, 0] = 0.0"
+    "\n  drop v[0] = 0.0  drop u[0] = 0.0  q = 0  r = 0.0\n}\n"};
 
 TEST(MergeLoops, SharesLoops) {
   constexpr PassCase kCases[] = {
@@ -61,7 +61,7 @@ TEST(MergeLoops, KeepsDependences) {
        ""},
       {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { drop y[a, 0] = v[ids[a] | 0.0] }", ""},
       {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { drop v[ids[a]] = 2.0 }", ""},
-      {"block { r = 0.0 }  for i in [0, N) { r += x[i, 0] }  for a in [0, N) { v[a] = r }", ""},
+      {"r = 0.0  for i in [0, N) { r += x[i, 0] }  for a in [0, N) { v[a] = r }", ""},
       {"for i in [0, N) { for j in [0, N) { drop y[i, j] = 1.0 } }  for a in [0, N) { for b in [0, N) { drop c[b, a] = y[b, a | 0.0] } }",
        "for i in [0, N) { for j in [0, N) { drop y[i, j] = 1.0  drop c[i, j] = y[i, j | 0.0] } }"},
       {"for i in [0, N) { for j in [0, N) { drop y[i, j] = 1.0 } }  for a in [0, N) { for b in [0, N) { drop c[b, a] = y[b, a | 0.0] + y[a, b | 0.0] } }",
@@ -82,24 +82,23 @@ TEST(MergeLoops, KeepsDependences) {
 TEST(MergeLoops, MovesPastWhatLiesBetween) {
   constexpr PassCase kCases[] = {
       // Merge left: the later one moves up past items that it does not depend on.
-      {"for i in [0, N) { v[i] = 1.0 }  block { drop u[0] = v[0 | 0.0] }  for a in [0, N) { drop y[a, 0] = v[a] }",
-       "for i in [0, N) { v[i] = 1.0  drop y[i, 0] = v[i] }  block { drop u[0] = v[0 | 0.0] }"},
+      {"for i in [0, N) { v[i] = 1.0 }  drop u[0] = v[0 | 0.0]  for a in [0, N) { drop y[a, 0] = v[a] }",
+       "for i in [0, N) { v[i] = 1.0  drop y[i, 0] = v[i] }  drop u[0] = v[0 | 0.0]"},
       // Merge right: the earlier one moves down past items that do not depend on it.
-      {"for i in [0, N) { v[i] = 1.0 }  block { r = 2.0 }  for a in [0, N) { drop y[a, 0] = v[a] + r }",
-       "block { r = 2.0 }  for i in [0, N) { v[i] = 1.0  drop y[i, 0] = v[i] + r }"},
+      {"for i in [0, N) { v[i] = 1.0 }  r = 2.0  for a in [0, N) { drop y[a, 0] = v[a] + r }",
+       "r = 2.0  for i in [0, N) { v[i] = 1.0  drop y[i, 0] = v[i] + r }"},
       // Both: those between are sorted by what they depend on, and keep their order.
-      {"for i in [0, N) { v[i] = 1.0 }  block { drop u[0] = v[0 | 0.0] }  block { r = 2.0 }  block { drop u[1] = u[0 | 0.0] }  "
+      {"for i in [0, N) { v[i] = 1.0 }  drop u[0] = v[0 | 0.0]  r = 2.0  drop u[1] = u[0 | 0.0]  "
        "for a in [0, N) { drop y[a, 0] = v[a] + r }",
-       "block { r = 2.0 }  for i in [0, N) { v[i] = 1.0  drop y[i, 0] = v[i] + r }  block { drop u[0] = v[0 | 0.0] }  "
-       "block { drop u[1] = u[0 | 0.0] }"},
+       "r = 2.0  for i in [0, N) { v[i] = 1.0  drop y[i, 0] = v[i] + r }  drop u[0] = v[0 | 0.0]  "
+       "drop u[1] = u[0 | 0.0]"},
       // Neither: a chain of dependences, of any kind, leads through the items between.
-      {"for i in [0, N) { v[i] = 1.0 }  block { r = v[0] }  for a in [0, N) { drop y[a, 0] = v[a] + r }",
+      {"for i in [0, N) { v[i] = 1.0 }  r = v[0]  for a in [0, N) { drop y[a, 0] = v[a] + r }", ""},
+      {"for i in [0, N) { v[i] = 1.0 }  r = v[0]  drop u[0] = r  for a in [0, N) { drop y[a, 0] = v[a] + u[0 | 0.0] }",
        ""},
-      {"for i in [0, N) { v[i] = 1.0 }  block { r = v[0] }  block { drop u[0] = r }  for a in [0, N) { drop y[a, 0] = v[a] + u[0 | 0.0] }",
+      {"for i in [0, N) { v[i] = 1.0 }  drop v[0] = 2.0  for a in [0, N) { drop y[a, 0] = v[a] }",
        ""},
-      {"for i in [0, N) { v[i] = 1.0 }  block { drop v[0] = 2.0 }  for a in [0, N) { drop y[a, 0] = v[a] }",
-       ""},
-      {"block { r = 1.0 }  for i in [0, N) { v[i] = r }  block { r = 2.0 }  for a in [0, N) { drop y[a, 0] = v[a] + r }",
+      {"r = 1.0  for i in [0, N) { v[i] = r }  r = 2.0  for a in [0, N) { drop y[a, 0] = v[a] + r }",
        ""},
       // In a loop's body, too; a declaration moves with its first use.
       {"for i in [0, N) { temp t: f32[M]  for j in [0, M) { t[j] = x[i, j] }  temp s: f32  s = 2.0  "
@@ -159,17 +158,6 @@ TEST(MergeLoops, Contractions) {
       {"for a in [0, N) { for b in [0, M) { acc s: f32 = sum  for k in [0, M) { s += x[a, k] * w[k, b] }  y[a, b] = s } }  "
        "for i in [0, N) { for j in [0, M) { z[i, j] = x[i, j] + 1.0 } }",
        ""},
-  };
-  ExpectPass(MergeLoops, kFrame, kCases);
-}
-
-TEST(MergeLoops, BlocksOfSeveralItems) {
-  constexpr PassCase kCases[] = {
-      {"block { for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { drop y[a, 0] = v[a] } }",
-       "block { for i in [0, N) { v[i] = 1.0  drop y[i, 0] = v[i] } }"},
-      {"for i in [0, N) { v[i] = 1.0 }  block { for a in [0, N) { drop y[a, 0] = v[a] }  r = 0.0 }",
-       ""},
-      {"block {}  for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { drop y[a, 0] = v[a] }", ""},
   };
   ExpectPass(MergeLoops, kFrame, kCases);
 }

@@ -17,11 +17,8 @@ namespace {
 Program Around(absl::string_view items) {
   return Parsed(absl::StrCat(
       "program p(x: f32[N, M], w: f32[M, K], v: f32[M], ids: i64[N]) -> (y: f32[N, K], z: f32[N], r: f32) {\n",
-      items,
-      "\n  block { drop y[0, 0] = 0.0 }  block { drop z[0] = 0.0 }  block { r = 0.0 }\n}\n"));
+      items, "\n  drop y[0, 0] = 0.0  drop z[0] = 0.0  r = 0.0\n}\n"));
 }
-
-const Item& ItemOf(const Program& program, size_t block) { return program.blocks[block].body[0]; }
 
 // "i j | x: r[i, j]  y: w[i] a[i]", each tensor with its accesses; a contraction begins with "*".
 std::string TextOf(const Program& program, const Nest& nest) {
@@ -48,8 +45,8 @@ TEST(Nest, Facts) {
     const char* item;
     const char* want;
   } kCases[] = {
-      {"block { r = 1.0 }", "| r:c w[]"},
-      {"block { r = r + v[0] }", "| v:r r[0] r:rc r[] w[]"},
+      {"r = 1.0", "| r:c w[]"},
+      {"r = r + v[0]", "| v:r r[0] r:rc r[] w[]"},
       {"for i in [0, N) { for j in [0, M) { drop y[i, j] += x[i, j] } }",
        "i j | x:r r[i,j] y:c a[i,j]"},
       // The band ends where a body holds something else than one loop.
@@ -77,7 +74,7 @@ TEST(Nest, Facts) {
   };
   for (const auto& c : kCases) {
     const Program program = Around(c.item);
-    EXPECT_EQ(TextOf(program, NestOf(program, ItemOf(program, 0))), c.want) << c.item;
+    EXPECT_EQ(TextOf(program, NestOf(program, NestAt(program, 0))), c.want) << c.item;
   }
 }
 
@@ -90,7 +87,7 @@ TEST(Nest, ContractionThroughTemporaries) {
         wide, " } for j in [0, M) { product[t, i, k, j] = ", product,
         " }"
         " acc s: f32 = sum  for j in [0, M) { s += product[t, i, k, j] } y[i, k] = s } } }"));
-    return NestOf(program, ItemOf(program, 0)).contraction;
+    return NestOf(program, NestAt(program, 0)).contraction;
   };
   EXPECT_TRUE(is_contraction("x[i, j]", "wide[t, i, k, j] * w[j, k]"));
   EXPECT_TRUE(is_contraction("w[j, k]", "wide[t, i, k, j]"));
@@ -125,12 +122,12 @@ TEST(Nest, Joined) {
   };
   for (const auto& c : kCases) {
     Program program = Around(absl::StrCat(c.earlier, c.later));
-    const Nest earlier = NestOf(program, ItemOf(program, 0)),
-               later = NestOf(program, ItemOf(program, 1));
+    const Nest earlier = NestOf(program, NestAt(program, 0)),
+               later = NestOf(program, NestAt(program, 1));
     VarReplacement rename(program);
     rename.Set(later.band[0].var, program.pool.Var(earlier.band[0].var));
-    Loop joined = *ItemOf(program, 0).As<Loop>();
-    Scope other = ItemOf(program, 1).As<Loop>()->body;
+    Loop joined = *NestAt(program, 0).As<Loop>();
+    Scope other = NestAt(program, 1).As<Loop>()->body;
     RewriteIndices(program, other, [&](IndexId e) { return rename(e); });
     joined.body.insert(joined.body.end(), other.begin(), other.end());
     const Nest got = JoinedNest(joined, earlier, later, [&](IndexId e) { return rename(e); });
@@ -163,12 +160,11 @@ TEST(Nest, MovedBehind) {
   TouchSet scratch;
   for (const auto& c : kCases) {
     std::string items;
-    for (const char* statement : c.statements)
-      absl::StrAppend(&items, "block { ", statement, " }  ");
+    for (const char* statement : c.statements) absl::StrAppend(&items, "", statement, "  ");
     const Program program = Around(items);
     std::vector<Nest> nests;
     for (size_t i = 0; i < c.statements.size(); ++i)
-      nests.push_back(NestOf(program, ItemOf(program, i)));
+      nests.push_back(NestOf(program, NestAt(program, i)));
     std::vector<const Nest*> in_order;
     for (const Nest& nest : nests) in_order.push_back(&nest);
     const auto behind = MovedBehind(in_order, scratch);
@@ -183,10 +179,10 @@ TEST(Nest, MovedBehind) {
 TEST(Nest, TakesApartAndPutsTogether) {
   const Program program =
       Around("for i in [0, N) { for j in [i, M) step 2 { r = x[i, j]  r = 2.0 } }");
-  const Loop& loop = *ItemOf(program, 0).As<Loop>();
+  const Loop& loop = *NestAt(program, 0).As<Loop>();
   EXPECT_EQ(CoreOf(loop).size(), 2u);
   Program again = program;
-  again.blocks[0].body = Around(BandOf(loop), CoreOf(loop));
+  again.body[0] = Around(BandOf(loop), CoreOf(loop))[0];
   EXPECT_EQ(ToText(again), ToText(program));
 }
 

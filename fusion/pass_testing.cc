@@ -1,7 +1,7 @@
 // The printed programs are compared: the expected text is parsed, verified and printed as well, so
 // that a row may be laid out as it reads best.
 //
-//   ExpectPass(EliminateDeadCode, kFrame, {{"block { r = 0.0  r = 1.0 }", "block { r = 1.0 }"}});
+//   ExpectPass(EliminateDeadCode, kFrame, {{"r = 0.0  r = 1.0", "r = 1.0"}});
 //
 // The second run of a pass is checked like the first, as a run that changes nothing.
 #include "fusion/pass_testing.h"

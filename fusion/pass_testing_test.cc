@@ -17,14 +17,14 @@
 namespace nestor::loop {
 namespace {
 
-constexpr Frame kFrame = {"program p(x: f32[N]) -> (r: f32) {\n", "\n  block { r = 1.0 }\n}\n"};
+constexpr Frame kFrame = {"program p(x: f32[N]) -> (r: f32) {\n", "\n  r = 1.0\n}\n"};
 
 absl::StatusOr<bool> Nothing(Program&) { return false; }
 absl::StatusOr<bool> OnlySaysSo(Program&) { return true; }
 absl::StatusOr<bool> Error(Program&) { return absl::InternalError("the pass failed"); }
 
 absl::StatusOr<bool> DropsAll(Program& program) {
-  program.blocks.clear();
+  program.body.clear();
   return true;
 }
 
@@ -33,10 +33,10 @@ absl::StatusOr<bool> AddsAValue(Program& program) {
   return false;
 }
 
-// Drops one block at a time, except for the last.
+// Drops one item at a time, except for the last.
 absl::StatusOr<bool> DropsFirst(Program& program) {
-  if (program.blocks.size() < 2) return false;
-  program.blocks.erase(program.blocks.begin());
+  if (program.body.size() < 2) return false;
+  program.body.erase(program.body.begin());
   return true;
 }
 
@@ -67,26 +67,26 @@ TEST(PassTesting, SeesBrokenPromises) {
     const char* failure;  // a part of them; "": none
   } kCases[] = {
       {Nothing, {"", ""}, ""},
-      {Nothing, {"block { r = 2.0 }", ""}, ""},
-      {DropsFirst, {"block { r = 2.0 }", " "}, ""},
+      {Nothing, {"r = 2.0", ""}, ""},
+      {DropsFirst, {"r = 2.0", " "}, ""},
       // The program that a pass makes, and whether it says that it changed it.
-      {Nothing, {"block { r = 2.0 }", " "}, "With diff"},
-      {Nothing, {"block { r = 2.0 }", "block { r = 2.0 }"}, "what the pass says about a change"},
-      {DropsFirst, {"block { r = 2.0 }", ""}, "With diff"},
-      {DropsFirst, {"block { r = 2.0 }", "block { r = 3.0 }"}, "With diff"},
-      {DropsFirstSilently, {"block { r = 2.0 }", " "}, "what the pass says about a change"},
-      {DropsFirstSilently, {"block { r = 2.0 }", ""}, "With diff"},
+      {Nothing, {"r = 2.0", " "}, "With diff"},
+      {Nothing, {"r = 2.0", "r = 2.0"}, "what the pass says about a change"},
+      {DropsFirst, {"r = 2.0", ""}, "With diff"},
+      {DropsFirst, {"r = 2.0", "r = 3.0"}, "With diff"},
+      {DropsFirstSilently, {"r = 2.0", " "}, "what the pass says about a change"},
+      {DropsFirstSilently, {"r = 2.0", ""}, "With diff"},
       {OnlySaysSo, {"", ""}, "what the pass says about a change"},
       {Error, {"", ""}, "the pass failed"},
       // A program that Verify rejects; a value that nothing holds; a second run.
       {DropsAll, {"", " "}, "no statement writes"},
       {AddsAValue, {"", ""}, "unchanged, but not untouched"},
-      {DropsFirst, {"block { r = 2.0 }  block { r = 3.0 }", "block { r = 3.0 }"}, "run again"},
+      {DropsFirst, {"r = 2.0  r = 3.0", "r = 3.0"}, "run again"},
       // Rows that do not parse, or hold programs that Verify rejects.
-      {Nothing, {"block { r = }", ""}, "expected a value"},
-      {Nothing, {"block { x[0] = 1.0 }", ""}, "the input x is written"},
-      {DropsFirst, {"block { r = 2.0 }", "block { r = }"}, "expected a value"},
-      {DropsFirst, {"block { r = 2.0 }", "block { x[0] = 1.0 }"}, "the input x is written"},
+      {Nothing, {"r = }", ""}, "expected a value"},
+      {Nothing, {"x[0] = 1.0", ""}, "the input x is written"},
+      {DropsFirst, {"r = 2.0", "r = }"}, "expected a value"},
+      {DropsFirst, {"r = 2.0", "x[0] = 1.0"}, "the input x is written"},
   };
   for (const auto& c : kCases) {
     const std::string failures = absl::StrJoin(FailuresOf(c.pass, {c.row}), "\n");
@@ -98,13 +98,11 @@ TEST(PassTesting, SeesBrokenPromises) {
 
 // All rows are looked at, and the failure names its own.
 TEST(PassTesting, NamesTheRow) {
-  const std::vector<std::string> failures = FailuresOf(
-      Nothing, {{"block { r = 2.0 }", " "}, {"block { r = 3.0 }", ""}, {"block { r = 4.0 }", " "}});
+  const std::vector<std::string> failures =
+      FailuresOf(Nothing, {{"r = 2.0", " "}, {"r = 3.0", ""}, {"r = 4.0", " "}});
   ASSERT_EQ(failures.size(), 4u);  // the answer and the text of two rows
-  for (int i : {0, 1})
-    EXPECT_TRUE(absl::StrContains(failures[i], ": block { r = 2.0 }")) << failures[i];
-  for (int i : {2, 3})
-    EXPECT_TRUE(absl::StrContains(failures[i], ": block { r = 4.0 }")) << failures[i];
+  for (int i : {0, 1}) EXPECT_TRUE(absl::StrContains(failures[i], ": r = 2.0")) << failures[i];
+  for (int i : {2, 3}) EXPECT_TRUE(absl::StrContains(failures[i], ": r = 4.0")) << failures[i];
 }
 
 // The right string of a source is found to be the expectation, however it is laid out.

@@ -19,7 +19,6 @@
 #include "fusion/dead_stores.h"
 #include "fusion/demote.h"
 #include "fusion/equal_terms.h"
-#include "fusion/flatten.h"
 #include "fusion/forward_stores.h"
 #include "fusion/gather_from_scatter.h"
 #include "fusion/hoist.h"
@@ -37,8 +36,6 @@ namespace nestor::fusion {
 // The comment before a pass says why it stands there.
 Pipeline Pipeline::Default() {
   return Pipeline({
-      // Makes each loop a block of its own: later passes see one scope at the top.
-      {"flatten", loop::FlattenBlocks},
       // Before any index is rewritten: products of indices are as they were written.
       {"assume_products", loop::AssumeProducts},
       {"dead_code", loop::EliminateDeadCode},
@@ -47,8 +44,6 @@ Pipeline Pipeline::Default() {
       // composed where a mask was in the way.
       {"substitute", loop::SubstituteTemporaries},
       {"simplify", loop::Simplify},
-      // A recurrence of one step is replaced by the body of its loop.
-      {"flatten_2", loop::FlattenBlocks},
       {"substitute_2", loop::SubstituteTemporaries},
       // Scatters whose value is now one expression become reductions, before their loops are merged
       // with others.

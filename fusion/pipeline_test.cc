@@ -22,7 +22,7 @@ using loop::Program;
 constexpr char kText[] =
     "program p(x: f32[N]) -> (y: f32[N]) {\n"
     "  temp t: f32[N]\n"
-    "  block { for i in [0, N) { t[i] = exp(x[i]) }  for j in [0, N) { y[j] = t[j] + 1.0 } }\n}\n";
+    "  for i in [0, N) { t[i] = exp(x[i]) }  for j in [0, N) { y[j] = t[j] + 1.0 }\n}\n";
 
 Program Small() {
   const absl::StatusOr<Program> program = ParseProgram(kText);
@@ -42,9 +42,9 @@ Pipeline Of(const std::vector<std::string>& names) {
   Pipeline pipeline = Pipeline::Default();
   pipeline.Truncate(1);
   for (const std::string& name : names) {
-    EXPECT_TRUE(pipeline.InsertBefore("flatten", {name, Nothing}).ok());
+    EXPECT_TRUE(pipeline.InsertBefore("assume_products", {name, Nothing}).ok());
   }
-  EXPECT_TRUE(pipeline.Disable("flatten").ok());
+  EXPECT_TRUE(pipeline.Disable("assume_products").ok());
   return pipeline;
 }
 
@@ -65,7 +65,7 @@ TEST(Pipeline, DefaultOrder) {
     const char* earlier;
     const char* later;
   } kOrder[] = {
-      {"flatten", "dead_code"},
+      {"assume_products", "dead_code"},
       {"assume_products", "substitute"},
       {"dead_code", "substitute"},
       {"substitute", "merge"},
@@ -84,7 +84,7 @@ TEST(Pipeline, DefaultOrder) {
     EXPECT_LT(PositionOf(pipeline, earlier), PositionOf(pipeline, later))
         << earlier << ", " << later;
   }
-  EXPECT_EQ(pipeline.passes().front().name, "flatten");
+  EXPECT_EQ(pipeline.passes().front().name, "assume_products");
   EXPECT_EQ(pipeline.passes().back().name, "dead_code_2");
 }
 
@@ -206,7 +206,7 @@ TEST(Pipeline, NamesThePassThatFails) {
 TEST(Pipeline, NamesThePassThatBreaksTheProgram) {
   Pipeline pipeline = Of({"a", "b"});
   const auto break_it = [](Program& program) -> absl::StatusOr<bool> {
-    return program.blocks.clear(), true;
+    return program.body.clear(), true;
   };
   EXPECT_TRUE(pipeline.InsertBefore("b", {"mine", break_it}).ok());
   RunOptions options;
@@ -243,7 +243,7 @@ TEST(Pipeline, StrictLeavesOutWhatReordersRounding) {
 TEST(Pipeline, VerifiesBehindEachPass) {
   Pipeline pipeline = Of({"a"});
   const auto lie = [](Program& program) -> absl::StatusOr<bool> {
-    return program.blocks.clear(), false;
+    return program.body.clear(), false;
   };
   EXPECT_TRUE(pipeline.InsertAfter("a", {"mine", lie}).ok());
   RunOptions options;

@@ -42,7 +42,7 @@ class Scatter {
   explicit Scatter(const PreimageCase& c) {
     const Program shape = Parsed(absl::StrCat(kSignature, "temp t: f32[", c.shape, "]\n}"));
     std::string text = absl::StrCat(kSignature, "temp t: f32[", c.shape, "]\n");
-    const IndexList extents = shape[shape.temps[0]].shape;
+    const IndexList extents = shape[DeclaredIn(shape.body)[0]].shape;
     for (size_t axis = 0; axis < extents.size(); ++axis) {
       absl::StrAppend(&text, "for ", std::string(1, static_cast<char>('a' + axis)), " in [0, ",
                       ToText(shape, extents[axis]), ") { ");
@@ -50,7 +50,7 @@ class Scatter {
     absl::StrAppend(&text, c.nest, " drop t[", c.place, "] += 1.0");
     text.append(absl::c_count(text, '{') - 1, '}');
     program_ = Parsed(absl::StrCat(text, "\n}"));
-    const Scope* scope = &program_.blocks[0].body;
+    const Scope* scope = &program_.body;
     while (const Loop* loop = scope->back().As<Loop>()) {
       (element_.size() < extents.size() ? element_ : nest_).push_back(loop);
       scope = &loop->body;

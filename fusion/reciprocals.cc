@@ -44,12 +44,10 @@ bool RewriteIn(Program& program, const DiscreteSteps& steps, const Loop& loop,
 absl::StatusOr<bool> UseReciprocals(Program& program) {
   const DiscreteSteps steps(program);
   bool changed = false;
-  for (Block& block : program.blocks) {
-    for (Item& item : block.body) {
-      VisitStatements(item, [&](Statement& statement, const LoopsAround& around) {
-        if (!around.empty()) changed |= RewriteIn(program, steps, *around.back(), statement);
-      });
-    }
+  for (Item& item : program.body) {
+    VisitStatements(item, [&](Statement& statement, const LoopsAround& around) {
+      if (!around.empty()) changed |= RewriteIn(program, steps, *around.back(), statement);
+    });
   }
   return changed;
 }

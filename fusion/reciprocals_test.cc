@@ -11,8 +11,8 @@ namespace {
 constexpr Frame kFrame = {
     "program p(x: f32[N], v: f32, d: f64[N], h: bf16[N], g: bf16, ids: i64[N], b: bool[N]) -> "
     "(y: f32[N], z: f32[N], k: i64[N], e: f64[N], l: bf16[N]) {\n",
-    "\n  block { drop y[0] = 0.0 }  block { drop z[0] = 0.0 }  block { drop k[0] = 0 }  block { drop e[0] = f64(0.0) }  "
-    "block { drop l[0] = bf16(0.0) }\n}\n"};
+    "\n  drop y[0] = 0.0  drop z[0] = 0.0  drop k[0] = 0  drop e[0] = f64(0.0)  "
+    "drop l[0] = bf16(0.0)\n}\n"};
 
 TEST(Reciprocals, TextInTextOut) {
   constexpr PassCase kCases[] = {
@@ -30,7 +30,7 @@ TEST(Reciprocals, TextInTextOut) {
       {"for n in [0, N) { for m in [0, N) { y[n] = x[m] / x[n] } }",
        "for n in [0, N) { for m in [0, N) { y[n] = x[m] * recip(x[n]) } }"},
       {"for n in [0, N) { for m in [0, N) { y[n] = x[n] / x[m] } }", ""},
-      {"block { drop y[0] = x[0] / v }", ""},
+      {"drop y[0] = x[0] / v", ""},
       {"for n in [0, N) { l[n] = h[n] / g }", ""},
   };
   ExpectPass(UseReciprocals, kFrame, kCases);
@@ -93,7 +93,7 @@ TEST(Reciprocals, AStepIsFoundWhereverTheValueGoes) {
       {"acc s: f32 = max  for n in [0, N) { s max= x[n] / v }  for n in [0, N) { y[n] = where(x[n] == s, 1.0, 0.0) }",
        ""},
       // Around a loop: a value that is written after the read, in the iteration before.
-      {"temp t: f32  block { t = 0.0 }  for n in [0, N) { y[n] = floor(t)  t = x[n] / v }", ""},
+      {"temp t: f32  t = 0.0  for n in [0, N) { y[n] = floor(t)  t = x[n] / v }", ""},
       // An output that is read again; one that is not.
       {"for n in [0, N) { y[n] = x[n] / v }  for n in [0, N) { z[n] = floor(y[n]) }", ""},
       {"for n in [0, N) { y[n] = x[n] / v }  for n in [0, N) { z[n] = y[n] }",

@@ -1,6 +1,5 @@
 // Helpers of passes for scopes, besides the traversals of loop_ir: declarations right before the
-// first item that uses them, sizes to stop growth by, and the blocks of a flat program taken as one
-// scope, so that a pass is written once for both.
+// first item that uses them, sizes to stop growth by, and items taken apart.
 #include "fusion/scopes.h"
 
 #include <algorithm>
@@ -12,18 +11,8 @@
 
 namespace nestor::loop {
 
-Item DeclarationOf(TensorId tensor) { return Item{Declaration{tensor}}; }
-
 Item AssignmentOf(TensorId scalar, ValueId value) {
   return Item{Statement{{scalar}, absl::nullopt, value, ValueId()}};
-}
-
-std::vector<TensorId> DeclaredIn(const Scope& scope) {
-  std::vector<TensorId> declared;
-  for (const Item& item : scope) {
-    if (const auto* declaration = item.As<Declaration>()) declared.push_back(declaration->tensor);
-  }
-  return declared;
 }
 
 int64_t SizeOf(const Program& program, ValueId value) {
@@ -83,14 +72,17 @@ Scope WithDeclarations(const Program& program, Scope items, absl::Span<const Ten
   return result;
 }
 
+std::vector<TensorId> TakeDeclarations(Scope& scope) {
+  const std::vector<TensorId> declared = DeclaredIn(scope);
+  const auto is_declaration = [](const Item& item) { return item.As<Declaration>() != nullptr; };
+  scope.erase(std::remove_if(scope.begin(), scope.end(), is_declaration), scope.end());
+  return declared;
+}
+
 void Declare(const Program& program, Scope& scope, absl::Span<const TensorId> more) {
-  std::vector<TensorId> declared = DeclaredIn(scope);
+  std::vector<TensorId> declared = TakeDeclarations(scope);
   declared.insert(declared.end(), more.begin(), more.end());
-  Scope items;
-  for (Item& item : scope) {
-    if (item.As<Declaration>() == nullptr) items.push_back(std::move(item));
-  }
-  scope = WithDeclarations(program, std::move(items), declared);
+  scope = WithDeclarations(program, std::move(scope), declared);
 }
 
 // Loops that become empty go, too.
@@ -109,39 +101,16 @@ void RemoveStatements(Scope& scope, const absl::flat_hash_set<const Statement*>&
   scope = std::move(kept);
 }
 
-bool IsFlat(const Program& program) {
-  return std::all_of(program.blocks.begin(), program.blocks.end(), [](const Block& block) {
-    return block.body.size() == 1 && block.body[0].As<Declaration>() == nullptr;
-  });
+std::vector<Scope> Apart(Scope scope) {
+  std::vector<Scope> parts(scope.size());
+  for (size_t i = 0; i < scope.size(); ++i) parts[i].push_back(std::move(scope[i]));
+  return parts;
 }
 
-Scope TakeItems(Program& program) {
-  Scope items;
-  for (Block& block : program.blocks) items.push_back(std::move(block.body[0]));
-  program.blocks.clear();
-  return items;
-}
-
-void PutItems(Program& program, Scope items) {
-  for (Item& item : items) {
-    Block block;
-    block.body.push_back(std::move(item));
-    program.blocks.push_back(std::move(block));
-  }
-}
-
-// A flat program is one scope for this: values of one nest may then be used in another.
-bool RewriteTopScopes(Program& program,
-                      absl::FunctionRef<bool(Scope& scope, bool is_program)> rewrite) {
-  bool changed = false;
-  if (!IsFlat(program)) {
-    for (Block& block : program.blocks) changed |= rewrite(block.body, false);
-    return changed;
-  }
-  Scope items = TakeItems(program);
-  changed = rewrite(items, true);
-  PutItems(program, std::move(items));
-  return changed;
+Scope Joined(std::vector<Scope> scopes) {
+  Scope joined;
+  for (Scope& scope : scopes) Append(joined, std::move(scope));
+  return joined;
 }
 
 }  // namespace nestor::loop

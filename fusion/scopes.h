@@ -12,16 +12,15 @@
 
 namespace nestor::loop {
 
-Item DeclarationOf(TensorId tensor);
 // `scalar = value`, for a tensor of rank 0.
 Item AssignmentOf(TensorId scalar, ValueId value);
-
-// The tensors that the scope itself declares, in order.
-std::vector<TensorId> DeclaredIn(const Scope& scope);
 
 // The items with a declaration of each tensor before the first that uses it; a tensor that no item
 // uses is declared at the end.
 Scope WithDeclarations(const Program& program, Scope items, absl::Span<const TensorId> declared);
+
+// Removes the scope's own declarations and returns what they declared, in order.
+std::vector<TensorId> TakeDeclarations(Scope& scope);
 
 // Declares `more` as well as what the scope declares already, each tensor before the
 // first item that uses it.
@@ -35,16 +34,9 @@ int64_t SizeOf(const Program& program, const Item& item);
 // Removes these statements from the scope and below, and loops that they leave empty.
 void RemoveStatements(Scope& scope, const absl::flat_hash_set<const Statement*>& removed);
 
-// True where each block is one loop or one statement.
-bool IsFlat(const Program& program);
-// The items of the blocks of a flat program, as one scope, and back.
-Scope TakeItems(Program& program);
-void PutItems(Program& program, Scope items);
-
-// Calls `rewrite` on the items of a flat program as one scope, which declares the
-// program's temps (`is_program`), else on each block's own; true where a call was.
-bool RewriteTopScopes(Program& program,
-                      absl::FunctionRef<bool(Scope& scope, bool is_program)> rewrite);
+// Each item as a scope of its own, for passes that replace items by several; and these as one.
+std::vector<Scope> Apart(Scope scope);
+Scope Joined(std::vector<Scope> scopes);
 
 }  // namespace nestor::loop
 

@@ -15,8 +15,9 @@ namespace nestor::loop {
 namespace {
 
 Program Of(absl::string_view items) {
-  return Parsed(absl::StrCat("program p(x: f32[N], ids: i64[N]) -> (y: f32[N], r: f32) {\n", items,
-                             "\n  block { drop y[0] = 0.0 }  block { r = 0.0 }\n}\n"));
+  return Parsed(absl::StrCat(
+      "program p(x: f32[N], ids: i64[N]) -> (y: f32[N], r: f32) {\n  drop y[0] = 0.0  r = 0.0\n",
+      items, "\n}\n"));
 }
 
 // Values and conditions, of all that is below.
@@ -25,17 +26,16 @@ TEST(Scopes, SizesStatements) {
     const char* item;
     int64_t size;
   } kCases[] = {
-      {"block { r = 1.0 }", 1},
-      {"block { r = x[0 | 0.0] + 1.0 }", 4},
-      {"block { r = x[0 | 0.0 if 1 < N, 2 < N] }", 4},
+      {"r = 1.0", 1},
+      {"r = x[0 | 0.0] + 1.0", 4},
+      {"r = x[0 | 0.0 if 1 < N, 2 < N]", 4},
       {"for i in [0, N) { y[i] = x[i] * 2.0  y[i] = y[i] }", 4},
       {"for i in [0, N) { acc a: f32 = argmax  for j in [0, N) { a argmax= (x[j], index(j)) }  y[i] = x[i] }",
        3},
   };
   for (const auto& c : kCases) {
     const Program program = Of(c.item);
-    ASSERT_FALSE(program.blocks.empty());
-    EXPECT_EQ(SizeOf(program, program.blocks[0].body[0]), c.size) << c.item;
+    EXPECT_EQ(SizeOf(program, NestAt(program, 2)), c.size) << c.item;
   }
 }
 
@@ -53,40 +53,36 @@ TEST(Scopes, DeclaresBeforeTheFirstUse) {
       {"r = 1.0", "r = 1.0"},
   };
   for (const auto& c : kCases) {
-    Program program = Of(absl::StrCat("block { ", c.before, " }"));
-    Scope& body = program.blocks[0].body;
-    const std::vector<TensorId> declared = DeclaredIn(body);
-    Scope items;
-    for (Item& item : body) {
-      if (item.As<Declaration>() == nullptr) items.push_back(std::move(item));
-    }
-    body = WithDeclarations(program, std::move(items), declared);
+    Program program = Of(c.before);
+    const std::vector<TensorId> declared = TakeDeclarations(program.body);
+    program.body = WithDeclarations(program, std::move(program.body), declared);
     EXPECT_TRUE(Verify(program).ok()) << Verify(program);
-    EXPECT_EQ(ToText(program), ToText(Of(absl::StrCat("block { ", c.after, " }"))));
+    EXPECT_EQ(ToText(program), ToText(Of(c.after)));
   }
 }
 
-TEST(Scopes, FlatPrograms) {
-  const struct {
-    const char* items;
-    bool flat;
-  } kCases[] = {
-      {"", true},
-      {"block { r = 1.0 }  for i in [0, N) { y[i] = 1.0  y[i] = 2.0 }", true},
-      {"block { r = 1.0  r = 2.0 }", false},
-      {"block { temp t: f32 }", false},
-      {"block {}", false},
-  };
-  for (const auto& c : kCases) {
-    Program program = Of(c.items);
-    EXPECT_EQ(IsFlat(program), c.flat) << c.items;
-    if (!c.flat) continue;
+// Items that are taken apart are the same when they are joined again.
+TEST(Scopes, ApartAndJoined) {
+  for (const char* items : {"", "r = 1.0", "temp t: f32  t = 1.0  for i in [0, N) { y[i] = t }"}) {
+    Program program = Of(items);
     const std::string before = ToText(program);
-    Scope items = TakeItems(program);
-    EXPECT_TRUE(program.blocks.empty());
-    PutItems(program, std::move(items));
+    const size_t count = program.body.size();
+    std::vector<Scope> parts = Apart(std::move(program.body));
+    EXPECT_EQ(parts.size(), count);
+    program.body = Joined(std::move(parts));
     EXPECT_EQ(ToText(program), before);
   }
+}
+
+// What a scope declares, and what is left.
+TEST(Scopes, TakesDeclarations) {
+  Program program = Of(
+      "temp t: f32  t = 1.0  acc a: f32 = sum  for i in [0, N) { temp u: f32  u = t  y[i] = u }");
+  std::string names;
+  for (TensorId tensor : TakeDeclarations(program.body))
+    absl::StrAppend(&names, program[tensor].name, " ");
+  EXPECT_EQ(names, "t a ");
+  EXPECT_EQ(program.body.size(), Of("").body.size() + 2);
 }
 
 }  // namespace

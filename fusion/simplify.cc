@@ -9,7 +9,7 @@
 // The conditions of a statement's store may be assumed in its value: the store's conditions and
 // place come first, and where it is dropped the value is not evaluated.
 //
-// Findings about an access are kept as long as the item of the block is walked, for each context:
+// Findings about an access are kept as long as the item at the top is walked, for each context:
 // the loops around with their bounds, and what the store requires. A walk that repeats another
 // finds most answers there.
 #include "fusion/simplify.h"
@@ -35,7 +35,7 @@
 namespace nestor::loop {
 namespace {
 
-constexpr int kMaxWalks = 8;  // of an item of a block; two or three are usual
+constexpr int kMaxWalks = 8;  // of an item at the top; two or three are usual
 
 bool Same(const Access& a, const Access& b) {
   return a.place == b.place && a.masked == b.masked && a.fill == b.fill &&
@@ -49,17 +49,17 @@ class ProgramSimplifier {
     VisitItems(program, [&](const Item& item) { CountWrite(item, 1); });
   }
 
-  // Blocks that have become empty are dropped.
+  // Walks of an item are repeated until one changes nothing.
   bool Run() {
-    for (TensorId temp : program_.temps) SimplifyShape(temp);
-    bool changed = changed_;
-    std::vector<Block>& blocks = program_.blocks;
-    for (size_t i = 0; i < blocks.size();) {
-      const bool was_empty = blocks[i].body.empty();
-      changed |= SimplifyBlock(blocks[i]);
-      if (blocks[i].body.empty() && !was_empty)
-        blocks.erase(blocks.begin() + static_cast<int64_t>(i));
-      else ++i;
+    bool changed = false;
+    for (size_t i = 0, walks = 1; i < program_.body.size(); ++walks) {
+      changed_ = false;
+      const size_t next = SimplifyItem(program_.body, i);
+      changed |= changed_;
+      if (next > i && changed_ && walks < kMaxWalks) continue;
+      i = next;
+      walks = 0;
+      memos_.clear();
     }
     return changed;
   }
@@ -89,21 +89,6 @@ class ProgramSimplifier {
   }
 
   // ---- Scopes
-
-  // Walks of an item are repeated until one changes nothing.
-  bool SimplifyBlock(Block& block) {
-    bool changed = false;
-    for (size_t i = 0, walks = 1; i < block.body.size(); ++walks) {
-      changed_ = false;
-      const size_t next = SimplifyItem(block.body, i);
-      changed |= changed_;
-      if (next > i && changed_ && walks < kMaxWalks) continue;
-      i = next;
-      walks = 0;
-      memos_.clear();
-    }
-    return changed;
-  }
 
   void SimplifyScope(Scope& scope) {
     for (size_t i = 0; i < scope.size();) i = SimplifyItem(scope, i);

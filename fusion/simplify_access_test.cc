@@ -29,7 +29,7 @@ struct Nest {
     EXPECT_TRUE(parsed.ok()) << parsed.status() << "\n" << text;
     if (!parsed.ok()) return;
     program = *std::move(parsed);
-    around = program.blocks[0].body[0].As<Loop>();
+    around = program.body[0].As<Loop>();
     VisitValues(program, around->body[0].As<Statement>()->value, [&](ValueId, const Value& value) {
       if (const auto* load = absl::get_if<LoadValue>(&value.node)) accesses.push_back(load->access);
     });

@@ -21,7 +21,7 @@ constexpr char kHead[] =
     ") -> (y: f32[N], r: f32) {\n";
 
 void ExpectSimplified(absl::Span<const PassCase> cases, absl::string_view checks = "") {
-  ExpectPass(Simplify, {absl::StrCat(kHead, checks), "\n  block { r = 1.0 }\n}\n"}, cases);
+  ExpectPass(Simplify, {absl::StrCat(kHead, checks), "\n  r = 1.0\n}\n"}, cases);
 }
 
 TEST(Simplify, Masks) {
@@ -117,7 +117,7 @@ TEST(Simplify, Loops) {
        "for i in [0, N) { y[i] = v[i] }"},
       {"for i in [0, N) { for j in [0, 1) { temp t: f32[j + 1]  t[j] = v[i]  y[i + j] = t[j] } }",
        "for i in [0, N) { temp t: f32[1]  t[0] = v[i]  y[i] = t[0] }"},
-      {"for i in [0, 8) step 8 { y[i] = v[i] }", "block { y[0] = v[0] }"},
+      {"for i in [0, 8) step 8 { y[i] = v[i] }", "y[0] = v[0]"},
       {"for i in [0, N) { for j in [i, min(i + 2, N)) { y[j] = v[j] } }", ""},
       {"for i in [0, N) { for j in [max(i, 0), N) parallel { y[j] = v[j | 0.0] } }",
        "for i in [0, N) { for j in [i, N) parallel { y[j] = v[j] } }"},
@@ -219,7 +219,7 @@ TEST(Simplify, Equalities) {
 // without elements needs no write.
 TEST(Simplify, OutputsWithoutElements) {
   constexpr Frame kFrame = {"program p(x: f32[0, N]) -> (y: f32[0, N], r: f32) {\n",
-                            "\n  block { r = 1.0 }\n}\n"};
+                            "\n  r = 1.0\n}\n"};
   ExpectPass(
       Simplify, kFrame,
       {

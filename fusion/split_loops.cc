@@ -33,6 +33,7 @@
 #include "absl/types/span.h"
 #include "fusion/comparisons.h"
 #include "fusion/decided_copy.h"
+#include "fusion/scopes.h"
 #include "fusion/turning_points.h"
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
@@ -42,13 +43,13 @@
 namespace nestor::loop {
 namespace {
 
-// Statements that a block may hold with its pieces.
+// Statements that the pieces into which an item at the top is cut at once may hold.
 constexpr int kMostStatements = 64;
 
 // Places at which a window reaches beyond an image.
 constexpr int64_t kMostAtBorder = 8;
 
-// Which comparisons a block's loops are cut at.
+// Which comparisons loops are cut at.
 enum class CutAt { kMasks, kWindows };
 
 class Splitter {
@@ -61,10 +62,20 @@ class Splitter {
     const size_t values = program_.values.size(), vars = program_.vars.size(),
                  tensors = program_.tensors.size();
     bool changed = false;
-    // Statements that pieces leave out make room for more pieces.
-    for (Block& block : program_.blocks) {
-      while (MayCut(block) && SplitBlock(block)) changed = true;
+    tops_ = Apart(std::move(program_.body));
+    for (size_t i = 0; i < tops_.size();) {
+      if (!MayCut(tops_[i]) || !SplitTop(tops_[i])) {
+        ++i;
+        continue;
+      }
+      changed = true;
+      // Pieces are items like others, with room for pieces of their own: a second run finds them.
+      std::vector<Scope> pieces = Apart(std::move(tops_[i]));
+      const auto place = tops_.erase(tops_.begin() + static_cast<int64_t>(i));
+      tops_.insert(place, std::make_move_iterator(pieces.begin()),
+                   std::make_move_iterator(pieces.end()));
     }
+    program_.body = Joined(std::move(tops_));
     if (!changed) {
       // Drops the values of pieces that were made and not taken.
       program_.values.resize(values);
@@ -72,20 +83,16 @@ class Splitter {
       program_.tensors.resize(tensors);
       return false;
     }
-    auto& blocks = program_.blocks;
-    blocks.erase(
-        std::remove_if(blocks.begin(), blocks.end(), [](const Block& b) { return b.body.empty(); }),
-        blocks.end());
     return true;
   }
 
  private:
   // Whether there is a window that may be smaller, or masked, somewhere: this takes one walk, and
-  // most blocks have none.
-  bool MayCut(const Block& block) const {
+  // most nests have none.
+  bool MayCut(const Scope& top) const {
     if (at_ == CutAt::kMasks) return true;
     bool may = false;
-    VisitItems(block.body, [&](const Item& item) {
+    VisitItems(top, [&](const Item& item) {
       const auto* loop = item.As<Loop>();
       const auto window = may || loop == nullptr ? absl::nullopt : WindowOf(program_, *loop);
       if (!window) return;
@@ -99,26 +106,28 @@ class Splitter {
   }
 
   // `budget_`: how many statements copies may add.
-  bool SplitBlock(Block& block) {
-    budget_ = kMostStatements - CountStatements(block.body);
+  bool SplitTop(Scope& top) {
+    budget_ = kMostStatements - CountStatements(top);
     if (budget_ <= 0) return false;
     changed_ = false;
-    const Scope before = block.body;
-    SplitScope(block.body);
+    const Scope before = top;
+    SplitScope(top);
     if (!changed_) return false;
     // Some statement must go on writing each output, though it may never run.
     const bool keeps = std::all_of(program_.outputs.begin(), program_.outputs.end(),
                                    [&](TensorId output) { return IsWritten(output); });
-    if (!keeps) block.body = before;
+    if (!keeps) top = before;
     return keeps;
   }
 
   bool IsWritten(TensorId tensor) const {
     bool written = false;
-    VisitItems(program_, [&](const Item& item) {
-      const auto* statement = item.As<Statement>();
-      written = written || (statement != nullptr && statement->target.tensor == tensor);
-    });
+    for (const Scope& top : tops_) {
+      VisitItems(top, [&](const Item& item) {
+        const auto* statement = item.As<Statement>();
+        written = written || (statement != nullptr && statement->target.tensor == tensor);
+      });
+    }
     return written;
   }
 
@@ -384,6 +393,7 @@ class Splitter {
   const CutAt at_;
   int budget_ = 0;
   bool changed_ = false;
+  std::vector<Scope> tops_;  // the items at the top, each by itself
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ namespace nestor::loop {
 //
 // A loop is split into three pieces at most, before, between and after the points, and a piece in
 // which an extreme remains is split into three again. Loops with a step other than 1 stay whole,
-// and so do those whose pieces would make a block grow by too many statements.
+// and so do those whose pieces would make a nest grow by too many statements.
 //
 // REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> SplitLoops(Program& program);

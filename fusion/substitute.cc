@@ -123,11 +123,10 @@ class Gathered {
 
 class ScopeSubstituter {
  public:
-  // `is_program`: the scope is the whole program.
   ScopeSubstituter(Program& program, Gathered& gathered, Scope& scope,
-                   std::vector<TensorId> declared, bool is_program)
+                   std::vector<TensorId> declared)
       : program_(program), gathered_(gathered), scope_(scope), declared_(std::move(declared)),
-        is_program_(is_program), removed_(scope.size()), kept_values_(program.values.size()) {
+        removed_(scope.size()), kept_values_(program.values.size()) {
     for (size_t i = 0; i < scope_.size(); ++i) Collect(i);
   }
 
@@ -435,8 +434,9 @@ class ScopeSubstituter {
 
   // A definition that was copied into its reader leaves its own values unused.
   void DropValues() {
-    if (!is_program_ || program_.values.size() < 2 * kept_values_ + kMaxSize) return;
-    DropUnusedValues(program_, &scope_);
+    const bool is_program = &scope_ == &program_.body;
+    if (!is_program || program_.values.size() < 2 * kept_values_ + kMaxSize) return;
+    DropUnusedValues(program_);
     kept_values_ = program_.values.size();
   }
 
@@ -450,10 +450,6 @@ class ScopeSubstituter {
       if (!removed_[i] && !gone) kept.push_back(std::move(scope_[i]));
     }
     scope_ = std::move(kept);
-    if (!is_program_) return;
-    auto& temps = program_.temps;
-    temps.erase(std::remove_if(temps.begin(), temps.end(), [&](TensorId t) { return IsGone(t); }),
-                temps.end());
   }
 
   bool IsGone(TensorId tensor) const { return gone_.contains(tensor); }
@@ -462,7 +458,6 @@ class ScopeSubstituter {
   Gathered& gathered_;
   Scope& scope_;
   const std::vector<TensorId> declared_;
-  const bool is_program_;
   std::vector<bool> removed_;  // by item
   absl::flat_hash_set<TensorId> gone_;
   absl::flat_hash_map<TensorId, Uses> uses_;
@@ -475,16 +470,13 @@ class ScopeSubstituter {
 
 // In every scope, the tensors that it declares.
 bool SubstituteOnce(Program& program, Gathered& gathered) {
-  return RewriteTopScopes(program, [&](Scope& top, bool top_is_program) {
-    bool changed = false;
-    VisitScopes(top, [&](Scope& scope) {
-      const bool is_program = top_is_program && &scope == &top;
-      std::vector<TensorId> declared = is_program ? program.temps : DeclaredIn(scope);
-      if (declared.empty()) return;
-      changed |= ScopeSubstituter(program, gathered, scope, std::move(declared), is_program).Run();
-    });
-    return changed;
+  bool changed = false;
+  VisitScopes(program.body, [&](Scope& scope) {
+    std::vector<TensorId> declared = DeclaredIn(scope);
+    if (!declared.empty())
+      changed |= ScopeSubstituter(program, gathered, scope, std::move(declared)).Run();
   });
+  return changed;
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ namespace {
 constexpr Frame kFrame = {
     "program p(x: f32[N], x2: f32[N, M], u: f32[M], s: f32, ids: i64[N]; $f: f32 = 1.0, $k: i64 = 1) -> "
     "(y: f32[N], z: f32[N], w: f32[N, M], g: bf16[N], q: f32) {\n",
-    "\n  block { drop y[0] = 0.0 }  block { drop z[0] = 0.0 }  block { drop w[0, 0] = 0.0 }"
-    "\n  block { drop g[0] = bf16(0.0) }  block { q = 0.0 }\n}\n"};
+    "\n  drop y[0] = 0.0  drop z[0] = 0.0  drop w[0, 0] = 0.0"
+    "\n  drop g[0] = bf16(0.0)  q = 0.0\n}\n"};
 
 TEST(Substitute, WhatComputesNothing) {
   constexpr PassCase kCases[] = {
@@ -35,8 +35,7 @@ TEST(Substitute, WhatComputesNothing) {
       // Reads on both sides of accumulations; of a scalar.
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] }  for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += t[k] * t[j] }  y[j] = a }",
        "for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += x[k] * x[j] }  y[j] = a }"},
-      {"temp t: f32  block { t = s }  for j in [0, N) { y[j] = t }",
-       "for j in [0, N) { y[j] = s }"},
+      {"temp t: f32  t = s  for j in [0, N) { y[j] = t }", "for j in [0, N) { y[j] = s }"},
       {"acc a: f32 = argmax  temp t: f32[N]  temp d: i64[N]  for i in [0, N) { t[i] = x[i] }  for k in [0, N) { d[k] = ids[k] }  "
        "for j in [0, N) { a argmax= (t[j], d[j]) }",
        "acc a: f32 = argmax  for j in [0, N) { a argmax= (x[j], ids[j]) }"},
@@ -54,10 +53,10 @@ TEST(Substitute, WhatComputesNothing) {
       // A stored value keeps its rounding.
       {"temp t: bf16[N]  for i in [0, N) { t[i] = bf16(x[i]) }  for j in [0, N) { y[j] = f32(t[j]) + 1.0 }",
        "for j in [0, N) { y[j] = f32(bf16(x[j])) + 1.0 }"},
-      // In a loop's body, and in blocks of several items.
+      // In a loop's body, and at the top.
       {"for j in [0, N) { temp t: f32  t = x[j]  y[j] = t * t }",
        "for j in [0, N) { y[j] = x[j] * x[j] }"},
-      {"block { temp t: f32  t = s  q = t + 1.0 }", "block { q = s + 1.0 }"},
+      {"temp t: f32  t = s  q = t + 1.0", "q = s + 1.0"},
       {"for j in [0, N) { temp t: f32[M]  for k in [0, M) { t[k] = x2[j, k] }  for l in [0, M) { w[j, l] = t[M - 1 - l] } }",
        "for j in [0, N) { for l in [0, M) { w[j, l] = x2[j, M - 1 - l] } }"},
   };
@@ -69,11 +68,11 @@ TEST(Substitute, WhatComputesNothing) {
 TEST(Substitute, WhatWidens) {
   constexpr Frame kNarrow = {
       "program p(h: bf16[N], n: i8[N], x: f32[N]; $k: i64 = 1) -> (y: f32[N], z: i32[N]) {\n",
-      "\n  block { drop y[0] = 0.0 }  block { drop z[0] = i32(0) }\n}\n"};
+      "\n  drop y[0] = 0.0  drop z[0] = i32(0)\n}\n"};
   constexpr PassCase kCases[] = {
       {"temp t: f32[N]  for i in [0, N) { t[i] = f32(h[i]) }  for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += t[k] * x[j] }  y[j] = a }",
        "for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += f32(h[k]) * x[j] }  y[j] = a }"},
-      {"temp s: i32  temp t: i32[N]  block { s = i32(index($k)) }  for i in [0, N) { t[i] = i32(n[i]) - s }"
+      {"temp s: i32  temp t: i32[N]  s = i32(index($k))  for i in [0, N) { t[i] = i32(n[i]) - s }"
        "  for j in [0, N) { acc a: i32 = sum  for k in [0, N) { a += t[k] * t[j] }  z[j] = a }",
        "for j in [0, N) { acc a: i32 = sum  for k in [0, N) { a += (i32(n[k]) - i32(index($k))) * (i32(n[j]) - i32(index($k))) }  z[j] = a }"},
       // Not if the elements are as wide, or the ops take long.
@@ -133,9 +132,9 @@ TEST(Substitute, InIndexExpressions) {
       {"temp d: i64[N]  for i in [0, N) { d[i] = ids[i] }  for j in [0, N) { drop y[d[j]] if d[j] < 3 = x[d[j - 1] | 0.0] }",
        "for j in [0, N) { drop y[ids[j]] if ids[j] < 3 = x[ids[j - 1] | 0.0] }"},
       // A number that was checked when computed from the loaded one becomes an assumption.
-      {"temp d: i64  block { d = index(-N) }  for j in [0, N) { y[j] = x[d[]*1048576 + j | 0.0] }",
+      {"temp d: i64  d = index(-N)  for j in [0, N) { y[j] = x[d[]*1048576 + j | 0.0] }",
        "assume : -1048576*N  assume d_2 < N: d_2 - 1048576*N  for j in [0, N) { y[j] = x[j - 1048576*N | 0.0] }"},
-      {"temp d: i64  block { d = index(N - 1) }  for j in [0, N) { y[j] = x[d[] - j] }",
+      {"temp d: i64  d = index(N - 1)  for j in [0, N) { y[j] = x[d[] - j] }",
        "for j in [0, N) { y[j] = x[N - 1 - j] }"},
       {"temp d: i64[N]  for i in [0, N) { d[i] = index(2*i) }  for j in [0, N) { y[j] = x[d[j] | 0.0] }",
        ""},
@@ -156,7 +155,7 @@ TEST(Substitute, WhereItIsLegal) {
       // A tensor that the definition reads has changed meanwhile, or changes in the reader.
       {"temp t: f32[N]  for i in [0, N) { t[i] = y[i] }  for k in [0, N) { y[k] = 2.0 }  for j in [0, N) { z[j] = t[j] }",
        ""},
-      {"temp t: f32[N]  for i in [0, N) { t[i] = y[i] }  block { drop y[0] += 1.0 }  for j in [0, N) { z[j] = t[j] }",
+      {"temp t: f32[N]  for i in [0, N) { t[i] = y[i] }  drop y[0] += 1.0  for j in [0, N) { z[j] = t[j] }",
        ""},
       {"temp t: f32[N]  for i in [0, N) { t[i] = y[i] }  for j in [0, N) { y[j] = t[N - 1 - j] }",
        ""},
@@ -176,7 +175,7 @@ TEST(Substitute, WhereItIsLegal) {
       {"temp t: f32[N]  for i in [0, N) { temp v: f32  v = x[i]  v = v + 1.0  t[i] = v }  for j in [0, N) { y[j] = t[j] }",
        ""},
       // Written twice, in part, masked, accumulated, or by other elements.
-      {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] }  block { drop t[0] = 1.0 }  for j in [0, N) { y[j] = t[j] }",
+      {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] }  drop t[0] = 1.0  for j in [0, N) { y[j] = t[j] }",
        ""},
       {"temp t: f32[N]  for i in [0, N) { t[i] = 1.0  t[i] = x[i] }  for j in [0, N) { y[j] = t[j] }",
        ""},

@@ -16,14 +16,15 @@ Program Of(absl::string_view type, absl::string_view first, absl::string_view be
            absl::string_view second) {
   return Parsed(absl::StrCat(
       "program p(x: f32[N], i: i64[N]; $f: f32 = 1.0, $g: f32 = 1.0) -> (y: f32[N], d: i64[N], r: ",
-      type, ", q: ", type, ") {\n  block { r = ", first, "  ", between, "  q = ", second,
-      " }\n  block { drop y[0] = 0.0  drop d[0] = 0 }\n}\n"));
+      type, ", q: ", type, ") {\n  drop y[0] = 0.0  drop d[0] = 0  r = ", first, "  ", between,
+      "  q = ", second, "\n}\n"));
 }
 
 // Whether the two have one number, with changes between them noted.
 bool AreSame(const Program& program, bool alias) {
   ValueNumbers numbers(program);
-  const Scope& body = program.blocks[0].body;
+  // After the stores that every output needs.
+  const auto body = absl::MakeConstSpan(program.body).subspan(2);
   const int first = numbers.Of(body.front().As<Statement>()->value);
   EXPECT_EQ(numbers.Of(body.front().As<Statement>()->value), first);
   for (size_t i = 1; i + 1 < body.size(); ++i) {

@@ -98,7 +98,7 @@ TEST(Interpreter, TempsHaveMemoryWhileTheyAreNeeded) {
       {"acc s: f32[N] = sum  acc t: f32[N] = max  for i in [0, N) { s[i] += x[i] }  for i in [0, N) { y[i] = s[i] }  "
        "for i in [0, N) { t[i] max= x[i] }  for i in [0, N) { y[i] = t[i] }",
        32},
-      {"block { temp t: f32[N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { y[i] = t[i] } }  "
+      {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { y[i] = t[i] }  "
        "for i in [0, N) { temp u: f32[N]  u[i] = y[i]  y[i] = u[i] }",
        32},
   };
@@ -117,9 +117,9 @@ TEST(Interpreter, TempsHaveMemoryWhileTheyAreNeeded) {
 TEST(Interpreter, TakesMemoryInAnyOrderOfTemps) {
   loop::Program program =
       loop::ParseProgram("program p() -> (y: f32) { acc s: f32 = sum  temp t: f32  "
-                         "block { t = s }  block { y = t } }")
+                         "t = s  y = t }")
           .value();
-  std::swap(program.temps[0], program.temps[1]);
+  std::swap(program.body[0], program.body[1]);
   const auto result = Interpret(program, {});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(BitEqual((*result)[0], Tensor::Of<float>({}, {0})));
@@ -168,10 +168,8 @@ TEST(Interpreter, ShuffledLoopsGiveTheSame) {
   const char* const text = R"(program p(x: f32[N]) -> (y: f32[N], last: f32) {
     for i in [0, N) parallel { y[i] = x[i] * 2.0 }
     for i in [0, N) step 2 vector { for j in [i, min(N, i + 2)) { y[j] = y[j] + x[j] } }
-    block {
-      last = 0.0
-      for i in [0, N) { last = y[i] }
-    }
+    last = 0.0
+    for i in [0, N) { last = y[i] }
   })";
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const auto result = RunText(text, {0, 0, seed});

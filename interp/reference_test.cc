@@ -299,9 +299,9 @@ TEST(Reference, Values) {
   };
   for (const auto& c : kCases) {
     const std::string text = absl::StrCat(
-        "program p(x: f32[6], w: f32[3]) -> (y: f32[1]) { block {\n"
+        "program p(x: f32[6], w: f32[3]) -> (y: f32[1]) { \n"
         "acc s: f32 = sum  for c in [0, 3) { s += w[c] }  temp i: i64[1]  i[0] = i64(s * 5.0)\n",
-        c.body, "\n} }");
+        c.body, "\n }");
     const auto program = loop::ParseProgram(text);
     ASSERT_TRUE(program.ok()) << program.status() << text;
     const auto results = InterpretReference(*program, inputs);
@@ -334,8 +334,8 @@ TEST(Reference, ChecksShapesAndNamesTheWorst) {
 
 // The reference result of a program from x: f32[N] to y: f32.
 ReferenceTensor ReferenceOf(absl::string_view body, const std::vector<float>& x) {
-  const auto program = loop::ParseProgram(
-      absl::StrCat("program p(x: f32[N]) -> (y: f32) { block {\n", body, "\n} }"));
+  const auto program =
+      loop::ParseProgram(absl::StrCat("program p(x: f32[N]) -> (y: f32) { \n", body, "\n }"));
   EXPECT_TRUE(program.ok()) << program.status();
   if (!program.ok()) return {};
   const Tensor tensor = Tensor::Of<float>({static_cast<int64_t>(x.size())}, x);

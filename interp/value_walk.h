@@ -66,8 +66,9 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
     for (loop::TensorId id : program_.outputs) NESTOR_RETURN_IF_ERROR(self().Allocate(id));
     if (AllOutputsAreEmpty()) return absl::OkStatus();
     NESTOR_RETURN_IF_ERROR(loop::ProveNoOverflow(program_, symbol));
-    for (loop::TensorId id : program_.temps) NESTOR_RETURN_IF_ERROR(ShapeOf(id).status());
-    return RunBlocks();
+    for (loop::TensorId id : DeclaredIn(program_.body))
+      NESTOR_RETURN_IF_ERROR(ShapeOf(id).status());
+    return RunItems();
   }
 
   // ---- Errors
@@ -169,7 +170,7 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
   }
 
   // Temporaries of the program have memory while its plan says that they are needed.
-  absl::Status RunBlocks() {
+  absl::Status RunItems() {
     const loop::MemoryPlan plan = loop::PlanMemory(program_);
     const std::vector<loop::ItemLives> lives = loop::LivesOfItems(program_, plan);
     std::vector<loop::TensorId> donors(program_.tensors.size());
@@ -178,14 +179,12 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
         donors[buffer.tensors[i].value] = buffer.tensors[i - 1];
     }
     auto life = lives.begin();
-    for (const loop::Block& block : program_.blocks) {
-      for (const loop::Item& item : block.body) {
-        for (loop::TensorId id : life->born)
-          NESTOR_RETURN_IF_ERROR(self().Begin(id, donors[id.value]));
-        NESTOR_RETURN_IF_ERROR(this->RunItem(item));
-        for (loop::TensorId id : life->dying) self().Release(id);
-        ++life;
-      }
+    for (const loop::Item& item : program_.body) {
+      for (loop::TensorId id : life->born)
+        NESTOR_RETURN_IF_ERROR(self().Begin(id, donors[id.value]));
+      if (item.As<loop::Declaration>() == nullptr) NESTOR_RETURN_IF_ERROR(this->RunItem(item));
+      for (loop::TensorId id : life->dying) self().Release(id);
+      ++life;
     }
     this->item_ = nullptr;
     return absl::OkStatus();

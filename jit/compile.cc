@@ -14,7 +14,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "fusion/cost/work.h"
-#include "fusion/flatten.h"
 #include "fusion/hoist.h"
 #include "fusion/merge_axes.h"
 #include "fusion/split_loops.h"
@@ -69,7 +68,7 @@ int64_t LeastParallelBytes(const loop::Program& program) {
 
 }  // namespace
 
-// Numbers in names (flatten_2) tell runs of one pass apart, since a list can be cut at a name.
+// Prefixes of names (exact_lanes) tell runs of one pass apart, since a list can be cut at a name.
 fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
   loop::LanePartialsOptions lanes;
   lanes.isa = isa;
@@ -84,10 +83,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
   loop::ContractionTileOptions contractions = options.schedule.contractions;
   contractions.isa = isa;
   return fusion::Pipeline({
-      // Each gets a block, so that parallel loops are on their own.
-      {"flatten", loop::FlattenBlocks},
       {"carried_sums", loop::MoveCarriedSums},
-      {"flatten_2", loop::FlattenBlocks},
       {"merge_batches", loop::MergeBatches},
       {"split_quotients", loop::SplitQuotients},
       {"steps_inside", loop::MoveStepsInside},
@@ -110,7 +106,6 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"padded_sums", loop::PadSums},
       {"trimmed_sums",
        [=](loop::Program& program) { return loop::TrimSums(program, contractions.bound); }},
-      {"flatten_3", loop::FlattenBlocks},
       {"sum_order", loop::SumWindowsFirst, /*reorders_rounding=*/true},
       {"promote_sums", loop::PromoteSums},
       {"strips",
@@ -151,7 +146,6 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"multiply_add", loop::FuseMultiplyAdd, /*reorders_rounding=*/true},
       {"transpose", [=](loop::Program& program) { return loop::TransposeInTiles(program, isa); }},
       {"wide_comparisons", loop::HoistWideComparisons},
-      {"flatten_4", loop::FlattenBlocks},
       {"parallel", loop::MarkParallel},
       // Maxima and sums of integers are the same in any order; sums of floats are not.
       {"exact_lanes",
@@ -177,10 +171,10 @@ absl::Status ProveForCode(loop::Program& program, Isa isa) {
 // Machine-independent passes first, then those that choose tiles, lanes and threads for one
 // instruction set.
 absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptions& options) {
-  if (static_cast<int64_t>(program.blocks.size()) > kMostBlocks) {
-    return absl::ResourceExhaustedError(absl::StrCat("program ", program.name, ": ",
-                                                     program.blocks.size(), " blocks; at most ",
-                                                     kMostBlocks, " are compiled"));
+  if (static_cast<int64_t>(program.body.size()) > kMostItems) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("program ", program.name, ": ", program.body.size(),
+                     " items at the top; at most ", kMostItems, " are compiled"));
   }
   fusion::RunOptions run;
   run.strict = options.mode == Mode::kStrict;

@@ -50,9 +50,10 @@ struct CompileOptions {
   SizeClassOptions size_classes;
 };
 
-// A lowered program of more blocks is refused with ResourceExhausted, instead of being compiled
-// until memory is exhausted: each block takes some kilobytes on the way. A micro-op is a block.
-constexpr int64_t kMostBlocks = int64_t{1} << 17;
+// A lowered program of more items at the top is refused with ResourceExhausted, instead of being
+// compiled until memory is exhausted: each takes some kilobytes on the way. A micro-op is a nest
+// and the declaration of what it fills.
+constexpr int64_t kMostItems = int64_t{1} << 18;
 
 // The schedule passes of compile.cc for a machine, in their order, as a list that can be cut and
 // watched like the one of fusion. In strict mode those that reorder rounding are left out when the
@@ -60,7 +61,7 @@ constexpr int64_t kMostBlocks = int64_t{1} << 17;
 fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa);
 
 // Fuses and schedules `program`, which is lowered, for `options`, whose instruction set the CPU may
-// lack. The Statuses of BestIsa; ResourceExhausted beyond kMostBlocks.
+// lack. The Statuses of BestIsa; ResourceExhausted beyond kMostItems.
 // Schedule is for looking at programs, and needs no machine that could run them; Compile is for
 // running.
 absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptions& options);

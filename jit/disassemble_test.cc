@@ -18,7 +18,7 @@ namespace {
 constexpr char kProgram[] = R"(program p(x: f32[N], s: f32[]) -> (y: f32[N], z: f32[]) {
   for i in [0, N) vector { y[i] = sqrt(x[i]) * s }
   for j in [0, N) parallel { y[j] = x[j] + y[j] }
-  block { z = s + 2.0 }
+  z = s + 2.0
 })";
 
 struct Case {

@@ -8,7 +8,7 @@
 #include "absl/memory/memory.h"
 #include "jit/argument_layout.h"
 #include "jit/schedule/streaming.h"
-#include "loop_ir/constant_blocks.h"
+#include "loop_ir/constant_items.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
@@ -30,8 +30,8 @@ std::string KeyOf(const KernelOptions& options) {
 KernelOptions WithoutIdleConstants(const loop::Program& program, KernelOptions options) {
   std::vector<bool>& constant = options.translate.constant;
   if (constant.empty()) return options;
-  const std::vector<bool> blocks = ConstantBlocksOf(program, constant).is_constant;
-  if (!absl::c_linear_search(blocks, true)) constant.clear();
+  const std::vector<bool> items = ConstantItemsOf(program, constant).is_constant;
+  if (!absl::c_linear_search(items, true)) constant.clear();
   return options;
 }
 

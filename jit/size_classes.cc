@@ -42,10 +42,10 @@ class ComputedWith {
   explicit ComputedWith(const Program& program) : program_(program) {}
 
   // One nest: its windows, its sums, and its index arithmetic.
-  void AddBlock(const loop::Block& block) {
+  void AddNest(const loop::Item& nest) {
     bool slides = false, sums = false;
     std::vector<IndexId> ends;
-    VisitItems(block.body, [&](const Item& item) {
+    VisitItems(nest, [&](const Item& item) {
       if (const Loop* loop = item.As<Loop>()) {
         ends_[loop->var] = loop->end;
         ends.push_back(loop->end);
@@ -60,7 +60,7 @@ class ComputedWith {
     });
     if (sums) sums_.push_back(std::move(ends));
     if (!slides) return;
-    VisitItems(block.body, [&](const Item& item) {
+    VisitItems(nest, [&](const Item& item) {
       const Loop* loop = item.As<Loop>();
       if (loop == nullptr) return;
       VisitIndex(program_.pool, loop->end, [&](IndexId id, const IndexNode& node) {
@@ -175,14 +175,12 @@ int64_t NumStatements(const Program& program) {
 
 ProgramSymbols SymbolsOf(const Program& program) {
   ComputedWith computed(program);
-  for (const loop::Block& block : program.blocks) computed.AddBlock(block);
+  for (const Item& item : program.body) computed.AddNest(item);
   return computed.Symbols();
 }
 
 double WorkAt(const Program& program, loop::SymbolValue symbol) {
-  double work = 0;
-  for (const loop::Block& block : program.blocks) work += WorkOf(program, block.body, symbol);
-  return work;
+  return WorkOf(program, program.body, symbol);
 }
 
 SizeClasses::SizeClasses(const Program& program, const SizeClassOptions& options)

@@ -45,7 +45,7 @@ struct ProgramSymbols {
   // condition or a value, unless it is a loop's index alone; and those in the end of a loop whose
   // index occurs there: also those of an image whose windows fit H + 2 - R times.
   std::vector<std::string> computed_with;
-  // The symbols in the ends of all loops of blocks in which windows move along an axis.
+  // The symbols in the ends of all loops of nests in which windows move along an axis.
   std::vector<std::string> beside_windows;
   // The extents of the first and the last axes of arguments that have more than one axis.
   std::vector<std::string> end_axes;

@@ -12,7 +12,7 @@
 #include "fusion/contract.h"
 #include "fusion/merge_axes.h"
 #include "fusion/simplify.h"
-#include "loop_ir/constant_blocks.h"
+#include "loop_ir/constant_items.h"
 #include "loop_ir/proofs.h"
 #include "uops/invariant.h"
 
@@ -157,7 +157,7 @@ absl::StatusOr<Variants::Code> Variants::Compile(const Class& of,
                           origin_->schedule(std::move(program), of.variation));
   const std::vector<bool>& bound = of.variation.bound;
   const auto keeps_some = [&] {
-    return absl::c_linear_search(loop::ConstantBlocksOf(scheduled, bound).is_constant, true);
+    return absl::c_linear_search(loop::ConstantItemsOf(scheduled, bound).is_constant, true);
   };
   if (!bound.empty() && !keeps_some()) return Code();
   const KernelOptions own = of.merges_axes ? WithLayoutsOf(scheduled, options) : options;

@@ -36,11 +36,10 @@ class AccessWalk : LoopWalk<AccessWalk> {
                               sized_.Extents(TensorId{static_cast<int32_t>(i)}));
       layouts_.push_back({extents, RowMajor(extents)});
     }
-    for (const Block& block : program_.blocks) {
-      for (const Item& item : block.body) {
-        DeclareFor(item);
-        NESTOR_RETURN_IF_ERROR(RunItem(item));
-      }
+    for (const Item& item : program_.body) {
+      if (item.As<Declaration>() != nullptr) continue;
+      DeclareFor(item);
+      NESTOR_RETURN_IF_ERROR(RunItem(item));
     }
     return absl::OkStatus();
   }
@@ -62,7 +61,7 @@ class AccessWalk : LoopWalk<AccessWalk> {
   // Temporaries of the program are born at their first use.
   void DeclareFor(const Item& item) {
     const Footprint footprint = FootprintOf(program_, item);
-    for (TensorId temp : program_.temps) {
+    for (TensorId temp : DeclaredIn(program_.body)) {
       if (footprint.Touches(temp) && declared_.insert(temp).second) declare_(temp);
     }
   }

@@ -57,9 +57,7 @@ void PutConstants(Program& program, SymbolValue value) {
         constants.InAll(*part);
     }
   }
-  for (Block& block : program.blocks) {
-    RewriteIndices(program, block.body, [&](IndexId e) { return constants.In(e); });
-  }
+  RewriteIndices(program, program.body, [&](IndexId e) { return constants.In(e); });
 }
 
 }  // namespace nestor::loop

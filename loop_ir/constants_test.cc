@@ -66,7 +66,7 @@ TEST(PutConstants, ReachesEveryExpression) {
 TEST(PutConstants, LeavesNoSymbolBehind) {
   const Program program = Put(kEverywhere, {{"C", 4}, {"$k", 2}, {"N", 10}, {"M", 20}, {"K", 1}});
   EXPECT_EQ(Verify(program), absl::OkStatus());
-  VisitItems(program.blocks[0].body, [&](const Item& item) {
+  VisitItems(program.body, [&](const Item& item) {
     VisitIndices(program, item, [&](IndexId e) {
       VisitIndex(program.pool, e,
                  [&](IndexId, const IndexNode& node) { EXPECT_NE(node.kind, IndexKind::kSymbol); });

@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "loop_ir/text.h"
+#include "loop_ir/text_testing.h"
 #include "uops/index/index_expr.h"
 
 namespace nestor::loop {
@@ -41,11 +42,11 @@ std::string Names(const Program& program, const Footprint::Set& set) {
 
 TEST(Dependence, Footprint) {
   const struct {
-    const char* block;
+    const char* nest;
     const char *reads, *writes, *accumulates;
   } kCases[] = {
-      {"block {}", "", "", ""},
-      {"block { r = 1.0 }", "", "r", ""},
+      {"for i in [0, N) { temp e: f32 }", "", "", ""},
+      {"r = 1.0", "", "r", ""},
       {"for i in [0, N) { t[i] = x[i, 0] + w[0] }", "w x", "t", ""},
       {"for i in [0, N) { for c in [0, C) { m[i] max= x[i, c] } }", "x", "", "m"},
       {"for i in [0, N) { drop t[ids[i]] if ids[i + 1] < 3 += u }", "ids u", "", "t"},
@@ -55,11 +56,11 @@ TEST(Dependence, Footprint) {
       {"for i in [0, N) { temp l: f32  acc s: f32 = sum  s += l  l = w[i]  r = s }", "w", "r", ""},
   };
   for (const auto& c : kCases) {
-    const Program program = Around(c.block);
-    const Footprint footprint = FootprintOf(program, program.blocks[0].body);
-    EXPECT_EQ(Names(program, footprint.reads), c.reads) << c.block;
-    EXPECT_EQ(Names(program, footprint.writes), c.writes) << c.block;
-    EXPECT_EQ(Names(program, footprint.accumulates), c.accumulates) << c.block;
+    const Program program = Around(c.nest);
+    const Footprint footprint = FootprintOf(program, NestAt(program, 0));
+    EXPECT_EQ(Names(program, footprint.reads), c.reads) << c.nest;
+    EXPECT_EQ(Names(program, footprint.writes), c.writes) << c.nest;
+    EXPECT_EQ(Names(program, footprint.accumulates), c.accumulates) << c.nest;
   }
 }
 
@@ -195,7 +196,7 @@ TEST(Dependence, CarriedTensor) {
   };
   for (const auto& c : kCases) {
     const Program program = Around(c.loop);
-    const auto carried = CarriedTensor(program, *program.blocks[0].body[0].As<Loop>());
+    const auto carried = CarriedTensor(program, *NestAt(program, 0).As<Loop>());
     EXPECT_EQ(carried ? program[*carried].name : "", c.carried) << c.loop;
   }
 }
@@ -204,7 +205,7 @@ TEST(Dependence, CarriedTensors) {
   const Program program =
       Around("for v in [0, N) { z[v] = 1.0  t[0] = 2.0  y[v, 0] = 1.0  z[0] += t[0]  t[1] = 1.0 }");
   std::vector<std::string> names;
-  for (TensorId tensor : CarriedTensors(program, *program.blocks[0].body[0].As<Loop>()))
+  for (TensorId tensor : CarriedTensors(program, *NestAt(program, 0).As<Loop>()))
     names.push_back(program[tensor].name);
   EXPECT_EQ(names, (std::vector<std::string>{"z", "t"}));
 }
@@ -345,7 +346,7 @@ TEST(Dependence, WhatIsProvenApartIsApart) {
   for (int i = 0; i < 20000; ++i) {
     const std::string text = loops.Text();
     const Program program = Around(text);
-    const Loop& loop = *program.blocks[0].body[0].As<Loop>();
+    const Loop& loop = *NestAt(program, 0).As<Loop>();
     const bool is_proven = !CarriedTensor(program, loop).has_value();
     bool collides = false;
     for (int64_t c = 0; c <= 9 && !collides; ++c) collides = Touched(program, 4, c).Collides(loop);
@@ -361,7 +362,7 @@ TEST(Dependence, WhatIsProvenApartIsApart) {
 TEST(Dependence, IndicesOfLoopsAroundAreFixed) {
   const Program program =
       Around("for o in [0, N) { for v in [0, N) { z[o + v] = 1.0  t[o] = 1.0 } }");
-  const Loop* inner = program.blocks[0].body[0].As<Loop>()->body[0].As<Loop>();
+  const Loop* inner = NestAt(program, 0).As<Loop>()->body[0].As<Loop>();
   EXPECT_EQ(program[*CarriedTensor(program, *inner)].name, "t");
 }
 

@@ -49,8 +49,8 @@ TEST(DiscreteSteps, Tensors) {
   for (const auto& c : kCases) {
     const std::string text = absl::StrCat(
         "program p(x: f32[N], v: f32, ids: i64[N]) -> (y: f32[N], z: f32[N], k: i64[N], q: f32) {\n"
-        "  temp t: f32  temp u: f32  temp w: f32\n  block {\n",
-        c.body, "\n} }\n");
+        "  temp t: f32  temp u: f32  temp w: f32\n  \n",
+        c.body, "\n }\n");
     const auto program = ParseProgram(text);
     ASSERT_TRUE(program.ok()) << program.status() << text;
     EXPECT_EQ(Reached(*program), c.reached) << text;

@@ -40,7 +40,7 @@ class Prover {
 
   // The program as it is now: shapes, what passes assumed, and every expression in its loops.
   absl::Status CheckLoops() {
-    for (const auto* list : {&program_.inputs, &program_.outputs, &program_.temps}) {
+    for (const auto* list : {&program_.inputs, &program_.outputs}) {
       for (TensorId tensor : *list) {
         for (IndexId extent : program_[tensor].shape) NESTOR_RETURN_IF_ERROR(Check(extent));
       }
@@ -49,7 +49,7 @@ class Prover {
       NESTOR_RETURN_IF_ERROR(CheckAssumption(domain));
     memo_.clear();
     for (int32_t var : program_.domain_vars) vars_[var].reset();
-    for (const Block& block : program_.blocks) NESTOR_RETURN_IF_ERROR(CheckScope(block.body));
+    NESTOR_RETURN_IF_ERROR(CheckScope(program_.body));
     return absl::OkStatus();
   }
 

@@ -1,6 +1,6 @@
-// From dataflow to loops, without any choice: each live node, in topological order, becomes a block
+// From dataflow to loops, without any choice: each live node, in topological order, becomes a nest
 // that fills one tensor: loops over the node's axes around one statement; a reduction has its
-// accumulator and inner loops in there; a scatter is a block that resets and one that accumulates.
+// accumulator and inner loops in there; a scatter is a nest that resets and one that accumulates.
 // Constants, $params and nodes that merely repeat them are written into the expressions that use
 // them. That the result is slow does not matter, as fusion starts from the dependences alone; that
 // it is obvious does, as the interpreter's result for it is the definition of the op.
@@ -9,7 +9,7 @@
 //   reduce   for i { acc a = sum  for k { a += t[i, k] }  s[i] = a }
 //   scatter  for v { y[v] = 0 }  for n { drop y[ids[n]] += g[n] }
 //
-// A recurrence is one block: a loop over the steps around the computation of each of its nodes at
+// A recurrence is one nest: a loop over the steps around the computation of each of its nodes at
 // one step, in topological order. Its tensors hold all steps; a later pass removes what is not
 // needed.
 //
@@ -145,10 +145,8 @@ class Lowering {
     step_ = program_.pool.Var(var);
     for (NodeId node : steps_.Of(recurrence)) LowerNode(node);
     step_scope_ = nullptr;
-    Scope block;
-    block.push_back(
+    program_.body.push_back(
         Item{StepLoop(var, extent, graph_.As<Carry>(carry)->backward, std::move(body))});
-    Emit(std::move(block));
   }
 
   // Loops count up, so a recurrence that runs from the last step down counts the steps that are
@@ -185,7 +183,7 @@ class Lowering {
     return result;
   }
 
-  // ---- Pieces of blocks
+  // ---- Pieces of nests
 
   bool IsInline(NodeId node) const {
     return graph_.As<Constant>(node) != nullptr || graph_.As<Param>(node) != nullptr;
@@ -236,8 +234,7 @@ class Lowering {
   }
 
   void Emit(Scope body) {
-    if (step_scope_ == nullptr) return program_.blocks.push_back({std::move(body)});
-    for (Item& item : body) step_scope_->push_back(std::move(item));
+    Append(step_scope_ == nullptr ? program_.body : *step_scope_, std::move(body));
   }
 
   // Each node has a tensor of its own; the passes decide which of them exist.
@@ -251,7 +248,7 @@ class Lowering {
   TensorId AddTemp(absl::string_view name, DType type, Shape shape) {
     const TensorId tensor =
         program_.AddTensor({std::string(name), type, std::move(shape), Storage::kTemp});
-    program_.temps.push_back(tensor);
+    program_.body.push_back(loop::DeclarationOf(tensor));
     return tensor;
   }
 
@@ -340,11 +337,9 @@ class Lowering {
     const auto it = tensors_.find(node);
     if (it != tensors_.end()) return it->second;
     const TensorId tensor = Target(node);
-    Scope body;
     tensors_.erase(node);
-    body.push_back(Assign({tensor, {}}, ValueAt(node, {})));
     // This comes before the loop over steps, if one is being made.
-    program_.blocks.push_back({std::move(body)});
+    program_.body.push_back(Assign({tensor, {}}, ValueAt(node, {})));
     tensors_[node] = tensor;
     return tensor;
   }
@@ -384,7 +379,7 @@ class Lowering {
     Scope step;
     step.push_back(Item{Statement{{accumulator, {}}, node.op, value, position}});
     Scope body;
-    body.push_back(Item{loop::Declaration{accumulator}});
+    body.push_back(loop::DeclarationOf(accumulator));
     for (Item& item : Nest(inner_at, inner, std::move(step))) body.push_back(std::move(item));
     const ValueId sum = CastTo(program_.AddLoad({accumulator, {}}), graph_.type(id));
     body.push_back(Assign({target, outer_at}, sum));
@@ -401,7 +396,7 @@ class Lowering {
   }
 
   // Stores are dropped outside of the result. Sums that need a wider type are kept in a tensor of
-  // their own, which a third block casts.
+  // their own, which a third nest casts.
   void LowerScatter(NodeId id, const Scatter& node) {
     AddDomain(graph_.shape(id), {}, {});
     AddDomain(graph_.shape(node.x), node.place, {});

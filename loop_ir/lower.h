@@ -1,4 +1,4 @@
-// From the micro-op graph to the loop IR: one block per micro-op, each into a
+// From the micro-op graph to the loop IR: one nest per micro-op, each into a
 // tensor of its own. Nothing is fused; `fusion/` does that.
 #ifndef NESTOR_LOOP_IR_LOWER_H_
 #define NESTOR_LOOP_IR_LOWER_H_

@@ -28,8 +28,11 @@ struct LowerCase {
 std::string LoweredText(const Op& op) {
   loop::Program program = Lower(op);
   EXPECT_EQ(Verify(program), absl::OkStatus());
-  for (size_t i = 0; i < program.temps.size(); ++i)
-    program[program.temps[i]].name = absl::StrCat("t", i);
+  int number = 0;
+  for (loop::TensorId temp : DeclaredIn(program.body)) {
+    if (program[temp].storage == loop::Storage::kTemp)
+      program[temp].name = absl::StrCat("t", number++);
+  }
   return ToText(program);
 }
 
@@ -54,7 +57,7 @@ TEST(Lower, Map) {
        })"},
       // Constants and $params stand where they are used.
       {"op f(x: f32[]; $a: f32) -> (y) { y = fma(x, $a, 2.0) }",
-       "program f(x: f32[]; $a: f32) -> (y: f32[]) { block { y = fma(x, $a, 2.0) } }"},
+       "program f(x: f32[]; $a: f32) -> (y: f32[]) { y = fma(x, $a, 2.0) }"},
       {"op f(c: bool[N], a: i32[N], b: i32[N]) -> (y) { y[i] = where(c[i], a[i], b[i]) }",
        R"(program f(c: bool[N], a: i32[N], b: i32[N]) -> (y: i32[N]) {
          for i in [0, N) { y[i] = where(c[i], a[i], b[i]) }
@@ -137,7 +140,7 @@ TEST(Lower, Reindex) {
       {"op f() -> (y) { c = 2.0;  y[i] = c[ if i < 2] where i < 3 }",
        R"(program f() -> (y: f32[3]) {
          temp t0: f32
-         block { t0 = 2.0 }
+         t0 = 2.0
          for i in [0, 3) { y[i] = t0[ | 0.0 if i < 2] }
        })"},
   });
@@ -166,28 +169,22 @@ TEST(Lower, Reduce) {
        })"},
       {"op f(x: bool[M, N]) -> (y) { y = any[i, j](x[i, j]) }",
        R"(program f(x: bool[M, N]) -> (y: bool[]) {
-         block {
-           acc acc: bool = any
-           for i in [0, M) { for j in [0, N) { acc any= x[i, j] } }
-           y = acc
-         }
+         acc acc: bool = any
+         for i in [0, M) { for j in [0, N) { acc any= x[i, j] } }
+         y = acc
        })"},
       // Narrow floats are summed in a wider type, and rounded once.
       {"op f(x: bf16[N]) -> (y) { y = sum[i](x[i]) }",
        R"(program f(x: bf16[N]) -> (y: bf16[]) {
-         block {
-           acc acc: f32 = sum
-           for i in [0, N) { acc += f32(x[i]) }
-           y = bf16(acc)
-         }
+         acc acc: f32 = sum
+         for i in [0, N) { acc += f32(x[i]) }
+         y = bf16(acc)
        })"},
       {"op f(x: f16[N]) -> (y) { y = max[i](x[i]) }",
        R"(program f(x: f16[N]) -> (y: f16[]) {
-         block {
-           acc acc: f32 = max
-           for i in [0, N) { acc max= f32(x[i]) }
-           y = f16(acc)
-         }
+         acc acc: f32 = max
+         for i in [0, N) { acc max= f32(x[i]) }
+         y = f16(acc)
        })"},
       // Positions are row-major, and must not overflow.
       {"op f(x: f32[M, N, C]) -> (y) { y[i] = argmax[j, k](x[i, j, k]) }",
@@ -201,11 +198,9 @@ TEST(Lower, Reduce) {
        })"},
       {"op f(x: f32[N]) -> (y) { y = argmin[i](x[i]) }",
        R"(program f(x: f32[N]) -> (y: i64[]) {
-         block {
-           acc best: f32 = argmin
-           for i in [0, N) { best argmin= (x[i], index(i)) }
-           y = best
-         }
+         acc best: f32 = argmin
+         for i in [0, N) { best argmin= (x[i], index(i)) }
+         y = best
        })"},
   });
 }
@@ -271,12 +266,12 @@ TEST(Lower, Recurrence) {
        R"(program f(x: f32[T, C]) -> (y: f32[T]) {
          temp t0: f32[T]
          temp t1: f32[T]
+         for i in [0, T) { t1[i] = x[i, 0 | 0.0] }
          temp t2: f32[T]
+         for i in [0, T) { t2[i] = exp(t1[i]) }
          temp t3: f32[T, C]
          temp t4: f32[T, C]
          temp t5: f32[T]
-         for i in [0, T) { t1[i] = x[i, 0 | 0.0] }
-         for i in [0, T) { t2[i] = exp(t1[i]) }
          for t in [0, T) {
            for j in [0, C) { t3[t, j] = t0[t - 1 | 0.0] }
            for j in [0, C) { t4[t, j] = t3[t, j] * x[t, j] }
@@ -311,11 +306,11 @@ TEST(Lower, Recurrence) {
          domain d < T: d - $lag
          temp t0: f32[T]
          temp t1: f32[T]
-         temp t2: f32[T]
          for t in [0, T) {
            t0[t] = t1[t - $lag | 1.0]
            t1[t] = t0[t] * x[t]
          }
+         temp t2: f32[T]
          for i in [0, T) { t2[i] = t0[i - 1 | 0.0] }
          for i in [0, T) { y[i] = t1[i] - t2[i] }
        })"},
@@ -328,8 +323,8 @@ TEST(Lower, Results) {
       {"op f(x: f32[N]; $a: f32) -> (y, c, a) { y[i] = x[i];  c = 2.0;  a = $a }",
        R"(program f(x: f32[N]; $a: f32) -> (y: f32[N], c: f32[], a: f32[]) {
          for i in [0, N) { y[i] = x[i] }
-         block { c = 2.0 }
-         block { a = $a }
+         c = 2.0
+         a = $a
        })"},
       // Two results that are one value: computed once.
       {"op f(x: f32[N]) -> (y, z) { y[i] = exp(x[i]);  z[i] = exp(x[i]) }",

@@ -38,7 +38,7 @@ struct Life {
   Lifetime steps;
   const Item *first = nullptr, *last = nullptr;  // of the scope that declares it
   int depth = 0;                                 // of that scope; 0: of the program
-  bool is_private = false;                       // a scope declares it
+  bool is_private = false;                       // a loop's body declares it
   bool planned = false;
 };
 
@@ -55,13 +55,10 @@ class LifeWalk {
 
   // `first_steps`: receives the first step of each item at the top.
   std::vector<Life> Run(std::vector<int>& first_steps) {
-    for (TensorId temp : program_.temps) lives_[temp.value].planned = IsListed(temp, true);
-    // A block is a scope of its own, whose items also count as the program's.
-    for (const Block& block : program_.blocks) {
-      for (const Item& item : block.body) {
-        first_steps.push_back(next_step_);
-        Walk(item, 0);
-      }
+    for (const Item& item : program_.body) {
+      first_steps.push_back(next_step_);
+      if (const auto* declaration = item.As<Declaration>()) Declare(declaration->tensor, 0);
+      else Walk(item, 0);
     }
     first_steps.push_back(next_step_);
     return std::move(lives_);
@@ -94,9 +91,10 @@ class LifeWalk {
   void Declare(TensorId tensor, int depth) {
     Life& life = lives_[tensor.value];
     life.depth = depth;
-    life.is_private = true;
-    life.planned = IsListed(tensor, LivesInMemory(program_[tensor]));
-    if (program_[tensor].storage == Storage::kAccumulator) Touch(tensor);
+    life.is_private = depth > 0;
+    life.planned = IsListed(tensor, depth == 0 || LivesInMemory(program_[tensor]));
+    // One of the program is filled later.
+    if (depth > 0 && program_[tensor].storage == Storage::kAccumulator) Touch(tensor);
   }
 
   void Touch(TensorId tensor) { open_[lives_[tensor.value].depth].touched.push_back(tensor); }

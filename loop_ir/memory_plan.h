@@ -17,11 +17,11 @@
 
 namespace nestor::loop {
 
-// Steps number the statements and declarations of a program in the order of the text (a loop
-// without any is a step, too). A tensor lives from the first step to the last of the items that
-// touch it in the scope that declares it: a tensor that is touched in a loop inside that scope
-// lives as long as the loop. A scope's accumulator lives from its declaration on; one of the
-// program is filled just before the first item that touches it.
+// Steps number the statements of a program, and the declarations in its loops, in the order of the
+// text (a loop without any is a step, too). A tensor lives from the first step to the last of the
+// items that touch it in the scope that declares it: a tensor that is touched in a loop inside that
+// scope lives as long as the loop. An accumulator of a loop's body lives from its declaration on;
+// one of the program is filled just before the first item that touches it.
 struct Lifetime {
   int first = -1, last = -1;  // -1: nothing touches it
 };
@@ -31,8 +31,8 @@ struct Lifetime {
 struct PlannedBuffer {
   std::vector<TensorId> tensors;
   int first = 0, last = 0;  // the steps that need the buffer; first is -1 for what is kept
-  // The buffer is of a tensor that a scope declares: each worker has one for the iteration that
-  // it runs.
+  // The buffer is of a tensor that a loop's body declares: each worker has one for the iteration
+  // that it runs.
   bool is_private = false;
   // Valid where the buffer is the memory of this output and not in an arena.
   TensorId output;
@@ -42,7 +42,7 @@ struct PlannedBuffer {
 struct MemoryPlan {
   std::vector<PlannedBuffer> buffers;  // in order of first
   std::vector<Lifetime> lifetimes;     // by tensor, of all that the program touches
-  // The first step of each item at the top, block after block, and one more.
+  // The first step of each item at the top, and one more.
   std::vector<int> first_steps;
   // (output, input): a caller may pass the same memory for both, if both are compact. Several of
   // these pairs may be used at once if no output and no input occurs twice among them.
@@ -58,7 +58,7 @@ struct MemoryOptions {
   // Temporaries of the program that one run may leave to the next ones: their memory is never
   // shared. Null: none.
   const std::vector<TensorId>* kept = nullptr;
-  // The temporaries that live in memory; null: the program's, and what scopes declare
+  // The temporaries that live in memory; null: the program's, and what loops' bodies declare
   // that LivesInMemory().
   const std::vector<TensorId>* in_memory = nullptr;
 };

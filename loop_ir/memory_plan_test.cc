@@ -127,15 +127,17 @@ TEST(MemoryPlan, LifetimesAndInPlace) {
        "for i in [0, N) { v[i] = t[i] + u[i] }  for i in [0, N) { for j in [0, N) { y[i, j] = v[i] } }",
        "t>v 0..3, u 0..2, y=x, y=w"},
       // Scopes. Steps are items.
-      {"block { temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  for i in [0, N) { y[i, 0] = t[i] } }  "
+      {"temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  for i in [0, N) { y[i, 0] = t[i] }  "
        "for i in [0, N) { for j in [1, N) { y[i, j] = x[i, j] } }",
-       "t 1..2, y=w"},
+       "t 0..1, y=w"},
       {"for i in [0, N) { temp e: f32[N]  temp r: f32[4] register  temp s: f32  for j in [0, N) { e[j] = x[i, j] }  r[0] = 1.0  s = 2.0  "
        "for j in [0, N) { y[i, j] = e[j] + r[0] + s } }",
        "e 3..6, y=x, y=w"},
-      {"block { acc a: f32[N] = sum  for i in [0, N) { for j in [0, N) { y[i, j] = x[i, j] } }  for i in [0, N) { a[i] += x[i, 0] } "
-       " for i in [0, N) { y[i, 0] = a[i] } }",
-       "a 0..3, y=w"},
+      {"acc a: f32[N] = sum  for i in [0, N) { for j in [0, N) { y[i, j] = x[i, j] } }  for i in [0, N) { a[i] += x[i, 0] } "
+       " for i in [0, N) { y[i, 0] = a[i] }",
+       "a 1..2, y=w"},
+      {"for i in [0, N) { acc a: f32[N] = sum  for j in [0, N) { a[j] += x[i, j] }  for j in [0, N) { y[i, j] = a[j] } }",
+       "a 0..2, y=x, y=w"},
       // An output that is read is one still; an input that is read later stays.
       {"for i in [0, N) { for j in [0, N) { y[i, j] = x[i, j] } }  for i in [0, N) { for j in [0, N) { y[i, j] = y[i, j] + w[i, j] } }",
        "y=x"},

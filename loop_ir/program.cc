@@ -107,6 +107,21 @@ void VisitValues(const Program& program, ValueId root,
   }
 }
 
+Item DeclarationOf(TensorId tensor) { return Item{Declaration{tensor}}; }
+
+void Append(Scope& scope, Scope more) {
+  scope.insert(scope.end(), std::make_move_iterator(more.begin()),
+               std::make_move_iterator(more.end()));
+}
+
+std::vector<TensorId> DeclaredIn(const Scope& scope) {
+  std::vector<TensorId> declared;
+  for (const Item& item : scope) {
+    if (const auto* declaration = item.As<Declaration>()) declared.push_back(declaration->tensor);
+  }
+  return declared;
+}
+
 void VisitItems(const Scope& scope, absl::FunctionRef<void(const Item&)> visit) {
   for (const Item& item : scope) VisitItems(item, visit);
 }
@@ -117,7 +132,7 @@ void VisitItems(const Item& item, absl::FunctionRef<void(const Item&)> visit) {
 }
 
 void VisitItems(const Program& program, absl::FunctionRef<void(const Item&)> visit) {
-  for (const Block& block : program.blocks) VisitItems(block.body, visit);
+  VisitItems(program.body, visit);
 }
 
 namespace {
@@ -139,7 +154,7 @@ void VisitInLoops(const Scope& scope, LoopsAround& around,
 void VisitItemsInLoops(const Program& program,
                        absl::FunctionRef<void(const Item&, const LoopsAround&)> visit) {
   LoopsAround around;
-  for (const Block& block : program.blocks) VisitInLoops(block.body, around, visit);
+  VisitInLoops(program.body, around, visit);
 }
 
 namespace {

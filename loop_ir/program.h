@@ -1,12 +1,11 @@
-// The nested-loop block IR: how a program is computed.
+// The nested-loop IR: how a program is computed.
 //
-// A Program is a list of blocks that run in order; a block is a scope: an ordered list of
-// declarations, loops and statements; a loop's body is a scope too. There are two statements,
-// assignment and accumulation, and no branches. Tensors are not SSA. verify.h lists the invariants,
-// text.h describes the text form.
+// A Program has a scope: an ordered list of declarations, loops and statements; a loop's body is a
+// scope too. There are two statements, assignment and accumulation, and no branches. Tensors are
+// not SSA. verify.h lists the invariants, text.h describes the text form.
 //
 //   program mean(x: f32[N, K]) -> (y: f32[N]) {
-//     for n in [0, N) {                  # a Block of one item, a Loop; its body:
+//     for n in [0, N) {                  # a Loop, the only item of the program's body; its own:
 //       acc s: f32 = sum                 #   a Declaration of a TensorInfo, with kAccumulator
 //       for k in [0, K) { s += x[n, k] } #   a Loop; its Statement has an op, kSum
 //       y[n] = s / f32(index(K))         #   a Statement without one: an assignment
@@ -214,12 +213,6 @@ struct Item {
   }
 };
 
-// A scope at the top of a program; blocks run in order. Pieces into which a pass splits one loop
-// stay in one block.
-struct Block {
-  Scope body;
-};
-
 // The indices that one part of an op runs over, and what it computes from them. It describes the op
 // as it was written, so a program keeps it whatever passes do to the loops: CheckDomains
 // (intervals.h) decides before a run whether sizes and $params are legal, so that every engine and
@@ -271,8 +264,8 @@ struct Program {
   // may not run: see ProveNoOverflow.
   std::vector<Domain> assumptions;
   std::vector<int32_t> domain_vars;  // loop indices of no loop, shared by all domains
-  std::vector<TensorId> temps;       // declared for the whole program
-  std::vector<Block> blocks;
+  // Temporaries that it declares itself are those of the whole program.
+  Scope body;
   // Whether every access is known to be in range along each axis that it does not mark
   // `checked`.
   bool proven = false;
@@ -283,8 +276,7 @@ struct Program {
   const Value& operator[](ValueId id) const { return values[id.value]; }
 
   // Returns its id. The name is made unique: t, t_2, t_3... References to tensors and values are
-  // invalid after the next Add... Declares nothing: the caller adds a Declaration, or lists the
-  // tensor in `temps`.
+  // invalid after the next Add... Declares nothing: the caller adds a Declaration.
   TensorId AddTensor(TensorInfo info);
   // A loop index named after `name`, made unique.
   int32_t AddVar(absl::string_view name);
@@ -306,6 +298,14 @@ struct Program {
 // Calls `visit` on every value of the tree, operands first, fills included.
 void VisitValues(const Program& program, ValueId id,
                  absl::FunctionRef<void(ValueId, const Value&)> visit);
+
+Item DeclarationOf(TensorId tensor);
+
+// Moves the items of `more` to the end of `scope`.
+void Append(Scope& scope, Scope more);
+
+// The tensors that the scope itself declares, in order.
+std::vector<TensorId> DeclaredIn(const Scope& scope);
 
 // Calls `visit` on every item of the scope and below, in order, a loop before its
 // body.

@@ -29,7 +29,7 @@ class ProofWalk {
   // where its visitor says so.
   void Run(absl::FunctionRef<bool(Loop&)> visit_loop,
            absl::FunctionRef<void(Statement&)> visit_statement) {
-    for (Block& block : program_.blocks) Walk(block.body, visit_loop, visit_statement);
+    Walk(program_.body, visit_loop, visit_statement);
   }
 
   Ranges& ranges() { return ranges_; }

@@ -89,7 +89,7 @@ TEST(Ranges, Loops) {
       {"x: f32[N]", "for i in [0, N) { r = x[N - 1 - i] }", "yy"},
       {"x: f32[N], z: f32[M]", "for i in [0, N) { r = x[i] + z[i] }", "yyn"},
       {"x: f32[N]", "for i in [0, N) { r = x[0] + x[N - 1] + x[1] }", "yyyn"},
-      {"x: f32[N]", "block { r = x[0] }", "yn"},
+      {"x: f32[N]", "r = x[0]", "yn"},
       {"x: f32[N]; $k: i64", "for i in [0, $k) { r = x[i] }", "yn"},
       {"x: f32[$k]; $k: i64", "for i in [0, $k) { r = x[i] }", "yy"},
       {"x: f32[N]", "for i in [0, N) { for j in [0, i) { r = x[j] + x[i - j] + x[j + 1] } }",
@@ -283,7 +283,7 @@ TEST(Ranges, Checks) {
       {"x: f32[H/$s], z: f32[H]; $s: i64 in [1, inf]",
        "for i in [0, H/$s) { r = z[i*$s] + x[H/$s - 1 - i] }", "yyy"},
       {"x: f32[H/$s], z: f32[H]; $s: i64 in [1, inf]",
-       "block { drop r if H/$s <= H, H/$s >= 0, H%$s < $s = 1.0 }", "ttty"},
+       "drop r if H/$s <= H, H/$s >= 0, H%$s < $s = 1.0", "ttty"},
       {"x: f32[N]; $j: i64, $k: i64", "for i in [0, $j*$k) { drop r if $j >= 1, $k >= 1 = 1.0 }",
        "??y"},
       {"x: f32[N, M]", "for i in [0, N*M) { drop r if N >= 1, M >= 1, N >= 2 = 1.0 }", "tt?y"},
@@ -374,7 +374,7 @@ TEST(Ranges, AnswersDoNotDependOnWhereItWasAsked) {
   ASSERT_TRUE(program.ok()) << program.status();
   std::vector<const Loop*> loops;
   const Access* target = nullptr;
-  VisitItems(program->blocks[0].body, [&](const Item& item) {
+  VisitItems(*program, [&](const Item& item) {
     if (const auto* loop = item.As<Loop>()) loops.push_back(loop);
     if (const auto* statement = item.As<Statement>()) target = &statement->target;
   });

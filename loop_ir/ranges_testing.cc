@@ -26,9 +26,7 @@ std::vector<const Access*> Loads(const Program& program, const Statement& statem
 
 class Walker {
  public:
-  explicit Walker(Program& program) : program_(program), ranges_(program) {
-    for (const Block& block : program.blocks) Walk(block.body);
-  }
+  explicit Walker(Program& program) : program_(program), ranges_(program) { Walk(program.body); }
   Verdicts verdicts;
 
  private:
@@ -93,9 +91,7 @@ class Enumeration {
     steps_ = 0;
     vars_.assign(program_.vars.size(), 0);
     if (!Admissible()) return true;
-    for (const Block& block : program_.blocks) {
-      if (!Walk(block.body)) break;
-    }
+    Walk(program_.body);
     return agrees_;
   }
   int64_t checked = 0;

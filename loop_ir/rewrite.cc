@@ -188,8 +188,8 @@ namespace {
 // sweep forward moves them.
 class ValueSweep {
  public:
-  ValueSweep(Program& program, Scope* outside)
-      : program_(program), outside_(outside), number_(program.values.size(), kUnused) {}
+  explicit ValueSweep(Program& program)
+      : program_(program), number_(program.values.size(), kUnused) {}
 
   // Mark from the roots, then compact (mark and compact, as a garbage collector does). Operands
   // have smaller ids than what holds them, so one pass from the end marks all.
@@ -241,17 +241,15 @@ class ValueSweep {
       visit(statement.position);
     };
     VisitStatements(program_, visit_statement);
-    if (outside_ != nullptr) VisitStatements(*outside_, visit_statement);
   }
 
   Program& program_;
-  Scope* const outside_;
   std::vector<int32_t> number_;  // by value, new; kUnused
 };
 
 }  // namespace
 
-void DropUnusedValues(Program& program, Scope* outside) { ValueSweep(program, outside).Run(); }
+void DropUnusedValues(Program& program) { ValueSweep(program).Run(); }
 
 namespace {
 
@@ -279,7 +277,7 @@ void VisitStatements(Scope& scope, absl::FunctionRef<void(Statement&)> visit) {
 }
 
 void VisitStatements(Program& program, absl::FunctionRef<void(Statement&)> visit) {
-  for (Block& block : program.blocks) VisitStatements(block.body, visit);
+  VisitStatements(program.body, visit);
 }
 
 void VisitScopes(Scope& scope, absl::FunctionRef<void(Scope&)> visit) {

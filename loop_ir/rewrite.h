@@ -42,10 +42,9 @@ void RewriteIndices(Program& program, Scope& scope, IndexMap index);
 void RewritePlaces(Program& program, Scope& scope,
                    absl::FunctionRef<bool(TensorId, IndexList& place)> change);
 
-// Frees the values that no statement of the program's blocks or of `outside`, a scope
-// that was taken out of them, holds any more. The others are renumbered, in their
-// order: REQUIRES: nobody else keeps a ValueId.
-void DropUnusedValues(Program& program, Scope* outside = nullptr);
+// Frees the values that no statement of the program holds any more. The others are renumbered, in
+// their order: REQUIRES: nobody else keeps a ValueId.
+void DropUnusedValues(Program& program);
 
 // Calls `visit` on every statement of the item and below, in order; with the loops around it
 // from the item on; on every statement of the scope and below, and of the program.

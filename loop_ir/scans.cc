@@ -163,9 +163,7 @@ bool FollowPath(const Program& program, ValueId value, const DependentValues& de
   return false;
 }
 
-Scans::Scans(const Program& program) : program_(program) {
-  for (const Block& block : program.blocks) Visit(block.body);
-}
+Scans::Scans(const Program& program) : program_(program) { Visit(program.body); }
 
 // Only loops whose iterations depend on each other may hold a recurrence.
 void Scans::Visit(const Scope& scope) {

@@ -62,7 +62,7 @@ class Scans {
 
   // REQUIRES: the program outlives this and does not change.
   explicit Scans(const Program& program);
-  // Null where the statement is not one of these. REQUIRES: it is in the program's blocks.
+  // Null where the statement is not one of these. REQUIRES: it is in the program.
   const Link* Find(const Statement& statement) const {
     const auto link = links_.find(&statement);
     return link == links_.end() ? nullptr : &link->second;

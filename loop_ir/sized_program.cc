@@ -130,7 +130,7 @@ absl::StatusOr<SizedProgram> SizedProgram::Create(const Program& program, const 
   SizedProgram sized(program);
   NESTOR_RETURN_IF_ERROR(sized.BindSymbols(sizes));
   sized.vars_.resize(program.vars.size());
-  for (const Block& block : program.blocks) NESTOR_RETURN_IF_ERROR(sized.BindVars(block.body));
+  NESTOR_RETURN_IF_ERROR(sized.BindVars(program.body));
   return sized;
 }
 

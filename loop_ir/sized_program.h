@@ -32,7 +32,7 @@ using VarValues = std::vector<absl::optional<Progression>>;
 
 // Whether loads and stores of the tensor reach memory: not those of register
 // tiles, nor of temps and accumulators of rank 0 that are declared in a scope.
-// (Those that the program declares pass from block to block, but are as few.)
+// (Those that the program declares pass from item to item, but are as few.)
 bool LivesInMemory(const TensorInfo& tensor);
 
 inline bool IsArgAccumulator(const TensorInfo& tensor) {

@@ -42,7 +42,6 @@ class Writer {
   explicit Writer(const Program& program) : program_(program), var_names_(program.vars) {
     for (TensorId t : program.inputs) tensors_.NewNumber(t.value);
     for (TensorId t : program.outputs) tensors_.NewNumber(t.value);
-    for (TensorId t : program.temps) tensors_.NewNumber(t.value);
     for (int32_t var : program.domain_vars) vars_.NewNumber(var);
     VisitItems(program, [&](const Item& item) { Number(item); });
     KeepVarNamesApart();
@@ -65,8 +64,7 @@ class Writer {
     for (const Domain& domain : program_.assumptions)
       Line(1, absl::StrCat("assume ", DomainText(domain)));
     if (program_.proven) Line(1, "proven");
-    for (TensorId t : program_.temps) Line(1, Declared(t));
-    for (const Block& block : program_.blocks) WriteBlock(block);
+    WriteScope(program_.body, 1);
     absl::StrAppend(&text_, "}\n");
     return std::move(text_);
   }
@@ -209,15 +207,6 @@ class Writer {
 
   void Line(int depth, absl::string_view line) {
     absl::StrAppend(&text_, std::string(2 * depth, ' '), line, "\n");
-  }
-
-  // A block of one loop needs no word of its own; reading it gives the same block.
-  void WriteBlock(const Block& block) {
-    const bool one_loop = block.body.size() == 1 && block.body[0].As<Loop>() != nullptr;
-    if (one_loop) return WriteScope(block.body, 1);
-    Line(1, "block {");
-    WriteScope(block.body, 2);
-    Line(1, "}");
   }
 
   void WriteScope(const Scope& scope, int depth) {

@@ -6,8 +6,8 @@
 //     domain d < H - $k, d_2 < C: d*$s; d*C + d_2 # Program::domains: places; values
 //     assume d < H, d_2 < C: d*d_2                # Program::assumptions
 //     proven                                      # Program::proven
-//     temp t: f32[N, C]                           # Program::temps
-//     for n in [0, N) step 4 parallel {           # a block of one loop
+//     temp t: f32[N, C]                           # the items of Program::body
+//     for n in [0, N) step 4 parallel {
 //       acc m: f32 = max
 //       for k in [0, C) vector(8) unroll prefetch x[n + 1, k] { m max= x[n, k] }
 //       for k in [0, C) vector(8) interleave(2) tail { .. }   # LoopAttributes
@@ -15,7 +15,7 @@
 //       temp r: f32[4, 16] register
 //       ...
 //     }
-//     block { ... }                               # a block of anything else
+//     ...
 //   }
 //
 // Statements: `y[e] = v`, and the accumulations `+=` (sum), `*=` (prod), `max=`,

@@ -157,32 +157,17 @@ class ProgramParser : private ExpressionParser {
   // drop[i] = 1.0        a tensor named drop;     drop y[i] if i < N = 1.0      a masked store
   bool TakeKeyword(absl::string_view word) { return !AtStatement() && Take(word); }
 
-  // Declarations, demands and blocks of the program, in any order.
+  // Demands and items of the program, in any order.
   absl::Status TopItem() {
     if (Take(";")) return absl::OkStatus();
-    if (At("temp") || At("acc")) {
-      NESTOR_ASSIGN_OR_RETURN(const TensorId tensor, Declared());
-      program_.temps.push_back(tensor);
-      return absl::OkStatus();
-    }
-    if (Take("require")) return Require();
-    if (Take("domain")) return ReadDomain(program_.domains);
-    if (Take("assume")) return ReadDomain(program_.assumptions);
-    if (Take("proven")) {
+    if (TakeKeyword("require")) return Require();
+    if (TakeKeyword("domain")) return ReadDomain(program_.domains);
+    if (TakeKeyword("assume")) return ReadDomain(program_.assumptions);
+    if (TakeKeyword("proven")) {
       program_.proven = true;
       return absl::OkStatus();
     }
-    Block block;
-    if (At("for")) {
-      NESTOR_RETURN_IF_ERROR(AppendItem(block.body));
-    } else if (Take("block")) {
-      NESTOR_RETURN_IF_ERROR(ReadScope(block.body));
-    } else {
-      return Expected(
-          "'temp', 'acc', 'require', 'domain', 'assume', 'proven', 'for', 'block' or '}'");
-    }
-    program_.blocks.push_back(std::move(block));
-    return absl::OkStatus();
+    return AppendItem(program_.body);
   }
 
   // require 1 <= $k <= 9 "message", or require M == N "message". A literal before "<=" tells them

@@ -73,20 +73,14 @@ constexpr const char* kPrograms[] = {
       y[j] = 0.0
     }
   }
-  block {
-    for k in [N, 0) {
-    }
-    for l in [0, N%8) {
-      drop y[l + 1] if l < 3, ids[l] != 2 = 0.5
-      drop y[l] += x[ids[ids[l + 1] + 1] | -inf]
-      drop t[ids[l]] if !(l < 3 || l == 4 && N <= 5) max= x[l]
-    }
+  for k in [N, 0) {
   }
-  block {
+  for l in [0, N%8) {
+    drop y[l + 1] if l < 3, ids[l] != 2 = 0.5
+    drop y[l] += x[ids[ids[l + 1] + 1] | -inf]
+    drop t[ids[l]] if !(l < 3 || l == 4 && N <= 5) max= x[l]
   }
-  block {
-    t[0] = 1.0
-  }
+  t[0] = 1.0
 }
 )",
 
@@ -230,13 +224,12 @@ TEST(Text, OfAProgramBuiltInAnotherOrder) {
   const TensorId temp = p.AddTensor({"t", DType::kF32, {n}});
   const TensorId x = p.AddTensor({"x", DType::kF32, {n}, Storage::kInput});
   p.inputs = {x};
-  p.temps = {temp};
   const IndexId sum = p.pool.Add(p.pool.Var(inner), p.pool.Var(outer));
   Loop in{inner, p.pool.Const(0), n, 1, {}, {}};
   in.body.push_back({Statement{{temp, {sum}}, absl::nullopt, p.AddLoad({x, {sum}}), {}}});
   Loop out{outer, p.pool.Const(0), n, 1, {}, {}};
   out.body.push_back({in});
-  p.blocks.push_back({{{out}}});
+  p.body = {DeclarationOf(temp), Item{out}};
   const std::string text = ToText(p);
   EXPECT_THAT(
       text,
@@ -247,7 +240,7 @@ TEST(Text, OfAProgramBuiltInAnotherOrder) {
 
 TEST(Text, Pieces) {
   const Program p = ParseProgram(Around("drop y[n, m] if n < m = s + 1.0")).value();
-  const Item& outer = p.blocks[0].body[0];
+  const Item& outer = p.body[0];
   const Item& statement = outer.As<Loop>()->body[0].As<Loop>()->body[0];
   EXPECT_EQ(ToText(p, outer), "for n in [0, N)");
   EXPECT_EQ(ToText(p, statement), "drop y[n, m] if n < m = s + 1.0");
@@ -281,8 +274,7 @@ TEST(Text, Errors) {
       {"program p(; k: i64) -> () {}", "1:13: expected a $param, found 'k'"},
       {"program p() -> (y: f32[N]) {}", "1:24: 'N' is no index of a loop around and no dimension"},
       {"program p() -> () {} x", "1:22: expected the end of the text, found 'x'"},
-      {"program p() -> () { x = 1 }",
-       "1:21: expected 'temp', 'acc', 'require', 'domain', 'assume', 'proven', 'for', 'block' or '}'"},
+      {"program p() -> () { x = 1 }", "1:21: unknown tensor 'x'"},
       {"program p() -> () {\n  require 1 == 2\n}", "3:1: expected a message in quotes, found '}'"},
       {"program p() -> () {\n  require 1 == 2 \"a\\q\"\n}", "2:18: bad escape"},
       {"program p() -> () { ? }", "1:21: unexpected '?': a choice is where(c, a, b)"},
@@ -328,7 +320,7 @@ TEST(Text, Errors) {
        "4:13: 'checked' is no index of a loop around and no dimension"},
       {Around("for N in [0, N) {}"), "4:11: the loop index 'N' has the name of a dimension"},
       {Around("for j in (0, N) {}"), "4:16: expected '['"},
-      {Around("for j in [0, N) {"), "8:1: expected 'temp', 'acc'"},
+      {Around("for j in [0, N) {"), "8:1: expected a statement, a declaration, a loop or '}'"},
       {Around("temp z: f32"), "4:12: 'z' is already defined"},
       {Around("{ temp t: f32 } t = s"), "4:7: expected a statement"},
       {Around("for j in [0, N) { temp t: f32 } t = s"), "4:39: unknown tensor 't'"},

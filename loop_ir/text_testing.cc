@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
+#include "uops/invariant.h"
 
 namespace nestor::loop {
 
@@ -16,6 +17,15 @@ Program Parsed(absl::string_view text) {
   if (!program.ok()) return Program();
   EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
   return *std::move(program);
+}
+
+const Item& NestAt(const Program& program, size_t n) {
+  const Item* nest = nullptr;
+  for (size_t i = 0; i < program.body.size() && nest == nullptr; ++i) {
+    if (program.body[i].As<Declaration>() == nullptr && n-- == 0) nest = &program.body[i];
+  }
+  NESTOR_CHECK(nest != nullptr, ToText(program));
+  return *nest;
 }
 
 }  // namespace nestor::loop

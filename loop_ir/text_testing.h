@@ -11,6 +11,9 @@ namespace nestor::loop {
 // empty program is returned.
 Program Parsed(absl::string_view text);
 
+// Item number n at the top of a program, without counting declarations. REQUIRES: there is one.
+const Item& NestAt(const Program& program, size_t n);
+
 }  // namespace nestor::loop
 
 #endif  // NESTOR_LOOP_IR_TEXT_TESTING_H_

@@ -98,7 +98,7 @@ class Verifier : private Messages {
     NESTOR_RETURN_IF_ERROR(NameVerifier(program_).Run());
     NESTOR_RETURN_IF_ERROR(Signature());
     NESTOR_RETURN_IF_ERROR(Checks());
-    for (const Block& block : program_.blocks) NESTOR_RETURN_IF_ERROR(Items(block.body));
+    NESTOR_RETURN_IF_ERROR(Items(program_.body));
     item_ = nullptr;
     for (TensorId output : program_.outputs) {
       if (!written_.contains(output) && MayHaveElements(program_, output))
@@ -117,9 +117,8 @@ class Verifier : private Messages {
       // All inputs first: an input's shape may name a dimension that a later one introduces.
       for (IndexId extent : program_[id].shape) CollectDimensions(extent);
     }
-    for (TensorId id : program_.inputs) NESTOR_RETURN_IF_ERROR(ProgramLevel(id, Storage::kInput));
-    for (TensorId id : program_.outputs) NESTOR_RETURN_IF_ERROR(ProgramLevel(id, Storage::kOutput));
-    for (TensorId id : program_.temps) NESTOR_RETURN_IF_ERROR(ProgramLevel(id, Storage::kTemp));
+    for (TensorId id : program_.inputs) NESTOR_RETURN_IF_ERROR(Argument(id, Storage::kInput));
+    for (TensorId id : program_.outputs) NESTOR_RETURN_IF_ERROR(Argument(id, Storage::kOutput));
     return absl::OkStatus();
   }
 
@@ -129,14 +128,10 @@ class Verifier : private Messages {
     });
   }
 
-  // Tensors of the whole program exist before any loop, so no loop index is in their extents.
-  absl::Status ProgramLevel(TensorId id, Storage storage) {
+  absl::Status Argument(TensorId id, Storage storage) {
     const TensorInfo& tensor = program_[id];
-    // Program::temps lists accumulators, too.
-    const bool temp = storage == Storage::kTemp && tensor.storage == Storage::kAccumulator;
-    if (tensor.storage != storage && !temp)
-      return Error(id, " has another storage than where it is listed");
-    if (tensor.is_register) return Error(id, " is a register tensor declared by the program");
+    if (tensor.storage != storage) return Error(id, " has another storage than where it is listed");
+    if (tensor.is_register) return Error(id, " is an argument in a register");
     for (IndexId extent : tensor.shape) NESTOR_RETURN_IF_ERROR(OverSymbols(extent, "an extent"));
     return Declare(id);
   }

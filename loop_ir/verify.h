@@ -6,17 +6,16 @@
 //  2. Names. The program, tensors and loop indices are named by identifiers that
 //     are no reserved words; tensors among themselves, loop indices among
 //     themselves and $params among themselves have distinct names.
-//  3. Declarations. Inputs, outputs and Program::temps are declared by the
-//     program, everything else by one Declaration; each tensor once. Inputs and
-//     outputs have their storage, the others are temps or accumulators.
+//  3. Declarations. Inputs and outputs are declared by the program's signature, everything else by
+//     one Declaration; each tensor once. Inputs and outputs have their storage, the others are
+//     temps or accumulators.
 //  4. Scopes. A tensor is used only after its declaration, in the scope that holds it and below.
 //  5. Loop indices. Each is that of one loop, and used only in that loop's body; or it
 //     is one of Program::domain_vars, and used only in domains with so many extents.
 //  6. Symbols. An index expression names dimensions, which are the symbols in the
 //     inputs' shapes, and integer $params of the program.
-//  7. Shapes. Extents are numbers without loads; those of tensors that the
-//     program declares hold no loop index. A register tensor is declared in a
-//     scope and has constant, positive extents.
+//  7. Shapes. Extents are numbers without loads; those of inputs and outputs hold no loop index. A
+//     register tensor is a temp or an accumulator and has constant, positive extents.
 //  8. Checks. Equalities, range checks and the extents of domains and assumptions hold
 //     numbers without loads or loop indices; their places and values are numbers without
 //     loads.

@@ -17,7 +17,7 @@ class IdChecker {
   // Before any other check: those would follow a bad id into memory that is not theirs.
   absl::Status Run() {
     for (const TensorInfo& tensor : program_.tensors) NESTOR_RETURN_IF_ERROR(Indices(tensor.shape));
-    for (const auto* list : {&program_.inputs, &program_.outputs, &program_.temps}) {
+    for (const auto* list : {&program_.inputs, &program_.outputs}) {
       for (TensorId id : *list) NESTOR_RETURN_IF_ERROR(Tensor(id.value));
     }
     for (const Equality& e : program_.equalities)
@@ -31,7 +31,7 @@ class IdChecker {
         }
       }
     }
-    for (const Block& block : program_.blocks) NESTOR_RETURN_IF_ERROR(Items(block.body));
+    NESTOR_RETURN_IF_ERROR(Items(program_.body));
     return absl::OkStatus();
   }
 

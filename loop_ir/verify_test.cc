@@ -22,7 +22,7 @@ std::string Around(absl::string_view items) {
                       "$k: i64, $eps: f32, $i: i32) -> (y: f32[N, C], r: f32) {\n"
                       "  temp t: f32[N]\n"
                       "  acc best: f32 = argmax\n"
-                      "  block { r = 0.0 }\n"
+                      "  r = 0.0\n"
                       "  for o in [0, N) { for q in [0, C) { y[o, q] = 0.0 } }\n"
                       "  ",
                       items, "\n}\n");
@@ -37,7 +37,7 @@ Program ParseOrDie(const std::string& text) {
 TEST(Verify, Accepts) {
   const char* const kItems[] = {
       "",
-      "block {}",
+      "temp l: f32[4] register",
       "temp more: f32[2*N + A, $k, max($i, 3)] require N == A \"m\" require 0 <= N*$k <= 7 \"m\"",
       "for i in [0, N) { t[i] = x[i, 0 | 0.5 if i < 3 && !(ids[i] == 2)] }",
       "for i in [$k, min(N, A)) step 3 { drop t[ids[ids[i]]] if 0 < 1, i != 3 += $eps }",
@@ -69,10 +69,8 @@ TEST(Verify, RefusesText) {
       {7, "for i in [0, N) { temp l: f32[ids[i]] }",
        "in `temp l: f32[ids[i]]`: an extent holds a load"},
       {7, "for i in [0, N) { temp l: f32[i < 3] }", "an extent is a condition: i < 3"},
-      {7, "temp l: f32[4] register", "l is a register tensor declared by the program"},
-      {7, "block { temp l: f32[N] register }", "has the extent N, which is no positive constant"},
-      {7, "block { acc l: f32[0] = sum register }",
-       "has the extent 0, which is no positive constant"},
+      {7, "temp l: f32[N] register", "has the extent N, which is no positive constant"},
+      {7, "acc l: f32[0] = sum register", "has the extent 0, which is no positive constant"},
       {8, "require N == ids[0] \"m\"", "an equality holds a load: ids[0]"},
       {8, "domain d < ids[0]", "an extent of a domain holds a load: ids[0]"},
       {8, "domain d < N, e < d", "an extent of a domain holds a loop index: d"},
@@ -88,32 +86,30 @@ TEST(Verify, RefusesText) {
       {10, "for i in [0, N) { t[t[i]] = 0.0 }", "t is used as an index but reads as f32"},
       {10, "for i in [0, N) { t[b[i]] = 0.0 }", "b is used as an index but reads as bool"},
       {10, "for i in [0, N) { t[ids[i, i]] = 0.0 }", "ids has 1 axes, is accessed with 2 indices"},
-      {11, "block { t[0, 0] = 0.0 }",
-       "in `t[0, 0] = 0.0`: t has 1 axes, is accessed with 2 indices"},
-      {11, "block { t = 0.0 }", "t has 1 axes, is accessed with 0 indices"},
-      {11, "block { t[0] = x[0] }", "x has 2 axes, is accessed with 1 indices"},
-      {11, "block { t[N < 3] = 0.0 }", "an index is a condition: N < 3"},
-      {11, "block { drop t[0] if N = 0.0 }", "expected a condition, found N"},
-      {11, "block { t[0] = x[0, 0 | u8(3)] }", "the fill of x is u8, the tensor f32"},
-      {11, "block { t[0] = x[0, 0 | sqrt($eps)] }",
+      {11, "t[0, 0] = 0.0", "in `t[0, 0] = 0.0`: t has 1 axes, is accessed with 2 indices"},
+      {11, "t = 0.0", "t has 1 axes, is accessed with 0 indices"},
+      {11, "t[0] = x[0]", "x has 2 axes, is accessed with 1 indices"},
+      {11, "t[N < 3] = 0.0", "an index is a condition: N < 3"},
+      {11, "drop t[0] if N = 0.0", "expected a condition, found N"},
+      {11, "t[0] = x[0, 0 | u8(3)]", "the fill of x is u8, the tensor f32"},
+      {11, "t[0] = x[0, 0 | sqrt($eps)]",
        "the fill of x is no constant, $param or index of symbols"},
-      {11, "block { t[0] = x[0, 0 | t[0]] }",
-       "the fill of x is no constant, $param or index of symbols"},
+      {11, "t[0] = x[0, 0 | t[0]]", "the fill of x is no constant, $param or index of symbols"},
       {11, "for i in [0, N) { t[i] = f32(ids[i | index(i)]) }", "the fill of ids is no constant"},
-      {12, "block { t[0] = h[0] }", "h is read, but only its shape is given"},
-      {12, "block { t[h[0]] = 0.0 }", "h is read, but only its shape is given"},
-      {12, "block { x[0, 0] = 0.0 }", "in `x[0, 0] = 0.0`: the input x is written"},
-      {12, "block { ids[0] max= 3 }", "the input ids is written"},
-      {13, "block { t[0] = f32(index(N < 3)) }", "an index value is a condition"},
-      {14, "block { t[0] = 3 }", "in `t[0] = 3`: t is f32, the value i64"},
-      {14, "block { t[0] any= 1.0 }", "any does not take f32"},
-      {14, "temp c: bool block { c += b[0] }", "sum does not take bool"},
-      {14, "block { acc a: bool = max }", "a: max does not take bool"},
+      {12, "t[0] = h[0]", "h is read, but only its shape is given"},
+      {12, "t[h[0]] = 0.0", "h is read, but only its shape is given"},
+      {12, "x[0, 0] = 0.0", "in `x[0, 0] = 0.0`: the input x is written"},
+      {12, "ids[0] max= 3", "the input ids is written"},
+      {13, "t[0] = f32(index(N < 3))", "an index value is a condition"},
+      {14, "t[0] = 3", "in `t[0] = 3`: t is f32, the value i64"},
+      {14, "t[0] any= 1.0", "any does not take f32"},
+      {14, "temp c: bool c += b[0]", "sum does not take bool"},
+      {14, "acc a: bool = max", "a: max does not take bool"},
       {14, "acc a: f32 = all", "a: all does not take f32"},
-      {14, "block { t[0] argmax= (1.0, 3) }", "argmax into t, which is no accumulator"},
-      {14, "block { best argmin= (1.0, 3) }", "the accumulator best is of argmax, not argmin"},
-      {14, "block { best argmax= (1.0, 3.0) }", "the position is f32, not i64"},
-      {14, "block { best = 1.0 }", "the accumulator best is assigned to"},
+      {14, "t[0] argmax= (1.0, 3)", "argmax into t, which is no accumulator"},
+      {14, "best argmin= (1.0, 3)", "the accumulator best is of argmax, not argmin"},
+      {14, "best argmax= (1.0, 3.0)", "the position is f32, not i64"},
+      {14, "best = 1.0", "the accumulator best is assigned to"},
       {14, "for i in [0, N) { t[i] = 1.0 needed if i }", "expected a condition, found i"},
       {14, "for i in [0, N) { t[i] = 1.0 needed if ids[i] < 3 }",
        "whether a statement is needed follows from ids[i] < 3"},
@@ -133,11 +129,11 @@ TEST(Verify, RefusesText) {
        "the number of its vectors is not known"},
       {15, "for i in [0, N) vector(8) interleave(2) { t[i] = 1.0 }",
        "in `for i in [0, N) vector(8) interleave(2)`: its last vector may not be whole"},
-      {16, "proven block { t[0] = 1.0 }", "in `t[0]`: neither proven to be in range nor checked"},
+      {16, "proven t[0] = 1.0", "in `t[0]`: neither proven to be in range nor checked"},
       {16, "proven for i in [0, N) { t[i] = x[ids[i], 2 checked] }",
        "in `x[ids[i], 2 checked]`: neither proven"},
       {16, "proven for i in [0, N) { t[i] = x[i checked, 2 | 0.0] }", "neither proven"},
-      {17, "block { temp e: f32[4] register for i in [0, N) prefetch e[0] { t[i] = 1.0 } }",
+      {17, "temp e: f32[4] register for i in [0, N) prefetch e[0] { t[i] = 1.0 }",
        "e is prefetched, which may lie in a register"},
       {17, "for i in [0, N) prefetch r[] { t[i] = 1.0 }",
        "r is prefetched, which may lie in a register"},
@@ -157,7 +153,7 @@ TEST(Verify, RefusesText) {
 TEST(Verify, RefusesBrokenPrograms) {
   const std::string text = Around(
       "for i in [0, N) { temp l: f32  l = t[i] + 1.0  drop t[i] if i < 3 = l  best argmax= (l, index(i)) }");
-  const auto loop = [](Program& p) -> Loop& { return *p.blocks[2].body[0].As<Loop>(); };
+  const auto loop = [](Program& p) -> Loop& { return *p.body[4].As<Loop>(); };
   const auto store = [&](Program& p, int n) -> Statement& {
     return *loop(p).body[n].As<Statement>();
   };
@@ -175,7 +171,8 @@ TEST(Verify, RefusesBrokenPrograms) {
     std::function<void(Program&)> damage;
     const char* error;
   } kCases[] = {
-      {1, [](Program& p) { p.temps.push_back(TensorId{99}); }, "tensor number 99 does not exist"},
+      {1, [](Program& p) { p.body.push_back(DeclarationOf(TensorId{99})); },
+       "tensor number 99 does not exist"},
       {1, [](Program& p) { p.inputs.push_back(TensorId{}); }, "tensor number -1 does not exist"},
       {1, [](Program& p) { p.tensors[0].shape[0] = IndexId{999}; },
        "index expression number 999 does not exist"},
@@ -212,9 +209,9 @@ TEST(Verify, RefusesBrokenPrograms) {
       {2, [](Program& p) { p.params[0].name = "k"; }, "the $param 'k' does not begin with '$'"},
       {2, [](Program& p) { p.params[0].name = "$eps"; }, "two $params are named $eps"},
       {3, [&](Program& p) { find(p, "t").storage = Storage::kOutput; },
-       "t has another storage than where it is listed"},
+       "t is declared in a scope but is no temp and no accumulator"},
       {3, [&](Program& p) { find(p, "x").storage = Storage::kTemp; }, "x has another storage"},
-      {3, [](Program& p) { p.temps.push_back(p.temps[0]); }, "t is declared twice"},
+      {3, [](Program& p) { p.body.push_back(p.body[0]); }, "t is declared twice"},
       {3, [&](Program& p) { loop(p).body.push_back(loop(p).body[0]); }, "l is declared twice"},
       {3, [&](Program& p) { find(p, "l").storage = Storage::kOutput; },
        "no temp and no accumulator"},
@@ -223,10 +220,10 @@ TEST(Verify, RefusesBrokenPrograms) {
        "in `l = t[i] + 1.0`: l is used outside the scope of its declaration"},
       {4, [&](Program& p) { std::swap(loop(p).body[0], loop(p).body[1]); },
        "l is used outside the scope"},
-      {4, [&](Program& p) { p.blocks.push_back({{loop(p).body[1]}}); },
-       "l is used outside the scope"},
-      {4, [](Program& p) { p.temps.clear(); }, "t is used outside the scope of its declaration"},
-      {5, [](Program& p) { p.blocks.push_back(p.blocks[1]); },
+      {4, [&](Program& p) { p.body.push_back(loop(p).body[1]); }, "l is used outside the scope"},
+      {4, [](Program& p) { p.body.erase(p.body.begin()); },
+       "t is used outside the scope of its declaration"},
+      {5, [](Program& p) { p.body.push_back(p.body[3]); },
        "in `for o in [0, N)`: the loop index is that of another loop, too"},
       {5, [&](Program& p) { loop(p).end = p.pool.Var(loop(p).var); },
        "the loop index i is used outside its loop"},
@@ -242,6 +239,8 @@ TEST(Verify, RefusesBrokenPrograms) {
       {6, [](Program& p) { p.tensors[0].shape[0] = p.pool.Symbol("$q"); },
        "$q is no integer $param"},
       {7, [&](Program& p) { find(p, "t").shape = {p.pool.Var(0)}; },
+       "in `temp t: f32[o]`: the loop index o is used outside its loop"},
+      {7, [&](Program& p) { find(p, "y").shape[0] = p.pool.Var(0); },
        "an extent holds a loop index: o"},
       {8,
        [](Program& p) {
@@ -259,7 +258,7 @@ TEST(Verify, RefusesBrokenPrograms) {
        [&](Program& p) {
          find(p, "r").storage = Storage::kTemp;
          p.outputs.pop_back();
-         p.blocks.clear();
+         p.body.clear();
        },
        "y is an output that no statement writes"},
       {13, [&](Program& p) { p.values[store(p, 1).value.value].type = DType::kF64; },

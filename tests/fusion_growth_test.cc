@@ -113,18 +113,17 @@ struct Merged {
 
 Merged MergedLoopsOf(const loop::Program& program) {
   Merged merged;
-  for (const loop::Block& block : program.blocks) {
-    for (const loop::Item& item : block.body) {
-      const int64_t size = loop::SizeOf(program, item);
-      int statements = 0;
-      loop::VisitItems({item}, [&](const loop::Item& inner) {
-        statements += inner.As<loop::Statement>() != nullptr;
-      });
-      ++merged.loops;
-      merged.all += size;
-      // A single statement may be larger.
-      if (statements > 1) merged.largest = std::max(merged.largest, size);
-    }
+  for (const loop::Item& item : program.body) {
+    if (item.As<loop::Declaration>() != nullptr) continue;
+    const int64_t size = loop::SizeOf(program, item);
+    int statements = 0;
+    loop::VisitItems({item}, [&](const loop::Item& inner) {
+      statements += inner.As<loop::Statement>() != nullptr;
+    });
+    ++merged.loops;
+    merged.all += size;
+    // A single statement may be larger.
+    if (statements > 1) merged.largest = std::max(merged.largest, size);
   }
   return merged;
 }
@@ -179,7 +178,7 @@ loop::Program ProgramOf(size_t statements) {
   program.outputs.push_back(y);
   const loop::ValueId one = program.AddConstant(Scalar::Float(DType::kF32, 1));
   const loop::Item item{loop::Statement{{y}, absl::nullopt, one, loop::ValueId()}};
-  program.blocks.push_back({loop::Scope(statements, item)});
+  program.body = loop::Scope(statements, item);
   return program;
 }
 

@@ -21,25 +21,25 @@ namespace nestor {
 namespace {
 
 struct Timing {
-  size_t unfused = 0, fused = 0;  // blocks
+  size_t unfused = 0, fused = 0;  // items at the top
   double milliseconds = 0;        // the median
 };
 
 Timing Measure(const std::string& what, const Op& op) {
   constexpr int kRepeats = 9;
   const loop::Program lowered = Lower(op);
-  Timing timing{lowered.blocks.size()};
+  Timing timing{lowered.body.size()};
   std::vector<double> times;
   for (int i = 0; i < kRepeats; ++i) {
     loop::Program program = lowered;
     const std::clock_t start = std::clock();
     EXPECT_EQ(fusion::Pipeline::Default().Run(program), absl::OkStatus());
     times.push_back(1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
-    timing.fused = program.blocks.size();
+    timing.fused = program.body.size();
   }
   std::sort(times.begin(), times.end());
   timing.milliseconds = times[times.size() / 2];
-  std::cout << absl::StrFormat("%s: %d blocks to %d in %.1f ms\n", what, timing.unfused,
+  std::cout << absl::StrFormat("%s: %d items to %d in %.1f ms\n", what, timing.unfused,
                                timing.fused, timing.milliseconds);
   return timing;
 }

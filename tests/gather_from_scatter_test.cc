@@ -41,13 +41,11 @@ int64_t Setting(const char* name, int64_t otherwise) {
 // Whether a statement accumulates into an output or temp of the whole program.
 bool HasScatter(const loop::Program& program) {
   bool found = false;
-  for (const loop::Block& block : program.blocks) {
-    VisitItems(block.body, [&](const loop::Item& item) {
-      const auto* statement = item.As<loop::Statement>();
-      found |= statement && statement->op &&
-               program[statement->target.tensor].storage != loop::Storage::kAccumulator;
-    });
-  }
+  VisitItems(program, [&](const loop::Item& item) {
+    const auto* statement = item.As<loop::Statement>();
+    found |= statement && statement->op &&
+             program[statement->target.tensor].storage != loop::Storage::kAccumulator;
+  });
   return found;
 }
 

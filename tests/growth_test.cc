@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Growth, testing::Range(0, static_cast<int>(Growt
 
 TEST(Limits, OfBlocksIsAStatus) {
   const absl::StatusOr<Op> op =
-      Parse(GrowthKinds()[0].text(static_cast<int>(jit::kMostBlocks) / 2 + 1));
+      Parse(GrowthKinds()[0].text(static_cast<int>(jit::kMostItems) / 4 + 1));
   ASSERT_EQ(op.status(), absl::OkStatus());
   const absl::Status status = Compile(*op).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);

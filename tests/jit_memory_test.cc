@@ -156,8 +156,8 @@ TEST(JitMemory, AccumulatorsOfTheProgramAreFilledBeforeTheirFirstUse) {
       "for i in [0, N) parallel { y[i] = a[N - 1 - i] }",
       "temp t: f32[N]  acc a: f32[N] = prod  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { y[i] = t[N - 1 - i] }  "
       "for k in [0, 2) { for i in [0, N) { a[i] *= y[i] } }  for i in [0, N) { y[i] = a[N - 1 - i] }",
-      "acc a: f32[N] = sum  acc b: f32[N] = sum  block { for i in [0, N) { a[i] += x[i] }  "
-      "for i in [0, N) { y[i] = a[N - 1 - i] }  for i in [0, N) { b[i] += y[i] }  for i in [0, N) { y[i] = b[i] } }",
+      "acc a: f32[N] = sum  acc b: f32[N] = sum  for i in [0, N) { a[i] += x[i] }  "
+      "for i in [0, N) { y[i] = a[N - 1 - i] }  for i in [0, N) { b[i] += y[i] }  for i in [0, N) { y[i] = b[i] }",
       "acc a: f32[N] = argmax  acc b: f32[N] = argmin  for i in [0, N) parallel { a[i] argmax= (x[i], index(i)) }  "
       "for i in [0, N) parallel { y[i] = f32(a[N - 1 - i]) }  for i in [0, N) parallel { b[i] argmin= (y[i], index(i + 1)) }  "
       "for i in [0, N) parallel { y[i] = f32(b[N - 1 - i]) + y[i] }",

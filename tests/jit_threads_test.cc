@@ -143,16 +143,13 @@ TEST(JitThreads, ProductsRunOnAllThreads) {
       }) {
     const loop::Program program = jit::Schedule(Lower(Parse(text).value()), {}).value();
     int products = 0;
-    for (const loop::Block& block : program.blocks) {
-      for (const loop::Item& item : block.body) {
-        bool found = false;
-        VisitItems(item, [&](const loop::Item& each) {
-          found = found || MultipliesAndAdds(program, each);
-        });
-        if (!found) continue;
-        ++products;
-        EXPECT_TRUE(item.As<loop::Loop>()->attributes.parallel) << text << ToText(program);
-      }
+    for (const loop::Item& item : program.body) {
+      bool found = false;
+      VisitItems(
+          item, [&](const loop::Item& each) { found = found || MultipliesAndAdds(program, each); });
+      if (!found) continue;
+      ++products;
+      EXPECT_TRUE(item.As<loop::Loop>()->attributes.parallel) << text << ToText(program);
     }
     EXPECT_GT(products, 0) << text;
   }

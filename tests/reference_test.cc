@@ -99,7 +99,7 @@ std::string Violation(loop::Program program, const RunInputs& inputs, Counts& co
   CountPoints(*reference, counts);
   const std::string violation = NotEnclosed(*reference, *native, "in order");
   if (!violation.empty()) return violation;
-  for (loop::Block& block : program.blocks) MarkForShuffling(program, block.body);
+  MarkForShuffling(program, program.body);
   options.shuffle_seed = counts.programs;
   const auto shuffled = Interpret(program, inputs, options);
   return shuffled.ok() ? NotEnclosed(*reference, *shuffled, "shuffled")

@@ -105,25 +105,23 @@ TEST(MemoryPlans, OfEveryMacroOpKeepEveryValueUntilItIsRead) {
 // terms: the estimate takes all conditions to hold.
 double ClosedBy(const loop::Program& program, const Sizes& sizes) {
   double factor = 1;
-  for (const loop::Block& block : program.blocks) {
-    VisitItems(block.body, [&](const loop::Item& item) {
-      const auto* statement = item.As<loop::Statement>();
-      if (statement == nullptr) return;
-      double own = 1;
-      for (IndexId condition : statement->target.conditions) {
-        const IndexNode& node = program.pool[condition];
-        if (node.kind != IndexKind::kEq || program.pool[node.args[0]].kind != IndexKind::kMod)
-          continue;
-        const auto divisor = EvaluateIndex(
-            program.pool, program.pool[node.args[0]].args[1],
-            [&](const IndexNode& leaf, absl::Span<const int64_t>) {
-              return absl::optional<int64_t>(sizes.at(program.pool.SymbolNameAt(leaf.value)));
-            });
-        own *= static_cast<double>(divisor.value_or(1));
-      }
-      factor = std::max(factor, own);
-    });
-  }
+  VisitItems(program, [&](const loop::Item& item) {
+    const auto* statement = item.As<loop::Statement>();
+    if (statement == nullptr) return;
+    double own = 1;
+    for (IndexId condition : statement->target.conditions) {
+      const IndexNode& node = program.pool[condition];
+      if (node.kind != IndexKind::kEq || program.pool[node.args[0]].kind != IndexKind::kMod)
+        continue;
+      const auto divisor = EvaluateIndex(
+          program.pool, program.pool[node.args[0]].args[1],
+          [&](const IndexNode& leaf, absl::Span<const int64_t>) {
+            return absl::optional<int64_t>(sizes.at(program.pool.SymbolNameAt(leaf.value)));
+          });
+      own *= static_cast<double>(divisor.value_or(1));
+    }
+    factor = std::max(factor, own);
+  });
   return factor;
 }
 
@@ -133,10 +131,7 @@ loop::Program WithOpenMasks(loop::Program program) {
   for (loop::Value& value : program.values) {
     if (auto* load = absl::get_if<loop::LoadValue>(&value.node)) load->access.conditions.clear();
   }
-  for (loop::Block& block : program.blocks) {
-    VisitStatements(block.body,
-                    [](loop::Statement& statement) { statement.target.conditions.clear(); });
-  }
+  VisitStatements(program, [](loop::Statement& statement) { statement.target.conditions.clear(); });
   return program;
 }
 

@@ -46,11 +46,7 @@ jit::Executor& ExecutorOf(const Engine& engine) {
 std::vector<fusion::Pass> PassesOf(const jit::CompileOptions& options) {
   std::vector<fusion::Pass> passes = fusion::Pipeline::Default().passes();
   const fusion::Pipeline schedule = jit::SchedulePipeline(options, *options.isa);
-  for (fusion::Pass pass : schedule.passes()) {
-    // Fusion has passes of this name, too.
-    if (pass.name.compare(0, 7, "flatten") == 0) pass.name = absl::StrCat("schedule_", pass.name);
-    passes.push_back(std::move(pass));
-  }
+  passes.insert(passes.end(), schedule.passes().begin(), schedule.passes().end());
   if (options.mode == jit::Mode::kFast) return passes;
   std::vector<fusion::Pass> strict;
   for (fusion::Pass& pass : passes) {

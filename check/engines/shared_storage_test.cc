@@ -68,7 +68,7 @@ TEST(SharedStorage, ComputesTheSame) {
     const loop::Program program = Lower(op);
     Random random(seed);
     const loop::Program other = WithSharedStorage(program, random);
-    shared += program.temps.size() != other.temps.size();
+    shared += DeclaredIn(program.body).size() != DeclaredIn(other.body).size();
     TrialInputOptions options;
     const auto drawn = DrawTrialInputs(op, program, seed, options);
     if (!drawn) continue;

@@ -172,7 +172,7 @@ class Estimator {
   // were never written before need not be fetched.
   BytesWalked Run() {
     WalkNode whole;
-    for (const Block& block : program_.blocks) AddItems(block.body, whole);
+    AddItems(program_.body, whole);
     sequencer_.Combine(whole, footprints_);
     BytesWalked walked;
     for (const Use& use : whole.uses) {

@@ -94,7 +94,7 @@ const char kHalves[] = "program p(x: f32[N], z: f32[M]) -> (y: f32[N]) { temp t:
                        "for i in [0, N) { y[i] = t[i] + t[i + M | 0.0] } }";
 const char kGlobalAccumulator[] =
     "program p(x: f32[N, C]) -> (y: f32[C], r: f32) { for j in [0, C) { y[j] = 0.0 } "
-    "for i in [0, N) { for j in [0, C) { y[j] += x[i, j] } } block { r = 1.0 } }";
+    "for i in [0, N) { for j in [0, C) { y[j] += x[i, j] } } r = 1.0 }";
 const char kMixedTypes[] =
     "program p(x: f16[N]) -> (y: f64[N]) { for i in [0, N) { y[i] = f64(x[i]) } }";
 const char kFlatten[] =

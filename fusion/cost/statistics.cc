@@ -116,11 +116,7 @@ void CountText(const Program& program, Statistics& statistics) {
     statistics.loops += item.As<Loop>() != nullptr;
     statistics.statements += item.As<Statement>() != nullptr;
   });
-}
-
-bool HoldsLoop(const Scope& scope) {
-  return std::any_of(scope.begin(), scope.end(),
-                     [](const Item& item) { return item.As<Loop>() != nullptr; });
+  for (const Item& item : program.body) statistics.blocks += item.As<Loop>() != nullptr;
 }
 
 // ---- Bytes
@@ -150,13 +146,10 @@ absl::StatusOr<Statistics> StatisticsOf(const Program& program, const Sizes& siz
   Counter result_bytes(sized, ResultBytesOf), product_bytes(sized, ProductBytesOf);
   Counter quotient_bytes(sized, QuotientBytesOf);
   CountText(program, statistics);
-  for (const Block& block : program.blocks) {
-    statistics.blocks += HoldsLoop(block.body);
-    statistics.flops += flops.Count(block.body);
-    statistics.result_bytes += result_bytes.Count(block.body);
-    statistics.product_bytes += product_bytes.Count(block.body);
-    statistics.quotient_bytes += quotient_bytes.Count(block.body);
-  }
+  statistics.flops = flops.Count(program.body);
+  statistics.result_bytes = result_bytes.Count(program.body);
+  statistics.product_bytes = product_bytes.Count(program.body);
+  statistics.quotient_bytes = quotient_bytes.Count(program.body);
   NESTOR_RETURN_IF_ERROR(AddBytes(sized, program.inputs, statistics.input_bytes));
   NESTOR_RETURN_IF_ERROR(AddBytes(sized, program.outputs, statistics.output_bytes));
   NESTOR_RETURN_IF_ERROR(MeasureMemory(sized, PlanMemory(program), statistics));

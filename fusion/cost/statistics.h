@@ -14,7 +14,7 @@ namespace nestor::loop {
 
 struct Statistics {
   // Counts of the text.
-  int64_t blocks = 0;  // at the top, that hold a loop
+  int64_t blocks = 0;  // loops at the top
   int64_t loops = 0;
   int64_t statements = 0;
   // Floating-point operations: an accumulation is one, and so is each application

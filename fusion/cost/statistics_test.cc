@@ -21,9 +21,7 @@ TEST(Statistics, CountsOfText) {
     const char* counts;
   } kCases[] = {
       {"for i in [0, N) { y[i] = 1.0 }", {{"N", 6}, {"C", 5}}, "1 1 1 0"},
-      {"block { y[0] = 1.0 } block { for i in [0, N) { y[i] = x[i, 0] } }",
-       {{"N", 6}, {"C", 5}},
-       "1 1 2 0"},
+      {"y[0] = 1.0 for i in [0, N) { y[i] = x[i, 0] }", {{"N", 6}, {"C", 5}}, "1 1 2 0"},
       {"for i in [0, N) { acc s: f32 = sum  for j in [0, C) { s += x[i, j] * 2.0 }  y[i] = s / f32(index(C)) }",
        {{"N", 6}, {"C", 5}},
        "1 2 2 66"},
@@ -88,7 +86,7 @@ TEST(Statistics, Bytes) {
   const auto statistics = StatisticsOf(
       Parsed(
           "program p(x: f32[N], z: shape f32[C]) -> (y: f16[N]) { temp t: f64[N, C]  temp u: i64[C]  temp r: f32 "
-          "for i in [0, N) { for j in [0, C) { t[i, j] = f64(x[i]) } } for j in [0, C) { u[j] = 1 } block { r = 1.0 } "
+          "for i in [0, N) { for j in [0, C) { t[i, j] = f64(x[i]) } } for j in [0, C) { u[j] = 1 } r = 1.0 "
           "for i in [0, N) { temp v: f32[i]  for j in [0, i) { v[j] = r } "
           "y[i] = f16(t[i, 0]) + f16(u[0]) + f16(v[i - 1 | 0.0]) } }"),
       {{"N", 8}, {"C", 3}});

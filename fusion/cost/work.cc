@@ -55,13 +55,11 @@ int QuotientsOf(const Program& program, ValueId root) {
 // Those of the largest statement, the step of its accumulation included.
 int MostOperations(const Program& program) {
   int most = 0;
-  for (const Block& block : program.blocks) {
-    VisitItems(block.body, [&](const Item& item) {
-      const auto* statement = item.As<Statement>();
-      if (statement == nullptr) return;
-      most = std::max(most, OperationsOf(program, statement->value) + (statement->op ? 1 : 0));
-    });
-  }
+  VisitItems(program, [&](const Item& item) {
+    const auto* statement = item.As<Statement>();
+    if (statement == nullptr) return;
+    most = std::max(most, OperationsOf(program, statement->value) + (statement->op ? 1 : 0));
+  });
   return most;
 }
 

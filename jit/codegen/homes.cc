@@ -42,26 +42,29 @@ class UseWalk {
   explicit UseWalk(const Program& program)
       : program_(program), uses_(program.tensors.size()), scopes_(program.tensors.size()) {}
 
-  void Walk(const Scope& scope, int step) {
-    for (const Item& item : scope) {
-      if (const auto* declaration = item.As<loop::Declaration>()) {
-        scopes_[declaration->tensor.value] = &scope;
-        See(declaration->tensor, step);
-      }
-      VisitAccesses(
-          program_, item,
-          [&](TensorId tensor, absl::Span<const IndexId>, loop::AccessKind) { See(tensor, step); });
-      if (const auto* statement = item.As<loop::Statement>()) {
-        Use& use = uses_[statement->target.tensor.value];
-        ++use.writes;
-        const bool here = scopes_[statement->target.tensor.value] == &scope;
-        use.written_where_declared = here && !statement->op && !statement->target.masked;
-      }
-      if (const auto* loop = item.As<loop::Loop>()) Walk(loop->body, step);
+  // The item is one of `scope`.
+  void Walk(const Scope& scope, const Item& item, int step) {
+    if (const auto* declaration = item.As<loop::Declaration>()) {
+      scopes_[declaration->tensor.value] = &scope;
+      // The program's tensors belong to the steps that use them.
+      if (!IsAtTop(declaration->tensor)) See(declaration->tensor, step);
+    }
+    VisitAccesses(
+        program_, item,
+        [&](TensorId tensor, absl::Span<const IndexId>, loop::AccessKind) { See(tensor, step); });
+    if (const auto* statement = item.As<loop::Statement>()) {
+      Use& use = uses_[statement->target.tensor.value];
+      ++use.writes;
+      const bool here = scopes_[statement->target.tensor.value] == &scope;
+      use.written_where_declared = here && !statement->op && !statement->target.masked;
+    }
+    if (const auto* loop = item.As<loop::Loop>()) {
+      for (const Item& inner : loop->body) Walk(loop->body, inner, step);
     }
   }
   const Use& operator[](TensorId tensor) const { return uses_[tensor.value]; }
   bool IsDeclared(TensorId tensor) const { return scopes_[tensor.value] != nullptr; }
+  bool IsAtTop(TensorId tensor) const { return scopes_[tensor.value] == &program_.body; }
 
  private:
   void See(TensorId tensor, int step) {
@@ -75,10 +78,17 @@ class UseWalk {
   std::vector<const Scope*> scopes_;  // by tensor: that declared it
 };
 
+// The program's tensors share one memory, those of loops' bodies each worker's own.
+HomeKind MemoryOf(const UseWalk& uses, TensorId tensor) {
+  return uses.IsAtTop(tensor) ? HomeKind::kMemory : HomeKind::kPrivate;
+}
+
 // Finds the register tensors that some access uses otherwise than in whole vectors.
 class TileWalk {
  public:
-  TileWalk(const Program& program, std::vector<Home>& homes) : program_(program), homes_(homes) {}
+  // `uses`: of the whole program.
+  TileWalk(const Program& program, const UseWalk& uses, std::vector<Home>& homes)
+      : program_(program), uses_(uses), homes_(homes) {}
 
   // A tile's elements are registers: an access that does not name one at translation time puts the
   // tensor into memory.
@@ -88,7 +98,7 @@ class TileWalk {
                     [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
                       if (homes_[tensor.value].kind != HomeKind::kTile) return;
                       if (!Conforms(tensor, place, kind == loop::AccessKind::kRead))
-                        homes_[tensor.value].kind = HomeKind::kPrivate;
+                        homes_[tensor.value].kind = MemoryOf(uses_, tensor);
                     });
       if (const auto* loop = item.As<loop::Loop>()) Enter(*loop);
     }
@@ -170,6 +180,7 @@ class TileWalk {
   }
 
   const Program& program_;
+  const UseWalk& uses_;
   std::vector<Home>& homes_;
   Vector vector_;
   std::vector<int64_t> fixed_;  // indices of unrolled loops
@@ -187,11 +198,10 @@ void WidenTiles(const Program& program, const Scope& scope, int lanes, std::vect
   }
 }
 
-// A temp of the program that several steps see needs memory, even if it is a scalar: steps run on
-// different threads. Booleans and arg accumulators take registers of two kinds, so there are no
-// tiles of them.
-Home HomeOf(const Program& program, TensorId tensor, const UseWalk& uses, bool of_program,
-            Isa isa) {
+// A temp of the program that several steps see needs memory, even if it is a scalar or a register
+// tensor: steps run on different threads. Booleans and arg accumulators take registers of two
+// kinds, so there are no tiles of them.
+Home HomeOf(const Program& program, TensorId tensor, const UseWalk& uses, Isa isa) {
   const Use& use = uses[tensor];
   const loop::TensorInfo& info = program[tensor];
   Home home;
@@ -202,17 +212,17 @@ Home HomeOf(const Program& program, TensorId tensor, const UseWalk& uses, bool o
     home.kind = HomeKind::kScalar;
     home.is_single =
         info.storage == Storage::kTemp && use.writes == 1 && use.written_where_declared;
-  } else if (info.is_register && !of_program && info.type != DType::kBool &&
+  } else if (info.is_register && !use.several_steps && info.type != DType::kBool &&
              !(info.storage == Storage::kAccumulator && IsArg(info.op))) {
     home.kind = HomeKind::kTile;
     home.tile_lanes = LanesOf(info.type, isa);
-  } else if (!of_program) {
-    home.kind = HomeKind::kPrivate;
+  } else {
+    home.kind = MemoryOf(uses, tensor);
   }
   // Memory is reserved for declared tensors only: for any other, code would write to
   // another tensor's.
   const bool is_argument = home.kind == HomeKind::kArgument;
-  NESTOR_CHECK(use.step < 0 || is_argument || of_program || uses.IsDeclared(tensor),
+  NESTOR_CHECK(use.step < 0 || is_argument || uses.IsDeclared(tensor),
                absl::StrCat(info.name, " is declared nowhere in\n", loop::ToText(program)));
   return home;
 }
@@ -226,21 +236,16 @@ bool IsUnrolled(const Program& program, const loop::Loop& loop) {
 }
 
 // The lanes of tiles are fixed before accesses are compared with them.
-std::vector<Home> FindHomes(const Program& program, const std::vector<int>& step_of_block,
-                            Isa isa) {
+std::vector<Home> FindHomes(const Program& program, const std::vector<int>& step_of_item, Isa isa) {
   UseWalk uses(program);
-  for (size_t i = 0; i < program.blocks.size(); ++i)
-    uses.Walk(program.blocks[i].body, step_of_block[i]);
-  std::vector<bool> of_program(program.tensors.size(), false);
-  for (TensorId temp : program.temps) of_program[temp.value] = true;
+  for (size_t i = 0; i < program.body.size(); ++i)
+    uses.Walk(program.body, program.body[i], step_of_item[i]);
   std::vector<Home> homes;
-  for (size_t i = 0; i < program.tensors.size(); ++i) {
-    const TensorId tensor{static_cast<int32_t>(i)};
-    homes.push_back(HomeOf(program, tensor, uses, of_program[i], isa));
-  }
-  for (const loop::Block& block : program.blocks) WidenTiles(program, block.body, 0, homes);
-  TileWalk tiles(program, homes);
-  for (const loop::Block& block : program.blocks) tiles.Walk(block.body);
+  for (size_t i = 0; i < program.tensors.size(); ++i)
+    homes.push_back(HomeOf(program, TensorId{static_cast<int32_t>(i)}, uses, isa));
+  WidenTiles(program, program.body, 0, homes);
+  TileWalk tiles(program, uses, homes);
+  tiles.Walk(program.body);
   return homes;
 }
 

@@ -26,10 +26,11 @@ struct Home {
   int tile_lanes = 0;  // of a tile: lanes of each register
 };
 
-// The homes by tensor. `step_of_block`: the step that each block belongs to. Scalars live in
-// registers, unless several steps see them; so do tensors marked `register` whose accesses, once
-// loops are unrolled, are whole vectors of the lanes of the loops around them.
-std::vector<Home> FindHomes(const loop::Program& program, const std::vector<int>& step_of_block,
+// The homes by tensor. `step_of_item`: the step that each item at the top belongs to; what it is for
+// declarations does not matter. Scalars live in registers, unless several steps see them; so do
+// tensors marked `register` whose accesses, once loops are unrolled, are whole vectors of the lanes
+// of the loops around them.
+std::vector<Home> FindHomes(const loop::Program& program, const std::vector<int>& step_of_item,
                             Isa isa);
 
 // Whether the code has a copy of the loop's body for each iteration.

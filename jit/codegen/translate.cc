@@ -17,7 +17,7 @@
 #include "jit/codegen/operand_constraints.h"
 #include "jit/codegen/translator.h"
 #include "jit/target/lanes.h"
-#include "loop_ir/constant_blocks.h"
+#include "loop_ir/constant_items.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/text.h"
 #include "uops/invariant.h"
@@ -32,9 +32,8 @@ using loop::TensorInfo;
 
 namespace {
 
-const loop::Loop* ParallelLoop(const loop::Block& block) {
-  if (block.body.size() != 1) return nullptr;
-  const auto* loop = block.body[0].As<loop::Loop>();
+const loop::Loop* ParallelLoop(const loop::Item& item) {
+  const auto* loop = item.As<loop::Loop>();
   return loop != nullptr && loop->attributes.parallel ? loop : nullptr;
 }
 
@@ -55,15 +54,21 @@ Translator::Translator(Program& program, const TranslateOptions& options, const 
     : program_(program), options_(options), sink_(sink), registers_(program.tensors.size()) {}
 
 // Each parallel loop has a step; the items between two share one, except constant ones.
-std::vector<int> Translator::StepsOfBlocks(const std::vector<bool>& is_constant) const {
+// Declarations belong to none.
+std::vector<int> Translator::StepsOfItems(const std::vector<bool>& is_constant) const {
   std::vector<int> steps;
-  int step = 0;
-  bool was_parallel = false;
-  for (size_t i = 0; i < program_.blocks.size(); ++i) {
-    const bool parallel = ParallelLoop(program_.blocks[i]) != nullptr;
-    if (i > 0 && (parallel || was_parallel || is_constant[i] != is_constant[i - 1])) ++step;
+  int step = -1;
+  bool was_parallel = false, was_constant = false;
+  for (size_t i = 0; i < program_.body.size(); ++i) {
+    if (program_.body[i].As<loop::Declaration>() != nullptr) {
+      steps.push_back(kNoStep);
+      continue;
+    }
+    const bool parallel = ParallelLoop(program_.body[i]) != nullptr;
+    if (step < 0 || parallel || was_parallel || is_constant[i] != was_constant) ++step;
     steps.push_back(step);
     was_parallel = parallel;
+    was_constant = is_constant[i];
   }
   return steps;
 }
@@ -119,39 +124,36 @@ std::vector<TensorPlace> Translator::Places() const {
   return places;
 }
 
-// Blocks in order; a step ends where the next block belongs to another one. Accumulators in memory
-// that a parallel loop touches first are filled in a step before it, since all threads add to them.
+// Items in order; a step ends where the next item belongs to another one.
 absl::StatusOr<Translation> Translator::Run() {
-  loop::ConstantBlocks constant{std::vector<bool>(program_.blocks.size(), false), {}};
-  if (!options_.constant.empty()) constant = ConstantBlocksOf(program_, options_.constant);
+  loop::ConstantItems constant{std::vector<bool>(program_.body.size(), false), {}};
+  if (!options_.constant.empty()) constant = ConstantItemsOf(program_, options_.constant);
   out_.kept = constant.kept;
-  const std::vector<int> steps = StepsOfBlocks(constant.is_constant);
+  const std::vector<int> steps = StepsOfItems(constant.is_constant);
   NESTOR_RETURN_IF_ERROR(CheckLanes());
   homes_ = FindHomes(program_, steps, options_.isa);
   NESTOR_RETURN_IF_ERROR(CheckMemory());
-  FindTempsOfSteps();
   FindPartsOfGatedSums();
   places_ = Places();
-  for (TensorId tensor : program_.temps) {
-    const bool is_filled =
-        KindOf(tensor) == HomeKind::kMemory && program_[tensor].storage == Storage::kAccumulator;
-    if (is_filled) unfilled_.push_back(tensor);
+  for (TensorId tensor : DeclaredIn(program_.body)) {
+    if (KindOf(tensor) != HomeKind::kMemory || program_[tensor].storage == Storage::kAccumulator)
+      undeclared_.push_back(tensor);
   }
-  for (size_t i = 0; i < program_.blocks.size(); ++i) {
-    const loop::Block& block = program_.blocks[i];
-    const loop::Loop* parallel = ParallelLoop(block);
-    if (i == 0 || steps[i] != steps[i - 1]) {
-      if (parallel != nullptr)
-        NESTOR_RETURN_IF_ERROR(FillStep(block.body[0], constant.is_constant[i]));
-      BeginStep(parallel != nullptr, constant.is_constant[i]);
-      ProgramTemps(steps[i]);
+  int step = kNoStep;
+  for (size_t i = 0; i < program_.body.size(); ++i) {
+    if (steps[i] == kNoStep) continue;
+    const loop::Item& item = program_.body[i];
+    item_ = static_cast<int>(i);
+    if (steps[i] != step) {
+      if (step != kNoStep) NESTOR_RETURN_IF_ERROR(EndStep());
+      NESTOR_RETURN_IF_ERROR(BeginStepWith(item, constant.is_constant[i]));
+      step = steps[i];
     }
-    if (parallel != nullptr) ParallelBlock(*parallel);
-    else SequentialBlock(block);
-    item_ += static_cast<int>(block.body.size());
-    if (i + 1 == program_.blocks.size() || steps[i + 1] != steps[i])
-      NESTOR_RETURN_IF_ERROR(EndStep());
+    for (TensorId tensor : TakeUndeclared(item)) Declare(tensor);
+    if (const loop::Loop* parallel = ParallelLoop(item)) ParallelLoopItself(*parallel);
+    else Item(item);
   }
+  if (step != kNoStep) NESTOR_RETURN_IF_ERROR(EndStep());
   return std::move(out_);
 }
 
@@ -182,46 +184,36 @@ absl::Status Translator::EndStep() {
   return taken;
 }
 
-// Declares the program's temps that live in registers of `step`.
-void Translator::ProgramTemps(int step) {
-  const auto temps = temps_.find(step);
-  if (temps == temps_.end()) return;
-  for (TensorId tensor : temps->second) Declare(tensor);
-}
-
-void Translator::FindTempsOfSteps() {
-  for (TensorId tensor : program_.temps) {
-    if (KindOf(tensor) != HomeKind::kMemory) temps_[homes_[tensor.value].step].push_back(tensor);
-  }
-}
-
-// The accumulators that the item is the first to touch. Before it their memory may hold anything
-// else: see loop_ir/memory_plan.h.
-std::vector<TensorId> Translator::TakeUnfilled(const loop::Item& item) {
-  if (unfilled_.empty()) return {};
+// The program's tensors in registers, and accumulators in memory, that the item is the first to
+// touch. Before it the memory may hold anything else: see loop_ir/memory_plan.h.
+std::vector<TensorId> Translator::TakeUndeclared(const loop::Item& item) {
+  if (undeclared_.empty()) return {};
   const loop::Footprint footprint = FootprintOf(program_, item);
   const auto taken =
-      std::stable_partition(unfilled_.begin(), unfilled_.end(),
+      std::stable_partition(undeclared_.begin(), undeclared_.end(),
                             [&](TensorId tensor) { return !footprint.Touches(tensor); });
-  const std::vector<TensorId> touched(taken, unfilled_.end());
-  unfilled_.erase(taken, unfilled_.end());
+  const std::vector<TensorId> touched(taken, undeclared_.end());
+  undeclared_.erase(taken, undeclared_.end());
   return touched;
 }
 
-// Makes a step of its own, before the parallel loop, for the accumulators that it touches first.
-absl::Status Translator::FillStep(const loop::Item& item, bool constant) {
-  const std::vector<TensorId> tensors = TakeUnfilled(item);
-  if (tensors.empty()) return absl::OkStatus();
-  BeginStep(/*parallel=*/false, constant);
-  for (TensorId tensor : tensors) Fill(tensor);
-  return EndStep();
-}
-
-void Translator::SequentialBlock(const loop::Block& block) {
-  for (const loop::Item& item : block.body) {
-    for (TensorId tensor : TakeUnfilled(item)) Fill(tensor);
-    Item(item);
+// Begins the step whose first item this is. Accumulators in memory that a parallel loop touches
+// first are filled in a step before it, since all threads add to them.
+absl::Status Translator::BeginStepWith(const loop::Item& item, bool constant) {
+  const bool parallel = ParallelLoop(item) != nullptr;
+  std::vector<TensorId> filled, others;
+  if (parallel) {
+    for (TensorId tensor : TakeUndeclared(item))
+      (KindOf(tensor) == HomeKind::kMemory ? filled : others).push_back(tensor);
   }
+  if (!filled.empty()) {
+    BeginStep(/*parallel=*/false, constant);
+    for (TensorId tensor : filled) Fill(tensor);
+    NESTOR_RETURN_IF_ERROR(EndStep());
+  }
+  BeginStep(parallel, constant);
+  for (TensorId tensor : others) Declare(tensor);
+  return absl::OkStatus();
 }
 
 // ---- Scopes

@@ -98,7 +98,7 @@ IndexId GuardOf(const loop::Program& program, const loop::Loop& loop) {
 // ---- Parallel loops
 
 // Two arguments of the function say which iterations are this thread's piece.
-void Translator::ParallelBlock(const loop::Loop& loop) {
+void Translator::ParallelLoopItself(const loop::Loop& loop) {
   Step& step = out_.steps.back();
   const Operand begin = f_->General(Opcode::kParameterG, {}, {}, 0);
   const Operand end = f_->General(Opcode::kParameterG, {}, {}, 1);

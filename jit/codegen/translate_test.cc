@@ -52,7 +52,7 @@ label L0
 return 0)"},
       // One iteration or none: no jump back.
       {"program choice(x: f32[N]) -> (y: f32[N])"
-       " { block { for z in [0, min(1, N)) { y[z] = x[z] * 2.0 } } }",
+       " { for z in [0, min(1, N)) { y[z] = x[z] * 2.0 } }",
        R"(
 choice.0
 c0 = f32 0x40000000
@@ -301,7 +301,7 @@ return 0)"},
 TEST(TranslateDeathTest, TempIsDeclared) {
   loop::Program program = loop::ParseVerified(
       "program p(x: f32[N]) -> (y: f32[N]) { for i in [0, N) { temp t: f32[4] t[0] = x[i] y[i] = t[0] } }");
-  loop::Scope& body = program.blocks[0].body[0].As<loop::Loop>()->body;
+  loop::Scope& body = program.body[0].As<loop::Loop>()->body;
   body.erase(body.begin());
   EXPECT_DEATH(Translate(program, {}).status().IgnoreError(), "t is declared nowhere in");
 }

@@ -73,18 +73,16 @@ class Translator {
   };
 
   // ---- Steps and scopes (translate.cc)
-  std::vector<int> StepsOfBlocks(const std::vector<bool>& is_constant) const;
-  void FindTempsOfSteps();
+  static constexpr int kNoStep = -1;
+  std::vector<int> StepsOfItems(const std::vector<bool>& is_constant) const;
   absl::Status CheckLanes();
   absl::Status CheckMemory();
   std::vector<TensorPlace> Places() const;
   // A step's function is open between BeginStep and EndStep.
   void BeginStep(bool parallel, bool constant);
   absl::Status EndStep();
-  void ProgramTemps(int step);
-  std::vector<loop::TensorId> TakeUnfilled(const loop::Item& item);
-  absl::Status FillStep(const loop::Item& item, bool constant);
-  void SequentialBlock(const loop::Block& block);
+  absl::Status BeginStepWith(const loop::Item& item, bool constant);
+  std::vector<loop::TensorId> TakeUndeclared(const loop::Item& item);
   void Scope(const loop::Scope& scope);
   void Item(const loop::Item& item);
   // Give the tensor its registers, or fill its memory, with its start value.
@@ -95,7 +93,7 @@ class Translator {
   void FillMemory(Memory memory, DType type, uint64_t bits, Operand count);
 
   // ---- Loops (translate_loops.cc)
-  void ParallelBlock(const loop::Loop& loop);
+  void ParallelLoopItself(const loop::Loop& loop);
   std::vector<const loop::Loop*> CollapsedChain(const loop::Loop& outermost) const;
   void CollapsedLoops(const std::vector<const loop::Loop*>& chain, Operand begin, Operand end);
   Operand CountOf(const loop::Loop& loop);
@@ -188,10 +186,8 @@ class Translator {
   const StepSink* const sink_;
   Translation out_;
   std::vector<Home> homes_;
-  // Accumulators of the program in memory, before their first use.
-  std::vector<loop::TensorId> unfilled_;
-  // Temps of the program that are in registers, by step.
-  absl::flat_hash_map<int, std::vector<loop::TensorId>> temps_;
+  // The program's tensors in registers, and accumulators in memory, before their first use.
+  std::vector<loop::TensorId> undeclared_;
   std::vector<TensorPlace> places_;
   std::unique_ptr<FunctionBuilder> f_;
   std::vector<Registers> registers_;  // by tensor
@@ -202,7 +198,7 @@ class Translator {
   absl::flat_hash_set<int32_t> ungated_;  // of fused ones, the choices that are left out then
   int32_t statement_ = -1;
   int64_t first_own_register_ = 0;  // of the statement: earlier ones belong to other statements
-  int item_ = 0;                    // at the top of the program, counted over all blocks
+  int item_ = 0;                    // at the top of the program
   Memo memo_;                       // of the statement: values that were computed
   std::vector<int> needs_;          // by value, for those that were asked for and those before them
   absl::flat_hash_map<const loop::Statement*, int32_t> numbers_;

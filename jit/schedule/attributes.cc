@@ -10,7 +10,7 @@
 // j becomes the vector; in `y[j, i] = x[j, i]` it is i, with j as a loop in its body. At most one
 // loop of a chain is marked.
 //
-// Threads: the outermost loop of a block, and those perfectly nested in it whose bounds are
+// Threads: a loop at the top, and those perfectly nested in it whose bounds are
 // independent of it, since code generation cuts their joint iteration space into equal pieces.
 //
 // Lanes: how many a vector loop has follows from its widest type; NarrowLoops are the exception.
@@ -43,11 +43,7 @@ class VectorMarker {
  public:
   explicit VectorMarker(Program& program) : program_(program), ranges_(program) {}
 
-  bool Run() {
-    bool changed = false;
-    for (Block& block : program_.blocks) changed |= Visit(block.body);
-    return changed;
-  }
+  bool Run() { return Visit(program_.body); }
 
  private:
   bool Visit(Scope& scope) {
@@ -124,13 +120,11 @@ Scheduled ScheduledOf(const Loop& loop) {
   return nothing ? Scheduled::kNothing : Scheduled::kAll;
 }
 
-// Only where a block is one loop, whose iterations do not depend on each other: items of a block
-// run one after the other.
+// A loop at the top whose iterations do not depend on each other.
 absl::StatusOr<bool> MarkParallel(Program& program) {
   bool changed = false;
-  for (Block& block : program.blocks) {
-    if (block.body.size() != 1) continue;
-    auto* loop = block.body[0].As<Loop>();
+  for (Item& item : program.body) {
+    auto* loop = item.As<Loop>();
     const bool carries = loop != nullptr && CarriedTensor(program, *loop).has_value();
     if (loop == nullptr || loop->attributes.parallel ||
         (carries && !NESTOR_MUTANT("dependent_loop_parallel")))
@@ -161,8 +155,8 @@ absl::StatusOr<bool> MarkInnerParallel(Program& program) {
            !CarriedTensor(program, loop).has_value();
   };
   bool changed = false;
-  for (Block& block : program.blocks) {
-    Loop* around = block.body.size() == 1 ? block.body[0].As<Loop>() : nullptr;
+  for (Item& item : program.body) {
+    Loop* around = item.As<Loop>();
     while (around != nullptr && around->body.size() == 1) {
       Loop* loop = around->body[0].As<Loop>();
       if (loop == nullptr || !marks(*around, *loop)) break;
@@ -281,7 +275,7 @@ absl::StatusOr<bool> DecideVectors(Program& program) {
       changed = true;
     }
   };
-  for (Block& block : program.blocks) VisitScopes(block.body, decide);
+  VisitScopes(program.body, decide);
   return changed;
 }
 

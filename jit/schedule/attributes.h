@@ -16,7 +16,7 @@ namespace nestor::loop {
 enum class Scheduled : uint8_t { kNothing, kInPart, kAll };
 Scheduled ScheduledOf(const Loop& loop);
 
-// The outermost loop of each block becomes `parallel` where it carries no dependence
+// Each loop at the top becomes `parallel` where it carries no dependence
 // (loop_ir/dependence.h).
 absl::StatusOr<bool> MarkParallel(Program& program);
 

@@ -10,17 +10,17 @@ namespace {
 constexpr Frame kFrame = {
     "program p(x: f32[N, M], z: f32[M, N], v: f32[N], t: f32[A], u: f32[N, 1], ids: i64[N], n: i8[N]) -> "
     "(y: f32[N, M], o: f32[N, M, A], r: f32[N], q: i64[N, M]) {\n",
-    "\n  block { drop y[0, 0] = 0.0  drop o[0, 0, 0] = 0.0  drop r[0] = 0.0  drop q[0, 0] = 0 }\n}\n"};
+    "\n  drop y[0, 0] = 0.0  drop o[0, 0, 0] = 0.0  drop r[0] = 0.0  drop q[0, 0] = 0\n}\n"};
 
 TEST(MarkParallel, TextInTextOut) {
   constexpr PassCase kCases[] = {
-      // The outermost loop of a block.
+      // Each loop at the top.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }",
        "for i in [0, N) parallel { for j in [0, M) { y[i, j] = x[i, j] } }"},
       {"for i in [0, N) { acc a: f32 = sum  for j in [0, M) { a += x[i, j] }  r[i] = a }",
        "for i in [0, N) parallel { acc a: f32 = sum  for j in [0, M) { a += x[i, j] }  r[i] = a }"},
       {"for i in [0, N) step 4 { r[i] = v[i] }", "for i in [0, N) step 4 parallel { r[i] = v[i] }"},
-      {"block { for i in [0, N) { r[i] = v[i] } }", "for i in [0, N) parallel { r[i] = v[i] }"},
+      {"for i in [0, N) { r[i] = v[i] }", "for i in [0, N) parallel { r[i] = v[i] }"},
       {"for i in [0, N) { r[i] += v[i] }", "for i in [0, N) parallel { r[i] += v[i] }"},
       {"for i in [0, N) { drop y[i, ids[i]] = v[i] }",
        "for i in [0, N) parallel { drop y[i, ids[i]] = v[i] }"},
@@ -30,11 +30,11 @@ TEST(MarkParallel, TextInTextOut) {
       {"for j in [0, M) { for i in [0, N) { r[i] += x[i, j] } }", ""},
       {"for i in [0, N) { drop r[ids[i]] = v[i] }", ""},
       {"for i in [0, N) { r[i] = v[i]  drop y[0, 0] = v[i] }", ""},
-      // Not further in, nor beside something else.
+      {"r[0] = 1.0  for i in [0, N) { r[i] = v[i] }  for i in [0, N) { r[i] = v[i] }",
+       "r[0] = 1.0  for i in [0, N) parallel { r[i] = v[i] }  for i in [0, N) parallel { r[i] = v[i] }"},
+      // Not further in, nor statements.
       {"for j in [0, M) { r[0] = 1.0  for i in [0, N) { y[i, j] = x[i, j] } }", ""},
-      {"block { r[0] = 1.0  for i in [0, N) { r[i] = v[i] } }", ""},
-      {"block { for i in [0, N) { r[i] = v[i] }  for i in [0, N) { r[i] = v[i] } }", ""},
-      {"block { r[0] = 1.0 }", ""},
+      {"r[0] = 1.0", ""},
   };
   ExpectPass(MarkParallel, kFrame, kCases);
 }
@@ -95,7 +95,7 @@ TEST(MarkVector, TextInTextOut) {
       {"for i in [0, N) { r[i] = v[N - 1 - i] }", ""},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = z[j, i] } }", ""},
       // Not with dependences or larger steps.
-      {"block { acc a: f32 = sum  for i in [0, N) { a += v[i] }  r[0] = a }", ""},
+      {"acc a: f32 = sum  for i in [0, N) { a += v[i] }  r[0] = a", ""},
       {"for i in [0, N) { r[i] = r[i - 1 | 0.0] + v[i] }", ""},
       {"for i in [0, N) step 2 { r[i] = v[i] }", ""},
       // Lanes have masks where they leave the range one by one; but not at short borders.

@@ -168,20 +168,18 @@ class Mover {
 // A sum that moves stands directly after its loop: nothing between them can write what it reads.
 absl::StatusOr<bool> MoveCarriedSums(Program& program) {
   bool changed = false;
-  for (Block& block : program.blocks) {
-    Scope result;
-    for (Item& item : block.body) {
-      absl::flat_hash_set<const Statement*> removed;
-      absl::optional<Scope> sums;
-      if (item.As<Loop>() != nullptr) sums = Mover(program).Run(item, removed);
-      if (sums) RemoveStatements(item.As<Loop>()->body, removed);
-      result.push_back(std::move(item));
-      if (!sums) continue;
-      changed = true;
-      for (Item& sum : *sums) result.push_back(std::move(sum));
-    }
-    block.body = std::move(result);
+  Scope result;
+  for (Item& item : program.body) {
+    absl::flat_hash_set<const Statement*> removed;
+    absl::optional<Scope> sums;
+    if (item.As<Loop>() != nullptr) sums = Mover(program).Run(item, removed);
+    if (sums) RemoveStatements(item.As<Loop>()->body, removed);
+    result.push_back(std::move(item));
+    if (!sums) continue;
+    changed = true;
+    Append(result, *std::move(sums));
   }
+  program.body = std::move(result);
   return changed;
 }
 

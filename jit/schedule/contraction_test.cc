@@ -20,8 +20,7 @@ std::string TileOf(const char* o, const char* c, const char* s,
       o, ", ", c, ", ", s, "]) { for o in [0, ", o, ") { for c in [0, ", c, ") { for s in [0, ", s,
       ") { acc a: f32 = sum for h in [0, H) { a += ", value, " } y[o, c, s] = a } } } }");
   Program program = ParseVerified(text);
-  const absl::optional<Contraction> found =
-      ContractionOf(program, *program.blocks[0].body[0].As<Loop>());
+  const absl::optional<Contraction> found = ContractionOf(program, *program.body[0].As<Loop>());
   if (!found) return "none";
   return absl::StrCat(program.vars[found->row->var], " ", program.vars[found->column->var]);
 }
@@ -58,8 +57,7 @@ TEST(ContractionOf, TakesRowsAlongWhichWindowsSlideInPlace) {
       "for o in [0, O) { for i in [0, 7) { for j in [0, 7) { acc a: f32 = sum "
       "for c in [0, C) { for r in [0, 3) { for s in [0, 3) { a += w[o, c, r, s] * x[c, 2*i + r, 2*j + s] } } } "
       "y[o, 7*i + j] = a } } } }");
-  const absl::optional<Contraction> found =
-      ContractionOf(program, *program.blocks[0].body[0].As<Loop>());
+  const absl::optional<Contraction> found = ContractionOf(program, *program.body[0].As<Loop>());
   ASSERT_TRUE(found);
   EXPECT_EQ(program.vars[found->row->var], "j");
   EXPECT_EQ(program.vars[found->column->var], "o");

@@ -32,13 +32,13 @@ namespace {
 
 constexpr Frame kFrame = {
     "program p(a: f32[M, K], b: f32[K, N], d: f32[N, K], g: f32[3, K], ids: i64[K], x: f32[M, N, K], z: f32[]) -> (c: f32[M, N], one: f32[1]) {\n",
-    "\n  block { drop one[0] = 0.0 }\n}\n"};
+    "\n  drop one[0] = 0.0\n}\n"};
 
 constexpr char kEnd[] = " for o in [0, M) { for q in [0, N) { c[o, q] = 0.0 } }";
 std::string Product(absl::string_view value) {
   return absl::StrCat(
-      "block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += ", value,
-      " } c[i, j] = s } } }");
+      "for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += ", value,
+      " } c[i, j] = s } }");
 }
 
 // One row and one vector in a tile, and whole sums.
@@ -73,25 +73,23 @@ TEST(ContractionTiles, TextInTextOut) {
   ASSERT_EQ(TileContractions(program, options).value(), true);
   EXPECT_EQ(ToText(program), ToText(ParseVerified(R"(
 program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) {
-  block {
-    temp columns: f32[2, 8, 8]
-    for v in [0, 2) { for k_2 in [0, 8) { for l in [0, 8) vector { columns[v, k_2, l] = b[k_2, 8*v + l] } } }
-    for p in [0, 16) {
-      for q in [0, 2) {
-        for s in [0, 1) {
-          for p_2 in [0, min(-p + 16, 1)) {
-            for q_2 in [0, min(-q + 2, 1)) {
-              temp tile: f32[1, 1, 8] register
-              for r in [0, 1) unroll { for v_2 in [0, 1) unroll { for l_2 in [0, 8) vector { tile[r, v_2, l_2] = 0.0 } } }
-              for k_3 in [0, 8) unroll {
-                for r_2 in [0, 1) unroll { for v_3 in [0, 1) unroll { for l_3 in [0, 8) vector {
-                  tile[r_2, v_3, l_3] = tile[r_2, v_3, l_3] + a[p + p_2 + r_2, k_3] * columns[q + q_2 + v_3, k_3, l_3]
-                } } }
-              }
-              for r_3 in [0, 1) unroll { for v_4 in [0, 1) unroll { for l_4 in [0, 8) vector {
-                c[p + p_2 + r_3, 8*q + 8*q_2 + 8*v_4 + l_4] = tile[r_3, v_4, l_4]
+  temp columns: f32[2, 8, 8]
+  for v in [0, 2) { for k_2 in [0, 8) { for l in [0, 8) vector { columns[v, k_2, l] = b[k_2, 8*v + l] } } }
+  for p in [0, 16) {
+    for q in [0, 2) {
+      for s in [0, 1) {
+        for p_2 in [0, min(-p + 16, 1)) {
+          for q_2 in [0, min(-q + 2, 1)) {
+            temp tile: f32[1, 1, 8] register
+            for r in [0, 1) unroll { for v_2 in [0, 1) unroll { for l_2 in [0, 8) vector { tile[r, v_2, l_2] = 0.0 } } }
+            for k_3 in [0, 8) unroll {
+              for r_2 in [0, 1) unroll { for v_3 in [0, 1) unroll { for l_3 in [0, 8) vector {
+                tile[r_2, v_3, l_3] = tile[r_2, v_3, l_3] + a[p + p_2 + r_2, k_3] * columns[q + q_2 + v_3, k_3, l_3]
               } } }
             }
+            for r_3 in [0, 1) unroll { for v_4 in [0, 1) unroll { for l_4 in [0, 8) vector {
+              c[p + p_2 + r_3, 8*q + 8*q_2 + 8*v_4 + l_4] = tile[r_3, v_4, l_4]
+            } } }
           }
         }
       }
@@ -106,37 +104,35 @@ TEST(ContractionTiles, PanelsInTextOut) {
   ASSERT_EQ(TileContractions(program, SmallestTile()).value(), true);
   EXPECT_EQ(ToText(program), ToText(ParseVerified(R"(
 program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) {
-  block {
-    for p in [0, 16) {
-      for q in [0, 2) {
-        temp panel: f32[1, 8, 8]
-        for p_2 in [0, min(-p + 16, 1)) {
-          for s in [0, 1) {
-            for p_3 in [0, min(-p - p_2 + 16, 1)) {
-              for q_2 in [0, min(-q + 2, 1)) {
-                temp tile: f32[1, 1, 8] register
-                for r in [0, 1) unroll { for v in [0, 1) unroll { for l in [0, 8) vector { tile[r, v, l] = 0.0 } } }
-                for z in [0, -min(p_2 + p_3, 1) + 1) {
-                  for k_2 in [0, 8) unroll {
-                    for r_2 in [0, 1) unroll { for v_2 in [0, 1) unroll { for l_2 in [0, 8) vector {
-                      tile[r_2, v_2, l_2] = tile[r_2, v_2, l_2] + a[p + p_2 + p_3 + r_2, k_2] * b[k_2, 8*q + 8*q_2 + 8*v_2 + l_2]
-                    } } }
-                    for v_3 in [0, 1) unroll { for l_3 in [0, 8) vector {
-                      panel[q_2 + v_3, k_2, l_3] = b[k_2, 8*q + 8*q_2 + 8*v_3 + l_3]
-                    } }
-                  }
+  for p in [0, 16) {
+    for q in [0, 2) {
+      temp panel: f32[1, 8, 8]
+      for p_2 in [0, min(-p + 16, 1)) {
+        for s in [0, 1) {
+          for p_3 in [0, min(-p - p_2 + 16, 1)) {
+            for q_2 in [0, min(-q + 2, 1)) {
+              temp tile: f32[1, 1, 8] register
+              for r in [0, 1) unroll { for v in [0, 1) unroll { for l in [0, 8) vector { tile[r, v, l] = 0.0 } } }
+              for z in [0, -min(p_2 + p_3, 1) + 1) {
+                for k_2 in [0, 8) unroll {
+                  for r_2 in [0, 1) unroll { for v_2 in [0, 1) unroll { for l_2 in [0, 8) vector {
+                    tile[r_2, v_2, l_2] = tile[r_2, v_2, l_2] + a[p + p_2 + p_3 + r_2, k_2] * b[k_2, 8*q + 8*q_2 + 8*v_2 + l_2]
+                  } } }
+                  for v_3 in [0, 1) unroll { for l_3 in [0, 8) vector {
+                    panel[q_2 + v_3, k_2, l_3] = b[k_2, 8*q + 8*q_2 + 8*v_3 + l_3]
+                  } }
                 }
-                for z_2 in [0, min(p_2 + p_3, 1)) {
-                  for k_3 in [0, 8) unroll {
-                    for r_3 in [0, 1) unroll { for v_4 in [0, 1) unroll { for l_4 in [0, 8) vector {
-                      tile[r_3, v_4, l_4] = tile[r_3, v_4, l_4] + a[p + p_2 + p_3 + r_3, k_3] * panel[q_2 + v_4, k_3, l_4]
-                    } } }
-                  }
-                }
-                for r_4 in [0, 1) unroll { for v_5 in [0, 1) unroll { for l_5 in [0, 8) vector {
-                  c[p + p_2 + p_3 + r_4, 8*q + 8*q_2 + 8*v_5 + l_5] = tile[r_4, v_5, l_5]
-                } } }
               }
+              for z_2 in [0, min(p_2 + p_3, 1)) {
+                for k_3 in [0, 8) unroll {
+                  for r_3 in [0, 1) unroll { for v_4 in [0, 1) unroll { for l_4 in [0, 8) vector {
+                    tile[r_3, v_4, l_4] = tile[r_3, v_4, l_4] + a[p + p_2 + p_3 + r_3, k_3] * panel[q_2 + v_4, k_3, l_4]
+                  } } }
+                }
+              }
+              for r_4 in [0, 1) unroll { for v_5 in [0, 1) unroll { for l_5 in [0, 8) vector {
+                c[p + p_2 + p_3 + r_4, 8*q + 8*q_2 + 8*v_5 + l_5] = tile[r_4, v_5, l_5]
+              } } }
             }
           }
         }
@@ -205,7 +201,7 @@ TEST(ContractionTiles, RowsAndCopiesAreFetchedAhead) {
       PrefetchesOf(program),
       ::testing::ElementsAre("k_3: (2) columns[2*q + 2*q_2 + p_2%2, k_3 + 256, 0]",
                              "k_3: (2) a[8*p + 8*p_2 + r_4 + 8, -1792*s - 256*r_4 + 8*k_3]"));
-  EXPECT_THAT(ToText(program), ::testing::HasSubstr("for r_4 in [0, 8) {\n                "
+  EXPECT_THAT(ToText(program), ::testing::HasSubstr("for r_4 in [0, 8) {\n              "
                                                     "for k_3 in [256*s + 32*r_4, "));
 }
 
@@ -345,10 +341,8 @@ TEST(ContractionTiles, PutsShortBatchesInsideOfBlocks) {
         "e += a[g, i, k] * b[", columns, ", k, j] } c[g, i, j] = e } } } }"));
     EXPECT_EQ(TileContractions(program, SmallestTile()).value(), true);
     std::set<std::string> names;  // of outermost loops, without what makes them unique
-    for (const Block& block : program.blocks) {
-      for (const Item& item : block.body) {
-        if (const auto* loop = item.As<Loop>()) names.insert(program.vars[loop->var].substr(0, 1));
-      }
+    for (const Item& item : program.body) {
+      if (const auto* loop = item.As<Loop>()) names.insert(program.vars[loop->var].substr(0, 1));
     }
     return absl::StrJoin(names, " ");
   };
@@ -396,9 +390,9 @@ TEST(ContractionTiles, TakesContractions) {
 // Two loops may be the rows: where the outer one is short, the inner one may not be.
 TEST(ContractionTiles, TakesWhatIsLeftOfFewRows) {
   EXPECT_TRUE(IsTiled(
-      "block { temp t: f32[N, M, N] for h in [0, N) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
+      "temp t: f32[N, M, N] for h in [0, N) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
       "for k in [0, K) { s += d[h, k] * a[i, k] * b[k, j] } t[h, i, j] = s } } }" +
-      std::string(kEnd) + " }"));
+      std::string(kEnd) + ""));
 }
 
 // A copy for few rows is made only where its rows are known to be few: if the number of rows may
@@ -406,9 +400,9 @@ TEST(ContractionTiles, TakesWhatIsLeftOfFewRows) {
 TEST(ContractionTiles, EndsWhereNothingIsKnownOfRows) {
   for (const char* rows :
        {"N / M", "max(N / M, 1)", "K % M", "N * (K / M)", "0 / 0", "max(0 / 0, 1)"}) {
-    EXPECT_TRUE(IsTiled(absl::StrCat(
-        "block {", kEnd, " for i in [0, ", rows, ") { for j in [0, N) { acc s: f32 = sum ",
-        "for k in [0, K) { s += a[i, k | 0.0] * b[k, j] } drop c[i, j] = s } } }")))
+    EXPECT_TRUE(IsTiled(
+        absl::StrCat("", kEnd, " for i in [0, ", rows, ") { for j in [0, N) { acc s: f32 = sum ",
+                     "for k in [0, K) { s += a[i, k | 0.0] * b[k, j] } drop c[i, j] = s } }")))
         << rows;
   }
 }
@@ -416,22 +410,22 @@ TEST(ContractionTiles, EndsWhereNothingIsKnownOfRows) {
 // Taken where packed operands are in range for all steps that the sum may have.
 TEST(ContractionTiles, TakesSumsOfMovingBounds) {
   EXPECT_TRUE(IsTiled(
-      "block { temp t: f32[K, M, N] for h in [0, K) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
+      "temp t: f32[K, M, N] for h in [0, K) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
       "for k in [max(3 - h, 0), min(K, h + 7)) { s += a[i, k] * b[k, j] } t[h, i, j] = s } } }" +
-      std::string(kEnd) + " }"));
+      std::string(kEnd) + ""));
   EXPECT_FALSE(IsTiled(
-      "block { temp t: f32[K, M, N] for h in [0, K) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
+      "temp t: f32[K, M, N] for h in [0, K) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
       "for k in [h, h + 7) { s += a[i, k | 0.0] * b[k, j | 0.0] } t[h, i, j] = s } } }" +
-      std::string(kEnd) + " }"));
+      std::string(kEnd) + ""));
 }
 
 // Bounds that rise or fall with the row.
 TEST(ContractionTiles, TakesTriangles) {
   for (const char* bounds : {"[0, min(K, i + 1))", "[i, K)", "[max(i - 3, 0), min(K, i + 7))",
                              "[0, K - i)", "[0, min(K, i / 2))"}) {
-    EXPECT_TRUE(IsTiled(
-        absl::StrCat("block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in ",
-                     bounds, " { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } } }")))
+    EXPECT_TRUE(
+        IsTiled(absl::StrCat("for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in ",
+                             bounds, " { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } }")))
         << bounds;
   }
   // Rows of a strip, whose number moves with the strip.
@@ -451,10 +445,10 @@ bool UsesPanels(absl::string_view items) {
 TEST(ContractionTiles, CopiesColumnsInTilesWhereNobodyElseReadsThem) {
   const auto in_loop = [](absl::string_view column) {
     return absl::StrCat(
-        "block { temp t: f32[3, M, N] temp u: f32[3, K, N] for h_2 in [0, 3) { for k_2 in [0, K) { for j_2 in [0, N) { "
+        "temp t: f32[3, M, N] temp u: f32[3, K, N] for h_2 in [0, 3) { for k_2 in [0, K) { for j_2 in [0, N) { "
         "u[h_2, k_2, j_2] = b[k_2, j_2] } } } for h in [0, 3) { for i in [0, M) { for j in [0, N) { "
         "acc s: f32 = sum for k in [0, K) { s += a[i, k] * ",
-        column, " } t[h, i, j] = s } } }", kEnd, " }");
+        column, " } t[h, i, j] = s } } }", kEnd, "");
   };
   EXPECT_TRUE(UsesPanels(Product("a[i, k] * b[k, j]")));
   EXPECT_TRUE(UsesPanels(in_loop("u[h, k, j]")));
@@ -573,54 +567,52 @@ TEST(ContractionTiles, FewColumnsInTextOut) {
   ASSERT_EQ(TileFewColumns(program, options).value(), true);
   EXPECT_EQ(ToText(program), ToText(ParseVerified(R"(
 program p(a: f32[5, 35], b: f32[35, 4]) -> (c: f32[5, 4]) {
-  block {
-    temp columns: f32[5, 4, 8]
-    for k_2 in [0, 4) { for v in [0, 4) { for l in [0, 8) { columns[k_2, v, l] = b[8*k_2 + l, v] } } }
-    for k_3 in [0, 1) { for v_2 in [0, 4) { for l_2 in [0, 3) { columns[k_3 + 4, v_2, l_2] = b[8*k_3 + l_2 + 32, v_2] } } }
-    for p in [0, 1) {
-      temp tile: f32[3, 4, 8] register
-      for r in [0, 3) unroll { for v_3 in [0, 4) unroll { for l_3 in [0, 8) vector { tile[r, v_3, l_3] = 0.0 } } }
-      for k_4 in [0, 4) {
-        for r_2 in [0, 3) unroll { for v_4 in [0, 4) unroll { for l_4 in [0, 8) vector {
-          tile[r_2, v_4, l_4] = tile[r_2, v_4, l_4] + a[3*p + r_2, 8*k_4 + l_4] * columns[k_4, v_4, l_4]
-        } } }
-      }
-      for r_3 in [0, 3) unroll { for v_5 in [0, 4) unroll { for l_5 in [0, 3) vector {
-        tile[r_3, v_5, l_5] = tile[r_3, v_5, l_5] + a[3*p + r_3, l_5 + 32] * columns[4, v_5, l_5]
+  temp columns: f32[5, 4, 8]
+  for k_2 in [0, 4) { for v in [0, 4) { for l in [0, 8) { columns[k_2, v, l] = b[8*k_2 + l, v] } } }
+  for k_3 in [0, 1) { for v_2 in [0, 4) { for l_2 in [0, 3) { columns[k_3 + 4, v_2, l_2] = b[8*k_3 + l_2 + 32, v_2] } } }
+  for p in [0, 1) {
+    temp tile: f32[3, 4, 8] register
+    for r in [0, 3) unroll { for v_3 in [0, 4) unroll { for l_3 in [0, 8) vector { tile[r, v_3, l_3] = 0.0 } } }
+    for k_4 in [0, 4) {
+      for r_2 in [0, 3) unroll { for v_4 in [0, 4) unroll { for l_4 in [0, 8) vector {
+        tile[r_2, v_4, l_4] = tile[r_2, v_4, l_4] + a[3*p + r_2, 8*k_4 + l_4] * columns[k_4, v_4, l_4]
       } } }
-      for r_4 in [0, 3) unroll {
-        for v_6 in [0, 4) unroll {
-          temp lanes: f32[4] register
-          for l_6 in [0, 4) vector { lanes[l_6] = tile[r_4, v_6, l_6] + tile[r_4, v_6, l_6 + 4] }
-          temp lanes_2: f32[2] register
-          for l_7 in [0, 2) vector { lanes_2[l_7] = lanes[l_7] + lanes[l_7 + 2] }
-          temp lanes_3: f32[1] register
-          for l_8 in [0, 1) vector { lanes_3[l_8] = lanes_2[l_8] + lanes_2[l_8 + 1] }
-          c[3*p + r_4, v_6] = lanes_3[0] + 1.0
-        }
+    }
+    for r_3 in [0, 3) unroll { for v_5 in [0, 4) unroll { for l_5 in [0, 3) vector {
+      tile[r_3, v_5, l_5] = tile[r_3, v_5, l_5] + a[3*p + r_3, l_5 + 32] * columns[4, v_5, l_5]
+    } } }
+    for r_4 in [0, 3) unroll {
+      for v_6 in [0, 4) unroll {
+        temp lanes: f32[4] register
+        for l_6 in [0, 4) vector { lanes[l_6] = tile[r_4, v_6, l_6] + tile[r_4, v_6, l_6 + 4] }
+        temp lanes_2: f32[2] register
+        for l_7 in [0, 2) vector { lanes_2[l_7] = lanes[l_7] + lanes[l_7 + 2] }
+        temp lanes_3: f32[1] register
+        for l_8 in [0, 1) vector { lanes_3[l_8] = lanes_2[l_8] + lanes_2[l_8 + 1] }
+        c[3*p + r_4, v_6] = lanes_3[0] + 1.0
       }
     }
-    for p_2 in [0, 2) {
-      temp tile_2: f32[1, 4, 8] register
-      for r_5 in [0, 1) unroll { for v_7 in [0, 4) unroll { for l_9 in [0, 8) vector { tile_2[r_5, v_7, l_9] = 0.0 } } }
-      for k_5 in [0, 4) {
-        for r_6 in [0, 1) unroll { for v_8 in [0, 4) unroll { for l_10 in [0, 8) vector {
-          tile_2[r_6, v_8, l_10] = tile_2[r_6, v_8, l_10] + a[p_2 + r_6 + 3, 8*k_5 + l_10] * columns[k_5, v_8, l_10]
-        } } }
-      }
-      for r_7 in [0, 1) unroll { for v_9 in [0, 4) unroll { for l_11 in [0, 3) vector {
-        tile_2[r_7, v_9, l_11] = tile_2[r_7, v_9, l_11] + a[p_2 + r_7 + 3, l_11 + 32] * columns[4, v_9, l_11]
+  }
+  for p_2 in [0, 2) {
+    temp tile_2: f32[1, 4, 8] register
+    for r_5 in [0, 1) unroll { for v_7 in [0, 4) unroll { for l_9 in [0, 8) vector { tile_2[r_5, v_7, l_9] = 0.0 } } }
+    for k_5 in [0, 4) {
+      for r_6 in [0, 1) unroll { for v_8 in [0, 4) unroll { for l_10 in [0, 8) vector {
+        tile_2[r_6, v_8, l_10] = tile_2[r_6, v_8, l_10] + a[p_2 + r_6 + 3, 8*k_5 + l_10] * columns[k_5, v_8, l_10]
       } } }
-      for r_8 in [0, 1) unroll {
-        for v_10 in [0, 4) unroll {
-          temp lanes_4: f32[4] register
-          for l_12 in [0, 4) vector { lanes_4[l_12] = tile_2[r_8, v_10, l_12] + tile_2[r_8, v_10, l_12 + 4] }
-          temp lanes_5: f32[2] register
-          for l_13 in [0, 2) vector { lanes_5[l_13] = lanes_4[l_13] + lanes_4[l_13 + 2] }
-          temp lanes_6: f32[1] register
-          for l_14 in [0, 1) vector { lanes_6[l_14] = lanes_5[l_14] + lanes_5[l_14 + 1] }
-          c[p_2 + r_8 + 3, v_10] = lanes_6[0] + 1.0
-        }
+    }
+    for r_7 in [0, 1) unroll { for v_9 in [0, 4) unroll { for l_11 in [0, 3) vector {
+      tile_2[r_7, v_9, l_11] = tile_2[r_7, v_9, l_11] + a[p_2 + r_7 + 3, l_11 + 32] * columns[4, v_9, l_11]
+    } } }
+    for r_8 in [0, 1) unroll {
+      for v_10 in [0, 4) unroll {
+        temp lanes_4: f32[4] register
+        for l_12 in [0, 4) vector { lanes_4[l_12] = tile_2[r_8, v_10, l_12] + tile_2[r_8, v_10, l_12 + 4] }
+        temp lanes_5: f32[2] register
+        for l_13 in [0, 2) vector { lanes_5[l_13] = lanes_4[l_13] + lanes_4[l_13 + 2] }
+        temp lanes_6: f32[1] register
+        for l_14 in [0, 1) vector { lanes_6[l_14] = lanes_5[l_14] + lanes_5[l_14 + 1] }
+        c[p_2 + r_8 + 3, v_10] = lanes_6[0] + 1.0
       }
     }
   }
@@ -669,7 +661,7 @@ std::string AroundWaitingSums(absl::string_view text, const ContractionTileOptio
         found = absl::StrCat(absl::StrJoin(around, ""), " ", target.shape.size());
     }
   };
-  for (const Block& block : program.blocks) look(block.body);
+  look(program.body);
   return found;
 }
 
@@ -831,9 +823,9 @@ TEST(ContractionTiles, PlacesOfAllTilesAreProven) {
 // read the columns of whole tiles in place: beside panels, no copy has them.
 TEST(ContractionTiles, LastRowsOfATemporaryAreProven) {
   Program program = ParseVerified(
-      "program p(g: f32[B, L, E], m: f32[S]) -> (c: f32[B, S, E]) { temp t: f32[S] block { for k in [0, S) { t[k] = "
-      "exp(m[k]) } } block { for b in [0, B) { for k in [0, S) { for j in [0, E) { acc e: f32 = sum for l in [0, L) { "
-      "e += g[b, l, j] * t[k] } c[b, k, j] = e } } } } }");
+      "program p(g: f32[B, L, E], m: f32[S]) -> (c: f32[B, S, E]) { temp t: f32[S] for k in [0, S) { t[k] = "
+      "exp(m[k]) } for b in [0, B) { for k in [0, S) { for j in [0, E) { acc e: f32 = sum for l in [0, L) { "
+      "e += g[b, l, j] * t[k] } c[b, k, j] = e } } } }");
   ContractionTileOptions options;
   options.isa = jit::Isa::kAvx2;
   options.rows = 6;
@@ -929,16 +921,16 @@ TEST(ContractionTiles, LeavesWhatIsInOrder) {
   const std::string ends = kEnd;
   // The sum is no scalar of the nest, or used within; bounds that move; rows that are few.
   const std::string kCases[] = {
-      "block { temp t: f32[M, N] for i in [0, M) { for j in [0, N) { t[i, j] = 0.0 for k in [0, K) { t[i, j] += a[i, k] * b[k, j] } } }" +
-          ends + " }",
-      "block { for i in [0, M) { for j in [0, i) { acc s: f32 = sum for k in [0, K) { s += a[i, k] * b[k, j | 0.0] } drop c[i, j] = s } } }",
-      "block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, max(i, M - i)) { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } } }",
-      "block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, min(i, j)) { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } } }",
-      "block { temp t: f32[K, N] for o in [0, K) { for q in [0, N) { t[o, q] = 1.0 } } for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
-      "for k in [0, min(i, K)) { s += a[i, k] * t[k, j] } c[i, j] = s } } }",
-      "block {" + ends +
-          " for i in [0, 1) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += g[i, k] * b[k, j] } drop c[i, j] = s } } }",
-      "block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += a[i, k] * c[0, j | 0.0] } c[i, j] = s } } }",
+      "temp t: f32[M, N] for i in [0, M) { for j in [0, N) { t[i, j] = 0.0 for k in [0, K) { t[i, j] += a[i, k] * b[k, j] } } }" +
+          ends + "",
+      "for i in [0, M) { for j in [0, i) { acc s: f32 = sum for k in [0, K) { s += a[i, k] * b[k, j | 0.0] } drop c[i, j] = s } }",
+      "for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, max(i, M - i)) { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } }",
+      "for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, min(i, j)) { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } }",
+      "temp t: f32[K, N] for o in [0, K) { for q in [0, N) { t[o, q] = 1.0 } } for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
+      "for k in [0, min(i, K)) { s += a[i, k] * t[k, j] } c[i, j] = s } }",
+      "" + ends +
+          " for i in [0, 1) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += g[i, k] * b[k, j] } drop c[i, j] = s } }",
+      "for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += a[i, k] * c[0, j | 0.0] } c[i, j] = s } }",
   };
   for (const std::string& items : kCases) EXPECT_FALSE(IsTiled(items)) << items;
 }

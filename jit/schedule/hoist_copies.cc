@@ -32,11 +32,7 @@ class Hoister {
  public:
   explicit Hoister(Program& program) : program_(program), pool_(program.pool), ranges_(program) {}
 
-  bool Run() {
-    bool changed = false;
-    for (Block& block : program_.blocks) changed |= Visit(block.body);
-    return changed;
-  }
+  bool Run() { return Visit(program_.body); }
 
  private:
   bool Visit(Scope& scope) {

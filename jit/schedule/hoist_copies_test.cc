@@ -12,7 +12,7 @@ namespace {
 
 constexpr Frame kFrame = {
     "program p(x: f32[30], w: f32[20], ids: i64[P]) -> (y: f32[P, 10], z: f32[P]) {\n",
-    "\n  block { drop y[0, 0] = 0.0 drop z[0] = 0.0 }\n}\n"};
+    "\n  drop y[0, 0] = 0.0 drop z[0] = 0.0\n}\n"};
 constexpr char kUse[] = "for l in [0, 10) { y[p, l] = t[l] }";
 
 TEST(HoistCopies, TextInTextOut) {
@@ -20,21 +20,21 @@ TEST(HoistCopies, TextInTextOut) {
       HoistCopies, kFrame,
       {
           // The inner loop certainly runs, the outer one may not.
-          {"block { for p in [0, P) { for i in [0, 3) { temp t: f32[10] for k in [0, 10) { t[k] = x[3*k] } "
-           "for l in [0, 10) { y[p, l] = t[l] } } } }",
-           "block { temp t: f32[10] for k in [0, min(562949953421312*min(P, 1), 10)) { t[k] = x[3*k] } "
-           "for p in [0, P) { for i in [0, 3) { for l in [0, 10) { y[p, l] = t[l] } } } }"},
+          {"for p in [0, P) { for i in [0, 3) { temp t: f32[10] for k in [0, 10) { t[k] = x[3*k] } "
+           "for l in [0, 10) { y[p, l] = t[l] } } }",
+           "temp t: f32[10] for k in [0, min(562949953421312*min(P, 1), 10)) { t[k] = x[3*k] } "
+           "for p in [0, P) { for i in [0, 3) { for l in [0, 10) { y[p, l] = t[l] } } }"},
           // A copy in two parts; the one that depends on the outer loop keeps it there.
-          {"block { for p in [0, P) { for i in [0, 3) { temp t: f32[10] for k in [0, 9) { t[k] = f32(index(p)) } "
-           "for k_2 in [9, 10) { t[k_2] = 0.0 } for l in [0, 10) { y[p, l] = t[l] } } } }",
-           "block { for p in [0, P) { temp t: f32[10] for k in [0, 9) { t[k] = f32(index(p)) } "
-           "for k_2 in [9, 10) { t[k_2] = 0.0 } for i in [0, 3) { for l in [0, 10) { y[p, l] = t[l] } } } }"},
+          {"for p in [0, P) { for i in [0, 3) { temp t: f32[10] for k in [0, 9) { t[k] = f32(index(p)) } "
+           "for k_2 in [9, 10) { t[k_2] = 0.0 } for l in [0, 10) { y[p, l] = t[l] } } }",
+           "for p in [0, P) { temp t: f32[10] for k in [0, 9) { t[k] = f32(index(p)) } "
+           "for k_2 in [9, 10) { t[k_2] = 0.0 } for i in [0, 3) { for l in [0, 10) { y[p, l] = t[l] } } }"},
           // A copy of a copy.
-          {"block { for p in [0, P) { temp u: f32[10] for k in [0, 10) { u[k] = x[3*k] } temp t: f32[10] "
-           "for k_2 in [0, 10) { t[k_2] = u[9 - k_2] } for l in [0, 10) { y[p, l] = t[l] } } }",
-           "block { temp u: f32[10] for k in [0, min(562949953421312*min(P, 1), 10)) { u[k] = x[3*k] } temp t: f32[10] "
+          {"for p in [0, P) { temp u: f32[10] for k in [0, 10) { u[k] = x[3*k] } temp t: f32[10] "
+           "for k_2 in [0, 10) { t[k_2] = u[9 - k_2] } for l in [0, 10) { y[p, l] = t[l] } }",
+           "temp u: f32[10] for k in [0, min(562949953421312*min(P, 1), 10)) { u[k] = x[3*k] } temp t: f32[10] "
            "for k_2 in [0, min(562949953421312*min(P, 1), 10)) { t[k_2] = u[9 - k_2] } "
-           "for p in [0, P) { for l in [0, 10) { y[p, l] = t[l] } } }"},
+           "for p in [0, P) { for l in [0, 10) { y[p, l] = t[l] } }"},
       });
 }
 
@@ -51,7 +51,7 @@ TEST(HoistCopies, LeavesTheOthers) {
            "for k in [0, 10) { t[k] = 1.0 } z[p] = t[0] for k_2 in [0, 10) { t[k_2] = 2.0 }",
        }) {
     const std::string items =
-        absl::StrCat("block { for p in [0, P) { temp t: f32[10] ", fill, " ", kUse, " } }");
+        absl::StrCat("for p in [0, P) { temp t: f32[10] ", fill, " ", kUse, " }");
     ExpectPass(HoistCopies, kFrame, {{items.c_str(), ""}});
   }
 }

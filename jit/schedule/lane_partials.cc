@@ -60,7 +60,7 @@ class LaneSums {
       : program_(program), options_(options), ranges_(program) {}
 
   bool Run() {
-    for (Block& block : program_.blocks) Surround(block.body, Visit(block.body, /*is_top=*/true));
+    Surround(program_.body, Visit(program_.body, /*is_top=*/true));
     return changed_;
   }
 

@@ -11,7 +11,7 @@ namespace {
 constexpr Frame kFrame = {
     "program p(x: f32[N, K], s: f32[N, 64], z: f32[N, A, B], w: i64[N, K], v: f32[N], ids: i64[K]) -> "
     "(y: f32[N], yk: f32[K], o: f32[N, K], c: i64[N], d: f64[N]) {\n",
-    "\n  block { drop y[0] = 0.0  drop yk[0] = 0.0  drop o[0, 0] = 0.0  drop c[0] = 0  drop d[0] = f64(0.0) }\n}\n"};
+    "\n  drop y[0] = 0.0  drop yk[0] = 0.0  drop o[0, 0] = 0.0  drop c[0] = 0  drop d[0] = f64(0.0)\n}\n"};
 
 void Expect(const LanePartialsOptions& options, absl::Span<const PassCase> cases) {
   ExpectPass([&](Program& program) { return SumInLanes(program, options); }, kFrame, cases);
@@ -71,22 +71,20 @@ TEST(LanePartials, TextInTextOut) {
            a min= a_1[0]
            y[i] = a
          })"},
-          {"block { acc a: f32 = sum  for k in [0, N) { a += v[k] }  y[0] = a }",
+          {"acc a: f32 = sum  for k in [0, N) { a += v[k] }  y[0] = a",
            R"(
-         block {
-           acc a: f32 = sum
-           acc a_lanes: f32[8] = sum register
-           for k_2 in [0, N/8) { for l in [0, 8) vector { a_lanes[l] += v[8*k_2 + l] } }
-           for l_2 in [0, N%8) vector { a_lanes[l_2] += v[l_2 + 8*(N/8)] }
-           temp a_4: f32[4] register
-           for l_3 in [0, 4) vector { a_4[l_3] = a_lanes[l_3] + a_lanes[l_3 + 4] }
-           temp a_2: f32[2] register
-           for l_4 in [0, 2) vector { a_2[l_4] = a_4[l_4] + a_4[l_4 + 2] }
-           temp a_1: f32[1] register
-           for l_5 in [0, 1) vector { a_1[l_5] = a_2[l_5] + a_2[l_5 + 1] }
-           a += a_1[0]
-           y[0] = a
-         })"},
+         acc a: f32 = sum
+         acc a_lanes: f32[8] = sum register
+         for k_2 in [0, N/8) { for l in [0, 8) vector { a_lanes[l] += v[8*k_2 + l] } }
+         for l_2 in [0, N%8) vector { a_lanes[l_2] += v[l_2 + 8*(N/8)] }
+         temp a_4: f32[4] register
+         for l_3 in [0, 4) vector { a_4[l_3] = a_lanes[l_3] + a_lanes[l_3 + 4] }
+         temp a_2: f32[2] register
+         for l_4 in [0, 2) vector { a_2[l_4] = a_4[l_4] + a_4[l_4 + 2] }
+         temp a_1: f32[1] register
+         for l_5 in [0, 1) vector { a_1[l_5] = a_2[l_5] + a_2[l_5 + 1] }
+         a += a_1[0]
+         y[0] = a)"},
           // 64-bit lanes are half as many.
           {"for i in [0, N) { acc a: i64 = sum  for k in [0, K) { a += w[i, k] }  c[i] = a }",
            R"(

@@ -96,11 +96,6 @@ Scope Assignment(TensorId tensor, IndexList place, ValueId value) {
   return scope;
 }
 
-void Append(Scope& scope, Scope more) {
-  scope.insert(scope.end(), std::make_move_iterator(more.begin()),
-               std::make_move_iterator(more.end()));
-}
-
 // A tree: 16 -> 8 -> 4 -> 2 -> 1 lanes, lane l with lane l + width. Each half is a register tile of
 // its own, as a store must not change what the same vector operation reads.
 Access CombineLanes(Program& program, TensorId vector, const IndexList& around, ReduceOp op,

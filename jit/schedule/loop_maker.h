@@ -45,7 +45,6 @@ Scope AroundAnew(Program& program, const Loop& loop, Scope body);
 Item InOwnLoops(Program& program, const LoopsAround& loops, Statement statement);
 // tensor[place] = value
 Scope Assignment(TensorId tensor, IndexList place, ValueId value);
-void Append(Scope& scope, Scope more);
 // Adds the prefetch unless the loop has it already; returns whether it was added.
 bool AddPrefetch(Loop& loop, Access access, Prefetch::Cache cache = Prefetch::Cache::kFirst);
 

@@ -41,11 +41,7 @@ class MemoryOrder {
   MemoryOrder(Program& program, const MemoryOrderOptions& options)
       : program_(program), pool_(program.pool), options_(options), ranges_(program) {}
 
-  bool Run() {
-    bool changed = false;
-    for (Block& block : program_.blocks) changed |= Visit(block.body);
-    return changed;
-  }
+  bool Run() { return Visit(program_.body); }
 
  private:
   bool Visit(Scope& scope) {

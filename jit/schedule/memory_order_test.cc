@@ -10,8 +10,8 @@ namespace {
 constexpr Frame kFrame = {
     "program p(x: f32[K, N], g: f32[K], z: f32[A, B, N], t: f32[A, B, B], s: f32[K, 7], ids: i64[N]) -> "
     "(y: f32[N], v: f32[B, N], w: f32[A, N], q: f32[B, B], u: f32[7], h: f32[K], p: i64[N]) {\n",
-    "\n  block { drop y[0] = 0.0  drop v[0, 0] = 0.0  drop w[0, 0] = 0.0  drop q[0, 0] = 0.0  drop u[0] = 0.0  "
-    "drop h[0] = 0.0  drop p[0] = 0 }\n}\n"};
+    "\n  drop y[0] = 0.0  drop v[0, 0] = 0.0  drop w[0, 0] = 0.0  drop q[0, 0] = 0.0  drop u[0] = 0.0  "
+    "drop h[0] = 0.0  drop p[0] = 0\n}\n"};
 
 TEST(MemoryOrder, TextInTextOut) {
   MemoryOrderOptions options;

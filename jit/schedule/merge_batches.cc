@@ -20,6 +20,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/optional.h"
 #include "fusion/contract.h"
+#include "fusion/scopes.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
 
@@ -77,29 +78,31 @@ bool AreIndependent(const Touches& a, const Touches& b) {
   });
 }
 
-// The loop that is all of the block; null if there is none.
-Loop* LoopOf(Block& block) { return block.body.size() == 1 ? block.body[0].As<Loop>() : nullptr; }
-
 class Merger {
  public:
   explicit Merger(Program& program) : program_(program) {}
 
-  // One pass over the blocks: each either joins the last block that was kept, or is kept. Only
-  // neighbours are merged, so no block moves past another.
+  // One pass over the items at the top: each either joins the last one that was kept, or is kept.
+  // Only neighbours are merged, so none moves past another; declarations are put in order again.
   bool Run() {
-    if (absl::c_none_of(program_.temps, [&](TensorId temp) { return IsMatrices(temp); }))
-      return false;
-    for (const Block& block : program_.blocks) {
-      Footprint footprint = FootprintOf(program_, block.body);
+    const std::vector<TensorId> temps = DeclaredIn(program_.body);
+    if (absl::c_none_of(temps, [&](TensorId temp) { return IsMatrices(temp); })) return false;
+    for (const Item& item : program_.body) {
+      Footprint footprint = FootprintOf(program_, item);
       footprint.reads.merge(footprint.writes);
       footprint.reads.merge(footprint.accumulates);
       for (TensorId tensor : footprint.reads)
         users_[tensor] += program_[tensor].storage == Storage::kTemp && IsMatrices(tensor);
     }
-    std::vector<Block> merged;
+    Scope merged;
+    merged.reserve(program_.body.size());  // last_ stays where it is
     bool changed = false;
-    for (Block& block : program_.blocks) {
-      Loop* loop = LoopOf(block);
+    for (Item& item : program_.body) {
+      Loop* loop = item.As<Loop>();
+      if (item.As<Declaration>() != nullptr) {
+        merged.push_back(std::move(item));
+        continue;
+      }
       absl::optional<Touches> touches;
       if (loop != nullptr && loop->step == 1) touches = TouchesOf(program_, *loop);
       if (touches && MayMerge(*loop, *touches)) {
@@ -110,11 +113,12 @@ class Merger {
       }
       may_join_ = touches.has_value();
       is_independent_ = false;
-      merged.push_back(std::move(block));
-      last_ = LoopOf(merged.back());
+      merged.push_back(std::move(item));
+      last_ = merged.back().As<Loop>();
       last_touches_ = touches ? *std::move(touches) : Touches();
     }
-    program_.blocks = std::move(merged);
+    program_.body = std::move(merged);
+    if (changed) Declare(program_, program_.body, {});
     return changed;
   }
 
@@ -156,8 +160,8 @@ class Merger {
   }
 
   Program& program_;
-  absl::flat_hash_map<TensorId, int> users_;  // blocks that touch each temporary of matrices
-  Loop* last_ = nullptr;                      // of the last block that is kept
+  absl::flat_hash_map<TensorId, int> users_;  // items that touch each temporary of matrices
+  Loop* last_ = nullptr;                      // the last item that is kept
   Touches last_touches_;
   bool may_join_ = false, is_independent_ = false;  // that loop
 };

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Frame kFrame = {
     "program p(x: f32[B, M, N], w: f32[M, N], s: f32[B]) -> (y: f32[B, M, N], z: f32[B, M, N]) {\n",
-    "\n  block { drop y[0, 0, 0] = 0.0 drop z[0, 0, 0] = 0.0 }\n}\n"};
+    "\n  drop y[0, 0, 0] = 0.0 drop z[0, 0, 0] = 0.0\n}\n"};
 
 TEST(MergeBatches, MatricesThatPass) {
   ExpectPass(

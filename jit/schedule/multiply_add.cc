@@ -110,13 +110,11 @@ absl::optional<ValueId> WithWideProducts(Program& program, ValueId id) {
 template <class Replace>  // absl::optional<ValueId>(ValueId): what replaces it
 bool RewriteAll(Program& program, Replace replace) {
   bool changed = false;
-  for (Block& block : program.blocks) {
-    VisitStatements(block.body, [&](Statement& statement) {
-      const ValueId by = RewriteValues(program, statement.value, replace);
-      changed |= by != statement.value;
-      statement.value = by;
-    });
-  }
+  VisitStatements(program, [&](Statement& statement) {
+    const ValueId by = RewriteValues(program, statement.value, replace);
+    changed |= by != statement.value;
+    statement.value = by;
+  });
   return changed;
 }
 
@@ -125,14 +123,12 @@ bool RewriteAll(Program& program, Replace replace) {
 // Also the step of a sum, which adds its value without an addition being written.
 absl::StatusOr<bool> WidenProducts(Program& program) {
   bool changed = RewriteAll(program, [&](ValueId id) { return WithWideProducts(program, id); });
-  for (Block& block : program.blocks) {
-    VisitStatements(block.body, [&](Statement& statement) {
-      if (statement.op != ReduceOp::kSum) return;
-      const auto by = WideProduct(program, statement.value);
-      changed |= by.has_value();
-      statement.value = by.value_or(statement.value);
-    });
-  }
+  VisitStatements(program, [&](Statement& statement) {
+    if (statement.op != ReduceOp::kSum) return;
+    const auto by = WideProduct(program, statement.value);
+    changed |= by.has_value();
+    statement.value = by.value_or(statement.value);
+  });
   return changed;
 }
 
@@ -153,13 +149,11 @@ absl::StatusOr<bool> AddOntoDotProducts(Program& program) {
 
 absl::StatusOr<bool> FuseMultiplyAdd(Program& program) {
   bool changed = false;
-  for (Block& block : program.blocks) {
-    VisitStatements(block.body, [&](Statement& statement) {
-      const auto by = FusedGatedStep(program, statement);
-      changed |= by.has_value();
-      statement.value = by.value_or(statement.value);
-    });
-  }
+  VisitStatements(program, [&](Statement& statement) {
+    const auto by = FusedGatedStep(program, statement);
+    changed |= by.has_value();
+    statement.value = by.value_or(statement.value);
+  });
   return RewriteAll(program, [&](ValueId id) { return Fused(program, id); }) || changed;
 }
 

@@ -10,7 +10,7 @@ namespace {
 constexpr Frame kFrame = {
     "program p(x: f32[N], z: f32[N], d: f64[N], h: f16[N], c: i64[N]; $a: f32) -> "
     "(y: f32[N], e: f64[N], q: f16[N], k: i64[N]) {\n",
-    "\n  block { drop y[0] = 0.0  drop e[0] = f64(0.0)  drop q[0] = f16(0.0)  drop k[0] = 0 }\n}\n"};
+    "\n  drop y[0] = 0.0  drop e[0] = f64(0.0)  drop q[0] = f16(0.0)  drop k[0] = 0\n}\n"};
 
 TEST(MultiplyAdd, TextInTextOut) {
   constexpr PassCase kCases[] = {
@@ -32,17 +32,17 @@ TEST(MultiplyAdd, TextInTextOut) {
        "for i in [0, N) { y[i] = fma(fma(x[i], 2.0, 1.0), fma(z[i], 3.0, 1.0), 1.0) }"},
       {"for i in [0, N) { drop y[i + 1] = x[i - 1 | 0.0] * 2.0 + z[i] }",
        "for i in [0, N) { drop y[i + 1] = fma(x[i - 1 | 0.0], 2.0, z[i]) }"},
-      {"block { acc s: f32 = sum  for i in [0, N) { s += x[i] * z[i] + 1.0 }  y[0] = s }",
-       "block { acc s: f32 = sum  for i in [0, N) { s += fma(x[i], z[i], 1.0) }  y[0] = s }"},
+      {"acc s: f32 = sum  for i in [0, N) { s += x[i] * z[i] + 1.0 }  y[0] = s",
+       "acc s: f32 = sum  for i in [0, N) { s += fma(x[i], z[i], 1.0) }  y[0] = s"},
       // The step of a gated sum in a register tile, and no other.
-      {"block { temp t: f32[2] register  for r in [0, 2) unroll { t[r] = 0.0 } "
-       "for i in [0, N) { for r in [0, 2) unroll { t[r] = t[r] + mulz(x[i], z[i]) } }  drop y[0] = t[0] }",
-       "block { temp t: f32[2] register  for r in [0, 2) unroll { t[r] = 0.0 } "
+      {"temp t: f32[2] register  for r in [0, 2) unroll { t[r] = 0.0 } "
+       "for i in [0, N) { for r in [0, 2) unroll { t[r] = t[r] + mulz(x[i], z[i]) } }  drop y[0] = t[0]",
+       "temp t: f32[2] register  for r in [0, 2) unroll { t[r] = 0.0 } "
        "for i in [0, N) { for r in [0, 2) unroll { t[r] = fma(where(x[i] == 0.0 || z[i] == 0.0, 0.0, x[i]), "
-       "where(x[i] == 0.0 || z[i] == 0.0, 0.0, z[i]), t[r]) } }  drop y[0] = t[0] }"},
+       "where(x[i] == 0.0 || z[i] == 0.0, 0.0, z[i]), t[r]) } }  drop y[0] = t[0]"},
       {"for i in [0, N) { y[i] = x[i] + mulz(x[i], z[i]) }", ""},
       // The product of an accumulation is not a sum's.
-      {"block { acc s: f32 = sum  for i in [0, N) { s += x[i] * z[i] }  y[0] = s }", ""},
+      {"acc s: f32 = sum  for i in [0, N) { s += x[i] * z[i] }  y[0] = s", ""},
       {"for i in [0, N) { q[i] = h[i] * h[i] + h[i] }",
        "for i in [0, N) { q[i] = fma(h[i], h[i], h[i]) }"},
       // Not for integers.
@@ -59,7 +59,7 @@ TEST(MultiplyAdd, TextInTextOut) {
 
 TEST(AddOntoDotProducts, TextInTextOut) {
   constexpr Frame kWords = {"program p(a: i32[N], b: i32[N]) -> (y: i32[N]) {\n",
-                            "\n  block { drop y[0] = i32(0) }\n}\n"};
+                            "\n  drop y[0] = i32(0)\n}\n"};
   constexpr PassCase kCases[] = {
       {"for i in [0, N) { y[i] = a[i] + dot_halves(a[i], b[i], i32(0)) }",
        "for i in [0, N) { y[i] = dot_halves(a[i], b[i], a[i]) }"},
@@ -74,24 +74,24 @@ TEST(AddOntoDotProducts, TextInTextOut) {
 
 TEST(WidenProducts, TextInTextOut) {
   constexpr PassCase kCases[] = {
-      {"block { acc s: f32 = sum  for i in [0, N) { s += f32(h[i] * h[i + 1 | 0.0]) }  y[0] = s }",
-       "block { acc s: f32 = sum  for i in [0, N) { s += f32(h[i]) * f32(h[i + 1 | 0.0]) }  y[0] = s }"},
-      {"block { acc s: f64 = sum  for i in [0, N) { s += f64(x[i] * z[i]) }  e[0] = s }",
-       "block { acc s: f64 = sum  for i in [0, N) { s += f64(x[i]) * f64(z[i]) }  e[0] = s }"},
+      {"acc s: f32 = sum  for i in [0, N) { s += f32(h[i] * h[i + 1 | 0.0]) }  y[0] = s",
+       "acc s: f32 = sum  for i in [0, N) { s += f32(h[i]) * f32(h[i + 1 | 0.0]) }  y[0] = s"},
+      {"acc s: f64 = sum  for i in [0, N) { s += f64(x[i] * z[i]) }  e[0] = s",
+       "acc s: f64 = sum  for i in [0, N) { s += f64(x[i]) * f64(z[i]) }  e[0] = s"},
       // Beside others, on either side, below other functions.
       {"for i in [0, N) { y[i] = exp(x[i] - f32(h[i] * h[i])) }",
        "for i in [0, N) { y[i] = exp(x[i] - f32(h[i]) * f32(h[i])) }"},
       {"for i in [0, N) { y[i] = f32(h[i] * h[i]) + 1.0 }",
        "for i in [0, N) { y[i] = f32(h[i]) * f32(h[i]) + 1.0 }"},
       // Through negations and choices.
-      {"block { acc s: f32 = sum  for i in [0, N) { s += f32(where(h[i] < h[0], -(h[i] * h[i]), h[i])) }  y[0] = s }",
-       "block { acc s: f32 = sum  for i in [0, N) { s += where(h[i] < h[0], -(f32(h[i]) * f32(h[i])), f32(h[i])) }  y[0] = s }"},
-      {"block { acc s: f32 = sum  for i in [0, N) { s += f32(-h[i]) }  y[0] = s }", ""},
+      {"acc s: f32 = sum  for i in [0, N) { s += f32(where(h[i] < h[0], -(h[i] * h[i]), h[i])) }  y[0] = s",
+       "acc s: f32 = sum  for i in [0, N) { s += where(h[i] < h[0], -(f32(h[i]) * f32(h[i])), f32(h[i])) }  y[0] = s"},
+      {"acc s: f32 = sum  for i in [0, N) { s += f32(-h[i]) }  y[0] = s", ""},
       // Values that are not added, or are no products.
       {"for i in [0, N) { y[i] = f32(h[i] * h[i]) }", ""},
       {"for i in [0, N) { y[i] = f32(h[i] * h[i]) * x[i] }", ""},
-      {"block { acc s: f32 = max  for i in [0, N) { s max= f32(h[i] * h[i]) }  y[0] = s }", ""},
-      {"block { acc s: f32 = sum  for i in [0, N) { s += f32(h[i] + h[i]) }  y[0] = s }", ""},
+      {"acc s: f32 = max  for i in [0, N) { s max= f32(h[i] * h[i]) }  y[0] = s", ""},
+      {"acc s: f32 = sum  for i in [0, N) { s += f32(h[i] + h[i]) }  y[0] = s", ""},
       // f32 does not hold a product of f64, nor f16 one of f16.
       {"for i in [0, N) { y[i] = f32(d[i] * d[i]) + 1.0 }", ""},
       {"for i in [0, N) { q[i] = h[i] * h[i] + h[i] }", ""},

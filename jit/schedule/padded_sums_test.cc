@@ -10,7 +10,7 @@ namespace {
 constexpr Frame kFrame = {
     "program p(x: f32[B, M - R + 1], w: f32[N, R], v: f32[N], c: i32[M - R + 1], k: i32[N, R])"
     " -> (y: f32[B, N, 2*M], z: i32[N, M], one: f32[1]) {\n",
-    "\n  block { drop one[0] = 0.0 drop y[0, 0, 0] = 0.0 drop z[0, 0] = i32(0) }\n}\n"};
+    "\n  drop one[0] = 0.0 drop y[0, 0, 0] = 0.0 drop z[0, 0] = i32(0)\n}\n"};
 
 // Texts that macros make are laid out by hand.
 // clang-format off

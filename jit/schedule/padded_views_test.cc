@@ -13,7 +13,7 @@ namespace {
 
 constexpr Frame kFrame = {
     "program p(x: f32[B, N], w: f32[O, R], ids: i64[R]; $d: i64 = 1, $s: i64 = 1 in [1, inf]) -> (y: f32[B, O, N], one: f32[1]) {\n",
-    "\n  block { drop one[0] = 0.0 }\n}\n"};
+    "\n  drop one[0] = 0.0\n}\n"};
 #define WINDOWS(value)                                                                                   \
   "for b in [0, B) { for o in [0, O) { for i in [0, N) { acc s: f32 = sum for r in [0, R) { s += " value \
   " } y[b, o, i] = s } } }"
@@ -140,12 +140,12 @@ constexpr Frame kGradient = {"program p(g: f32[B, O, N], x: f32[B, C, N]) -> (y:
 TEST(PaddedViews, ShortLoopsShareThemWhole) {
   constexpr PassCase kCases[] = {
       {OVER_WINDOW("3", "x[b, c, i + q - 1 | 0.0]"),
-       "assume : 549755813887*B*C*N + 1649267441661*B*C block { temp view: f32[C, B, N + 3]"
+       "assume : 549755813887*B*C*N + 1649267441661*B*C temp view: f32[C, B, N + 3]"
        " for t in [0, C) { for t_2 in [0, B) { for t_3 in [0, 1) { view[t, t_2, t_3] = 0.0 }"
        " for t_3_2 in [1, N + 1) { view[t, t_2, t_3_2] = x[t_2, t, t_3_2 - 1] }"
        " for t_3_3 in [N + 1, N + 3) { view[t, t_2, t_3_3] = 0.0 } } }"
        " for q in [0, 3) { for c in [0, C) { for o in [0, O) { acc s: f32 = sum for b in [0, B) { for i in [0, N) {"
-       " s += g[b, o, i] * view[c, b, i + q] } } y[q, c, o] = s } } } }"},
+       " s += g[b, o, i] * view[c, b, i + q] } } y[q, c, o] = s } } }"},
       // Many places of a window are rows themselves.
       {OVER_WINDOW("9", "x[b, c, i + q - 1 | 0.0]"),
        "assume : 549755813887*B*N + 4947802324983*B for c in [0, C) { temp view: f32[B, N + 9]"
@@ -166,12 +166,12 @@ TEST(PaddedViews, ChannelsLast) {
       {"for i in [0, N) { for o in [0, O) { acc s: f32 = sum for r in [0, R) { for c in [0, C) {"
        " s += w[o, r, c] * x[i + r - 1, c | 0.0] } } y[i, o] = s } }",
        "assume : 549755813887*C*N + 549755813887*C*R + 8796093022192*N*min(C/256, 1) + 8796093022192*R*min(C/256, 1)"
-       " block { temp view: f32[N + R, C + 16*min(C/256, 1)]"
+       " temp view: f32[N + R, C + 16*min(C/256, 1)]"
        " for t in [0, min(N + R, 1)) { for t_2 in [0, C) { view[t, t_2] = 0.0 } }"
        " for t_3 in [1, min(N + R, N + 1)) { for t_2_2 in [0, C) { view[t_3, t_2_2] = x[t_3 - 1, t_2_2] } }"
        " for t_4 in [N + 1, N + R) { for t_2_3 in [0, C) { view[t_4, t_2_3] = 0.0 } }"
        " for i in [0, N) { for o in [0, O) { acc s: f32 = sum for r in [0, R) { for c in [0, C) {"
-       " s += w[o, r, c] * view[i + r, c] } } y[i, o] = s } } }"},
+       " s += w[o, r, c] * view[i + r, c] } } y[i, o] = s } }"},
   };
   ExpectPass(MaterializePaddedViews, kRows, kCases);
 }
@@ -192,22 +192,22 @@ TEST(PaddedViews, WhatIsReadAtEachPlaceOfAWindow) {
       {"for o in [0, O) { for c in [0, C) { for q in [0, 3)" AT_EACH_PLACE(
            "2", "20", "g2[b, o, i] * x2[b, c, i + q - 1 | 0.0]") " } }",
        "assume : 25288767438802*C + 404620279020832"
-       " block { temp view: f32[2, 23, C + 16]"
+       " temp view: f32[2, 23, C + 16]"
        " for t in [0, 2) { for t_2 in [0, 1) { for t_3 in [0, C) { view[t, t_2, t_3] = 0.0 } }"
        " for t_2_2 in [1, 21) { for t_3_2 in [0, C) { view[t, t_2_2, t_3_2] = x2[t, t_3_2, t_2_2 - 1] } }"
        " for t_2_3 in [21, 23) { for t_3_3 in [0, C) { view[t, t_2_3, t_3_3] = 0.0 } } }"
        " for t_4 in [0, 2) { for t_5 in [0, 23) { for t_6 in [C, C + 16) { view[t_4, t_5, t_6] = 0.0 } } }"
        " for q in [0, 3) { for o in [0, O) { for c in [0, C)" AT_EACH_PLACE(
-           "2", "20", "g2[b, o, i] * view[b, q + i, c]") " } } }"},
+           "2", "20", "g2[b, o, i] * view[b, q + i, c]") " } }"},
       {"for o in [0, O) { for c in [0, C) { for q in [0, 3)" AT_EACH_PLACE(
            "B", "N", "g[b, o, i] * x[b, c, i + q - 1 | 0.0]") " } }",
        "assume : 549755813887*B*C*N + 1649267441661*B*C"
-       " block { temp view: f32[C, B, N + 3]"
+       " temp view: f32[C, B, N + 3]"
        " for t in [0, C) { for t_2 in [0, B) { for t_3 in [0, 1) { view[t, t_2, t_3] = 0.0 }"
        " for t_3_2 in [1, N + 1) { view[t, t_2, t_3_2] = x[t_2, t, t_3_2 - 1] }"
        " for t_3_3 in [N + 1, N + 3) { view[t, t_2, t_3_3] = 0.0 } } }"
        " for q in [0, 3) { for c in [0, C) { for o in [0, O)" AT_EACH_PLACE(
-           "B", "N", "g[b, o, i] * view[c, b, q + i]") " } } }"},
+           "B", "N", "g[b, o, i] * view[c, b, q + i]") " } }"},
   };
   ExpectPass(MaterializePaddedViews, kAcross, kCases);
 }
@@ -215,7 +215,7 @@ TEST(PaddedViews, WhatIsReadAtEachPlaceOfAWindow) {
 // Rows of an image in strips, as for transposed results: the rows of a strip share a view.
 constexpr Frame kImage = {
     "program p(w: f32[O, C, 3], x: f32[C, H, W]) -> (y: f32[O, H, W], one: f32[1]) {\n",
-    "\n  block { drop one[0] = 0.0 }\n}\n"};
+    "\n  drop one[0] = 0.0\n}\n"};
 
 #define OVER_STRIP(end, value)                                                 \
   "for k in [4*p, " end                                                        \

@@ -10,7 +10,7 @@ namespace {
 constexpr Frame kFrame = {
     "program p(a: i8[M, K], b: u8[K, N], e: i8[M, 6], f: i8[6, N], u: u16[K, N], l: i32[K, N], x: i8[C, N], w: i8[M, C, R]; "
     "$z: i64 = 0 in [0, 255], $any: i64 = 0) -> (y: i32[M, N], one: f32[1]) {\n",
-    "\n  block { drop one[0] = 0.0 }\n}\n"};
+    "\n  drop one[0] = 0.0\n}\n"};
 // Texts that macros make are laid out by hand.
 // clang-format off
 #define PRODUCTS(end, value) \

@@ -56,16 +56,14 @@ class ParallelSums {
 
   bool Run() {
     bool changed = false;
-    for (Block& block : program_.blocks) {
-      Scope items;
-      for (Item& item : block.body) {
-        auto* loop = item.As<Loop>();
-        absl::optional<Scope> split = loop == nullptr ? absl::nullopt : Split(*loop);
-        changed |= split.has_value();
-        split ? Append(items, *std::move(split)) : items.push_back(std::move(item));
-      }
-      block.body = std::move(items);
+    Scope items;
+    for (Item& item : program_.body) {
+      auto* loop = item.As<Loop>();
+      absl::optional<Scope> split = loop == nullptr ? absl::nullopt : Split(*loop);
+      changed |= split.has_value();
+      split ? Append(items, *std::move(split)) : items.push_back(std::move(item));
     }
+    program_.body = std::move(items);
     return changed;
   }
 

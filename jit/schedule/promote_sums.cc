@@ -31,9 +31,7 @@ class Promoter {
   explicit Promoter(Program& program) : program_(program) {}
 
   bool Run() {
-    for (Block& block : program_.blocks) {
-      VisitScopes(block.body, [&](Scope& scope) { Promote(scope); });
-    }
+    VisitScopes(program_.body, [&](Scope& scope) { Promote(scope); });
     return changed_;
   }
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Frame kFrame = {
     "program p(x: f32[N, M]) -> (y: f32[N, M], g: f32[N], m: f32[N], h: f16[N]) {\n",
-    "\n  block { drop y[0, 0] = 0.0 drop g[0] = 0.0 drop m[0] = 0.0 drop h[0] = f16(0.0) }\n}\n"};
+    "\n  drop y[0, 0] = 0.0 drop g[0] = 0.0 drop m[0] = 0.0 drop h[0] = f16(0.0)\n}\n"};
 
 TEST(PromoteSums, TextInTextOut) {
   ExpectPass(

@@ -43,15 +43,11 @@ bool Visit(Scope& scope, Ranges& ranges, Replace replace) {
 }  // namespace
 
 bool ReplaceLoops(Program& program, Ranges& ranges, Replace replace) {
-  bool changed = false;
-  for (Block& block : program.blocks) changed |= Visit(block.body, ranges, replace);
-  return changed;
+  return Visit(program.body, ranges, replace);
 }
 
 bool IsOutermost(const Program& program, const Loop& loop) {
-  return absl::c_any_of(program.blocks, [&](const Block& block) {
-    return absl::c_any_of(block.body, [&](const Item& item) { return item.As<Loop>() == &loop; });
-  });
+  return absl::c_any_of(program.body, [&](const Item& item) { return item.As<Loop>() == &loop; });
 }
 
 const Loop* OnlyLoopIn(const Scope& scope) {

@@ -13,8 +13,8 @@ constexpr Frame kFrame = {
     "m: f64[C, N], s: f64[15], e: f64[32], g: f64[32], k: i64[C], f: f32[C]) -> "
     "(y: f64[C], z: f64[C], v: f64[C, N], i: i64[C], o: f32[C], u: f64[32], q: f64[32]) { "
     "temp a: f64  temp b: f64  temp j: i64  temp h: f32\n",
-    "\n  block { drop y[0] = f64(0.0)  drop z[0] = f64(0.0)  drop v[0, 0] = f64(0.0)  drop i[0] = 0  "
-    "drop o[0] = 0.0  u[0] = f64(0.0)  q[0] = f64(0.0) }\n}\n"};
+    "\n  drop y[0] = f64(0.0)  drop z[0] = f64(0.0)  drop v[0, 0] = f64(0.0)  drop i[0] = 0  "
+    "drop o[0] = 0.0  u[0] = f64(0.0)  q[0] = f64(0.0)\n}\n"};
 
 absl::StatusOr<bool> InAnyOrder(Program& program) {
   return ScanInLanes(program, {jit::Isa::kAvx2, true});
@@ -25,8 +25,8 @@ absl::StatusOr<bool> Exactly(Program& program) {
 
 TEST(ScanInLanes, TextInTextOut) {
   constexpr PassCase kCases[] = {
-      {"block { a = f64(0.0)  for t in [0, C) { temp now: f64  now = a + x[t]  y[t] = now  a = now } }",
-       R"(block {
+      {"a = f64(0.0)  for t in [0, C) { temp now: f64  now = a + x[t]  y[t] = now  a = now }",
+       R"(
          a = f64(0.0)
          for t_2 in [0, C/16) {
            temp terms: f64[4, 4] register
@@ -49,11 +49,11 @@ TEST(ScanInLanes, TextInTextOut) {
            }
          }
          for t in [16*(C/16), C) { temp now: f64  now = a + x[t]  y[t] = now  a = now }
-       })"},
+      )"},
       // From the last step down, storing the value before each step. Rows of blocks are aligned
       // with vectors of memory.
-      {"block { a = f64(1.0)  for t in [1, C) { temp now: f64  now = x[C - 1 - t] * a  y[C - 1 - t] = a  a = now } }",
-       R"(block {
+      {"a = f64(1.0)  for t in [1, C) { temp now: f64  now = x[C - 1 - t] * a  y[C - 1 - t] = a  a = now }",
+       R"(
          a = f64(1.0)
          for t_2 in [1, min(C, (C + 3)%4 + 1)) {
            temp now_2: f64
@@ -92,11 +92,11 @@ TEST(ScanInLanes, TextInTextOut) {
            y[-t + C - 1] = a
            a = now
          }
-       })"},
+      )"},
       // Terms of several parts, a scalar that terms and stores need, and a known length.
-      {"block { a = f64(0.0)  for t in [0, 32) { temp p: f64  p = e[t] * g[t]  temp c: f64  c = p + a  temp n: f64  "
-       "n = c - g[t]  u[t] = n * p  q[t] = p  a = n } }",
-       R"(block {
+      {"a = f64(0.0)  for t in [0, 32) { temp p: f64  p = e[t] * g[t]  temp c: f64  c = p + a  temp n: f64  "
+       "n = c - g[t]  u[t] = n * p  q[t] = p  a = n }",
+       R"(
          a = f64(0.0)
          for t_2 in [0, 2) {
            temp terms: f64[4, 4] register
@@ -127,7 +127,7 @@ TEST(ScanInLanes, TextInTextOut) {
              }
            }
          }
-       })"},
+      )"},
   };
   ExpectPass(InAnyOrder, kFrame, kCases);
 }
@@ -141,29 +141,21 @@ void ExpectTaken(const char* items, bool in_any_order, bool exactly) {
 
 TEST(ScanInLanes, WhatRounds) {
   // Sums and products of floats depend on the order; maxima, minima and integers do not.
-  ExpectTaken(
-      "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a + x[t]  y[t] = n  a = n } }",
-      true, false);
-  ExpectTaken(
-      "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a - x[t]  y[t] = n  a = n } }",
-      true, false);
-  ExpectTaken(
-      "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a * x[t]  y[t] = n  a = n } }",
-      true, false);
-  ExpectTaken(
-      "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = w[t] * a + x[t]  y[t] = n  a = n } }",
-      true, false);
-  ExpectTaken(
-      "block { j = 0  for t in [0, C) { temp n: i64  n = k[t] * j + k[t]  i[t] = n  j = n } }",
-      true, true);
-  ExpectTaken(
-      "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = max(a, x[t])  y[t] = n  a = n } }",
-      true, true);
-  ExpectTaken(
-      "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = min(x[t], a)  y[t] = n  a = n } }",
-      true, true);
-  ExpectTaken("block { j = 0  for t in [0, C) { temp n: i64  n = j + k[t]  i[t] = n  j = n } }",
+  ExpectTaken("a = f64(0.0)  for t in [0, C) { temp n: f64  n = a + x[t]  y[t] = n  a = n }", true,
+              false);
+  ExpectTaken("a = f64(0.0)  for t in [0, C) { temp n: f64  n = a - x[t]  y[t] = n  a = n }", true,
+              false);
+  ExpectTaken("a = f64(0.0)  for t in [0, C) { temp n: f64  n = a * x[t]  y[t] = n  a = n }", true,
+              false);
+  ExpectTaken("a = f64(0.0)  for t in [0, C) { temp n: f64  n = w[t] * a + x[t]  y[t] = n  a = n }",
+              true, false);
+  ExpectTaken("j = 0  for t in [0, C) { temp n: i64  n = k[t] * j + k[t]  i[t] = n  j = n }", true,
+              true);
+  ExpectTaken("a = f64(0.0)  for t in [0, C) { temp n: f64  n = max(a, x[t])  y[t] = n  a = n }",
               true, true);
+  ExpectTaken("a = f64(0.0)  for t in [0, C) { temp n: f64  n = min(x[t], a)  y[t] = n  a = n }",
+              true, true);
+  ExpectTaken("j = 0  for t in [0, C) { temp n: i64  n = j + k[t]  i[t] = n  j = n }", true, true);
 }
 
 TEST(ScanInLanes, WhatIsLeftAlone) {
@@ -171,29 +163,29 @@ TEST(ScanInLanes, WhatIsLeftAlone) {
       const char* items : {
           // No operation leads back, an unsupported one, some that do not combine, or one on values
           // that depend on the scalar.
-          "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] } }",
-          "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] - a } }",
-          "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] / a } }",
-          "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = max(w[t] * a, x[t]) } }",
-          "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = w[t] - x[t] * a } }",
-          "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = a + a } }",
-          "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a * x[t]  y[t] = n  a = a + n } }",
+          "a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] }",
+          "a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] - a }",
+          "a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] / a }",
+          "a = f64(0.0)  for t in [0, C) { y[t] = a  a = max(w[t] * a, x[t]) }",
+          "a = f64(0.0)  for t in [0, C) { y[t] = a  a = w[t] - x[t] * a }",
+          "a = f64(0.0)  for t in [0, C) { y[t] = a  a = a + a }",
+          "a = f64(0.0)  for t in [0, C) { temp n: f64  n = a * x[t]  y[t] = n  a = a + n }",
           // Computed in another type than the scalar's.
-          "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = f64(f32(a) + f32(x[t])) } }",
+          "a = f64(0.0)  for t in [0, C) { y[t] = a  a = f64(f32(a) + f32(x[t])) }",
           // Two scalars are carried from step to step, or one is read after its update.
-          "block { a = f64(0.0)  b = f64(0.0)  for t in [0, C) { y[t] = a  z[t] = b  a = a + x[t]  b = b + w[t] } }",
-          "block { a = f64(0.0)  for t in [0, C) { a = a + x[t]  y[t] = a } }",
+          "a = f64(0.0)  b = f64(0.0)  for t in [0, C) { y[t] = a  z[t] = b  a = a + x[t]  b = b + w[t] }",
+          "a = f64(0.0)  for t in [0, C) { a = a + x[t]  y[t] = a }",
           // A stored element is read, accumulated into, or stored by several steps.
-          "block { a = f64(0.0)  for t in [1, C) { y[t] = a + z[t - 1 | f64(0.0)]  z[t] = a  a = a + x[t] } }",
-          "block { a = f64(0.0)  for t in [0, C) { y[t] = a  z[t] += a  a = a + x[t] } }",
-          "block { a = f64(0.0)  for t in [0, C) { y[0] = a  a = a + x[t] } }",
+          "a = f64(0.0)  for t in [1, C) { y[t] = a + z[t - 1 | f64(0.0)]  z[t] = a  a = a + x[t] }",
+          "a = f64(0.0)  for t in [0, C) { y[t] = a  z[t] += a  a = a + x[t] }",
+          "a = f64(0.0)  for t in [0, C) { y[0] = a  a = a + x[t] }",
           // The loop declares a tensor that is no scalar.
-          "block { a = f64(0.0)  for t in [0, C) { temp n: f64[1]  n[0] = a + x[t]  y[t] = n[0]  a = n[0] } }",
+          "a = f64(0.0)  for t in [0, C) { temp n: f64[1]  n[0] = a + x[t]  y[t] = n[0]  a = n[0] }",
           // Lanes are not those of its type, or not along memory, or the loop is short.
-          "block { h = 0.0  for t in [0, C) { o[t] = h  y[t] = x[t]  h = h + f[t] } }",
-          "block { a = f64(0.0)  for n in [0, N) { for t in [0, C) { v[t, n] = a  a = a + m[t, n] } } }",
-          "block { a = f64(0.0)  for t in [0, 15) { drop y[t] = a  a = a + s[t] } }",
-          "block { a = f64(0.0)  for t in [0, C) step 2 { y[t] = a  a = a + x[t] } }",
+          "h = 0.0  for t in [0, C) { o[t] = h  y[t] = x[t]  h = h + f[t] }",
+          "a = f64(0.0)  for n in [0, N) { for t in [0, C) { v[t, n] = a  a = a + m[t, n] } }",
+          "a = f64(0.0)  for t in [0, 15) { drop y[t] = a  a = a + s[t] }",
+          "a = f64(0.0)  for t in [0, C) step 2 { y[t] = a  a = a + x[t] }",
       }) {
     ExpectTaken(items, false, false);
   }

@@ -10,7 +10,7 @@ namespace {
 constexpr Frame kFrame = {
     "program p(x: f32[N, K], v: f32[K, M], z: f32[N, L], w: f32[L, M], a: f32[B, N, K], b: f32[B, K, M]) -> "
     "(y: f32[N, M], g: f32[M], t: f32[B, N, M]) {\n",
-    "\n  block { drop y[0, 0] = 0.0  drop g[0] = 0.0  drop t[0, 0, 0] = 0.0 }\n}\n"};
+    "\n  drop y[0, 0] = 0.0  drop g[0] = 0.0  drop t[0, 0, 0] = 0.0\n}\n"};
 
 // Texts that macros make are laid out by hand.
 // clang-format off
@@ -26,15 +26,15 @@ TEST(SplitContractions, TextInTextOut) {
   constexpr PassCase kCases[] = {
       // The last nest keeps the statements that use the sums.
       {NEST("i", "j", FIRST("s", "i", "j", "k") SECOND("r", "i", "j", "l") "y[i, j] = s * r"),
-       ASSUMED "block { temp sums: f32[N, M] " NEST("i_2", "j_2", FIRST("s_2", "i_2", "j_2", "k_2") "sums[i_2, j_2] = s_2")
-       NEST("i", "j", SECOND("r", "i", "j", "l") "y[i, j] = sums[i, j] * r") "}"},
+       ASSUMED "temp sums: f32[N, M] " NEST("i_2", "j_2", FIRST("s_2", "i_2", "j_2", "k_2") "sums[i_2, j_2] = s_2")
+       NEST("i", "j", SECOND("r", "i", "j", "l") "y[i, j] = sums[i, j] * r") ""},
       // Beside a sum of rows alone, and beside a sum over rows.
       {NEST("i", "j", FIRST("s", "i", "j", "k") ROW "y[i, j] = s - q"),
-       ASSUMED "block { temp sums: f32[N, M] " NEST("i_2", "j_2", FIRST("s_2", "i_2", "j_2", "k_2") "sums[i_2, j_2] = s_2")
-       NEST("i", "j", ROW "y[i, j] = sums[i, j] - q") "}"},
+       ASSUMED "temp sums: f32[N, M] " NEST("i_2", "j_2", FIRST("s_2", "i_2", "j_2", "k_2") "sums[i_2, j_2] = s_2")
+       NEST("i", "j", ROW "y[i, j] = sums[i, j] - q") ""},
       {NEST("i", "j", FIRST("s", "i", "j", "k") "g[j] += s * s"),
-       ASSUMED "block { temp sums: f32[N, M] " NEST("i_2", "j_2", FIRST("s_2", "i_2", "j_2", "k_2") "sums[i_2, j_2] = s_2")
-       NEST("i", "j", "g[j] += sums[i, j] * sums[i, j]") "}"},
+       ASSUMED "temp sums: f32[N, M] " NEST("i_2", "j_2", FIRST("s_2", "i_2", "j_2", "k_2") "sums[i_2, j_2] = s_2")
+       NEST("i", "j", "g[j] += sums[i, j] * sums[i, j]") ""},
       // Loops over batches stay around.
       {"for n in [0, B) { " NEST("i", "j", BATCHED("s", "i", "j", "k") SECOND("r", "i", "j", "l") "t[n, i, j] = s * r") "}",
        ASSUMED "for n in [0, B) { temp sums: f32[N, M] "
@@ -43,10 +43,10 @@ TEST(SplitContractions, TextInTextOut) {
       // A sum that is a contraction once each remainder of a quotient has its own nest.
       {NEST("i", "j", SECOND("r", "i", "j", "l") "acc s: f32 = sum "
             "for k in [0, K) { drop s if i%2 == 0 += x[i/2, k] * v[k, j] } y[i, j] = s * r"),
-       ASSUMED "block { temp sums: f32[N, M] "
+       ASSUMED "temp sums: f32[N, M] "
        NEST("i_2", "j_2", "acc s_2: f32 = sum "
             "for k_2 in [0, K) { drop s_2 if i_2%2 == 0 += x[i_2/2, k_2] * v[k_2, j_2] } sums[i_2, j_2] = s_2")
-       NEST("i", "j", SECOND("r", "i", "j", "l") "y[i, j] = sums[i, j] * r") "}"},
+       NEST("i", "j", SECOND("r", "i", "j", "l") "y[i, j] = sums[i, j] * r") ""},
       // It stays then, beside other things, too.
       {"for n in [0, B) { " NEST("i", "j", SECOND("r", "i", "j", "l") "acc s: f32 = sum "
             "for k in [0, K) { drop s if i%2 == 0 += a[n, i/2, k] * b[n, k, j] } t[n, i, j] = s * r") "}",
@@ -57,10 +57,10 @@ TEST(SplitContractions, TextInTextOut) {
       // Columns of two loops that each row sums over: the mean of an image.
       {"for n in [0, N) { acc q: f32 = sum for i in [0, B) { for j in [0, M) { acc s: f32 = sum "
        "for k in [0, K) { s += x[n, k] * b[i, k, j] } q += max(s, 0.0) } } drop g[n] = q }",
-       "assume : 549755813887*B*M*N block { temp sums: f32[N, B, M] "
+       "assume : 549755813887*B*M*N temp sums: f32[N, B, M] "
        "for n_2 in [0, N) { for i_2 in [0, B) { for j_2 in [0, M) { acc s_2: f32 = sum "
        "for k_2 in [0, K) { s_2 += x[n_2, k_2] * b[i_2, k_2, j_2] } sums[n_2, i_2, j_2] = s_2 } } } "
-       "for n in [0, N) { acc q: f32 = sum for i in [0, B) { for j in [0, M) { q += max(sums[n, i, j], 0.0) } } drop g[n] = q } }"},
+       "for n in [0, N) { acc q: f32 = sum for i in [0, B) { for j in [0, M) { q += max(sums[n, i, j], 0.0) } } drop g[n] = q }"},
       // Not where there are other columns for each step of a loop around.
       {"for n in [0, B) { for i in [0, N) { for j in [n, M) { " BATCHED("s", "i", "j", "k") "g[j] += s } } }", ""},
       // Not where the sum reads what a loop around makes.

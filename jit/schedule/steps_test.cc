@@ -10,8 +10,8 @@ namespace {
 constexpr Frame kFrame = {
     "program p(x: f32[C], m: f32[N, C], a: f32[C, N], ids: i64[C]) -> "
     "(y: f32[C], v: f32[N, C], w: f32[C, N], q: f32[N, N, C], h: f16[C], i: i64[C]) {\n",
-    "\n  block { drop y[0] = 0.0  drop v[0, 0] = 0.0  drop w[0, 0] = 0.0  drop q[0, 0, 0] = 0.0  drop h[0] = f16(0.0)  "
-    "drop i[0] = 0 }\n}\n"};
+    "\n  drop y[0] = 0.0  drop v[0, 0] = 0.0  drop w[0, 0] = 0.0  drop q[0, 0, 0] = 0.0  drop h[0] = f16(0.0)  "
+    "drop i[0] = 0\n}\n"};
 
 TEST(MoveStepsInside, TextInTextOut) {
   constexpr PassCase kCases[] = {
@@ -41,7 +41,7 @@ TEST(MoveStepsInside, TextInTextOut) {
 TEST(KeepLastStep, TextInTextOut) {
   constexpr PassCase kCases[] = {
       {"for t in [1, C) { y[t] = y[t - 1] + x[t] }",
-       R"(block {
+       R"(
          temp last: f32
          last = y[0 | 0.0 if 1 < C]
          for t in [1, C) {
@@ -50,10 +50,10 @@ TEST(KeepLastStep, TextInTextOut) {
            y[t] = now
            last = now
          }
-       })"},
+      )"},
       // From the last step down; twice in one statement, and in another.
       {"for t in [1, C) { h[C - 1 - t] = h[C - t] * h[C - t]  y[t] = f32(h[C - t]) }",
-       R"(block {
+       R"(
          temp last: f16
          last = h[C - 1 | f16(0.0) if 1 < C]
          for t in [1, C) {
@@ -63,7 +63,7 @@ TEST(KeepLastStep, TextInTextOut) {
            y[t] = f32(last)
            last = now
          }
-       })"},
+      )"},
       // The element that is read may not be the one that the step before wrote.
       {"for t in [2, C) { y[t] = y[t - 2] + x[t] }", ""},
       {"for t in [2, C) { y[t] = y[t - 1] + y[t - 2] }", ""},

@@ -37,19 +37,16 @@ class StreamPrefetcher {
   // prefetches it there already.
   bool Run() {
     bool changed = false;
-    for (Block& block : program_.blocks) {
-      for (Item& nest : block.body) {
-        walks_.clear();
-        fetched_.clear();
-        std::vector<const Loop*> loops;
-        Collect(nest, loops);
-        for (TensorId tensor : program_.inputs) {
-          const auto walk = walks_.find(tensor);
-          if (walk == walks_.end() || walk->second.count != 1 || fetched_.contains(tensor))
-            continue;
-          if (walk->second.ahead != 0) changed |= PrefetchAhead(tensor, walk->second);
-          else if (walk->second.planes >= 0) changed |= PrefetchNextPlane(tensor, walk->second);
-        }
+    for (Item& nest : program_.body) {
+      walks_.clear();
+      fetched_.clear();
+      std::vector<const Loop*> loops;
+      Collect(nest, loops);
+      for (TensorId tensor : program_.inputs) {
+        const auto walk = walks_.find(tensor);
+        if (walk == walks_.end() || walk->second.count != 1 || fetched_.contains(tensor)) continue;
+        if (walk->second.ahead != 0) changed |= PrefetchAhead(tensor, walk->second);
+        else if (walk->second.planes >= 0) changed |= PrefetchNextPlane(tensor, walk->second);
       }
     }
     return changed;

@@ -33,7 +33,7 @@ class RowPrefetcher {
   explicit RowPrefetcher(Program& program) : program_(program), pool_(program.pool) {}
 
   bool Run() {
-    for (Block& block : program_.blocks) Visit(block.body);
+    Visit(program_.body);
     return changed_;
   }
 
@@ -221,16 +221,14 @@ bool SumsShared(Program& program, const Item& item) {
 // Marks assignments to outputs, nest by nest; marks that are wrong by now are taken back.
 bool StreamOutputs(Program& program) {
   bool changed = false;
-  for (Block& block : program.blocks) {
-    for (Item& nest : block.body) {
-      const bool is_contraction = SumsShared(program, nest);
-      VisitStatements(nest, [&](Statement& statement, const LoopsAround&) {
-        const bool streams = !statement.op &&
-                             program[statement.target.tensor].storage == Storage::kOutput &&
-                             !is_contraction && IsQuick(program, statement);
-        changed |= std::exchange(statement.streams, streams) != streams;
-      });
-    }
+  for (Item& nest : program.body) {
+    const bool is_contraction = SumsShared(program, nest);
+    VisitStatements(nest, [&](Statement& statement, const LoopsAround&) {
+      const bool streams = !statement.op &&
+                           program[statement.target.tensor].storage == Storage::kOutput &&
+                           !is_contraction && IsQuick(program, statement);
+      changed |= std::exchange(statement.streams, streams) != streams;
+    });
   }
   return changed;
 }

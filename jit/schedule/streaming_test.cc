@@ -26,15 +26,13 @@ std::string PrefetchesIn(const char* text) {
   EXPECT_TRUE(Verify(program).ok()) << Verify(program);
   EXPECT_FALSE(*StreamArguments(program));
   std::vector<std::string> lines;
-  for (const Block& block : program.blocks) {
-    VisitItems(block.body, [&](const Item& item) {
-      const auto* loop = item.As<Loop>();
-      if (loop == nullptr) return;
-      for (const auto& [access, cache] : loop->prefetches) {
-        lines.push_back(absl::StrCat(program.vars[loop->var], ": ", ToText(program, access)));
-      }
-    });
-  }
+  VisitItems(program, [&](const Item& item) {
+    const auto* loop = item.As<Loop>();
+    if (loop == nullptr) return;
+    for (const auto& [access, cache] : loop->prefetches) {
+      lines.push_back(absl::StrCat(program.vars[loop->var], ": ", ToText(program, access)));
+    }
+  });
   return absl::StrJoin(lines, "; ");
 }
 
@@ -138,8 +136,8 @@ TEST(StreamArguments, AheadWhereAnInputIsReadFromEndToEnd) {
       {"program f(x: f32[N, C]) -> (y: f32[C, N]) { for j in [0, C) { for i in [0, N) vector { y[j, i] = x[i, j] } } }",
        ""},
       {"program f(x: f32[N]) -> (y: f32[N]) { for i in [0, N/2) vector { y[i] = x[2*i] } }", ""},
-      {"program f(x: f32[N]) -> (y: f32[N], z: f32[N]) { block { for i in [0, N) vector { y[i] = x[i] } }"
-       " block { for j in [0, N) vector { z[j] = x[j] } } }",
+      {"program f(x: f32[N]) -> (y: f32[N], z: f32[N]) { for i in [0, N) vector { y[i] = x[i] }"
+       " for j in [0, N) vector { z[j] = x[j] } }",
        "i: x[i + 1024]; j: x[j + 1024]"},
       {"program f(x: f32[N]) -> (y: f32[N], z: f32[N]) { for o in [0, 1) { for i in [0, N) vector { y[i] = x[i] }"
        " for j in [0, N) vector { z[j] = x[j] } } }",
@@ -186,8 +184,8 @@ TEST(StreamArguments, BesideTheSumsOfATile) {
 // Outputs stream that are written once, and not read.
 TEST(StreamArguments, OutputsStream) {
   constexpr PassCase kCases[] = {
-      {"block { acc a: f32 = sum for i in [0, N) { temp t: f32 t = x[i] y[i] = t drop y[i + 1] if i > 3 = t a += t } s = a s += 1.0 }",
-       "block { acc a: f32 = sum for i in [0, N) { temp t: f32 t = x[i] stream y[i] = t stream drop y[i + 1] if i > 3 = t a += t } stream s = a s += 1.0 }"},
+      {"acc a: f32 = sum for i in [0, N) { temp t: f32 t = x[i] y[i] = t drop y[i + 1] if i > 3 = t a += t } s = a s += 1.0",
+       "acc a: f32 = sum for i in [0, N) { temp t: f32 t = x[i] stream y[i] = t stream drop y[i + 1] if i > 3 = t a += t } stream s = a s += 1.0"},
   };
   ExpectPass(StreamArguments, {"program f(x: f32[N]) -> (y: f32[N], s: f32) {\n", "\n}\n"}, kCases);
 }
@@ -198,7 +196,7 @@ bool Streams(absl::string_view type, absl::string_view value) {
       ParseVerified(absl::StrCat("program f(x: ", type, "[N]) -> (y: ", type,
                                  "[N]) { for i in [0, N) vector { y[i] = ", value, " } }"));
   EXPECT_TRUE(StreamArguments(program).ok());
-  return program.blocks[0].body[0].As<Loop>()->body[0].As<Statement>()->streams;
+  return program.body[0].As<Loop>()->body[0].As<Statement>()->streams;
 }
 
 // Loops that are bound by arithmetic store as usual.
@@ -222,7 +220,7 @@ TEST(StreamArguments, NotWhereATileSumsProducts) {
   const auto streams = [&](absl::string_view value) {
     Program program = ParseVerified(absl::StrReplaceAll(kProgram, {{"$value", value}}));
     EXPECT_TRUE(StreamArguments(program).ok());
-    const Item& last = program.blocks[0].body[0].As<Loop>()->body.back();
+    const Item& last = program.body[0].As<Loop>()->body.back();
     return last.As<Loop>()->body[0].As<Statement>()->streams;
   };
   EXPECT_FALSE(streams("t[q, p] + a[k, q] * x[k, p]"));

@@ -79,7 +79,7 @@ void FindRows(Program& program, const Scope& scope, absl::flat_hash_set<int32_t>
 
 absl::flat_hash_set<int32_t> StripRows(Program& program) {
   absl::flat_hash_set<int32_t> rows;
-  for (const Block& block : program.blocks) FindRows(program, block.body, rows);
+  FindRows(program, program.body, rows);
   return rows;
 }
 

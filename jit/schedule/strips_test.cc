@@ -22,7 +22,7 @@ absl::StatusOr<bool> InStrips(Program& program) {
 
 constexpr Frame kFrame = {
     "program p(q: f32[30, D], w: f32[S, D], v: f32[S, E]) -> (y: f32[30, S], z: f32[30, E], m: f32[30]) {\n",
-    "\n  block { drop y[0, 0] = 0.0 drop z[0, 0] = 0.0 drop m[0] = 0.0 }\n}\n"};
+    "\n  drop y[0, 0] = 0.0 drop z[0, 0] = 0.0 drop m[0] = 0.0\n}\n"};
 
 TEST(Strips, TextInTextOut) {
   ExpectPass(
@@ -34,17 +34,15 @@ TEST(Strips, TextInTextOut) {
            "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } t[k] = s a max= t[k] } "
            "for k_2 in [0, S) { y[j, k_2] = t[k_2] - a } }",
            R"(assume : 4398046511096*S
-           block {
-             for p in [0, 4) {
-               temp t: f32[8, S]
-               for r in [0, min(-8*p + 30, 8)) {
-                 for k_3 in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[8*p + r, d] * w[k_3, d] } t[r, k_3] = s }
-               }
-               for r_2 in [0, min(-8*p + 30, 8)) {
-                 acc a: f32 = max
-                 for k in [0, S) { a max= t[r_2, k] }
-                 for k_2 in [0, S) { y[8*p + r_2, k_2] = t[r_2, k_2] - a }
-               }
+           for p in [0, 4) {
+             temp t: f32[8, S]
+             for r in [0, min(-8*p + 30, 8)) {
+               for k_3 in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[8*p + r, d] * w[k_3, d] } t[r, k_3] = s }
+             }
+             for r_2 in [0, min(-8*p + 30, 8)) {
+               acc a: f32 = max
+               for k in [0, S) { a max= t[r_2, k] }
+               for k_2 in [0, S) { y[8*p + r_2, k_2] = t[r_2, k_2] - a }
              }
            })"},
           // A sum over rows that one part makes.
@@ -52,14 +50,12 @@ TEST(Strips, TextInTextOut) {
            "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } t[k] = s } "
            "for k_2 in [0, S) { m[0] += t[k_2] } }",
            R"(assume : 4398046511096*S
-           block {
-             for p in [0, 4) {
-               temp t: f32[8, S]
-               for r in [0, min(-8*p + 30, 8)) {
-                 for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[8*p + r, d] * w[k, d] } t[r, k] = s }
-               }
-               for r_2 in [0, min(-8*p + 30, 8)) { for k_2 in [0, S) { m[0] += t[r_2, k_2] } }
+           for p in [0, 4) {
+             temp t: f32[8, S]
+             for r in [0, min(-8*p + 30, 8)) {
+               for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[8*p + r, d] * w[k, d] } t[r, k] = s }
              }
+             for r_2 in [0, min(-8*p + 30, 8)) { for k_2 in [0, S) { m[0] += t[r_2, k_2] } }
            })"},
           // Not where another part reads it, or its operand.
           {"for j in [0, 30) { temp t: f32[S] "
@@ -73,15 +69,13 @@ TEST(Strips, TextInTextOut) {
            "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } t[k] = max(s, 0.0) } "
            "for e in [0, E) { acc s_2: f32 = sum for l in [0, S) { s_2 += t[l] * v[l, e] } z[j, e] = s_2 } }",
            R"(assume : 4398046511096*S
-           block {
-             for p in [0, 4) {
-               temp t: f32[8, S]
-               for r in [0, min(-8*p + 30, 8)) {
-                 for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[8*p + r, d] * w[k, d] } t[r, k] = max(s, 0.0) }
-               }
-               for r_2 in [0, min(-8*p + 30, 8)) {
-                 for e in [0, E) { acc s_2: f32 = sum for l in [0, S) { s_2 += t[r_2, l] * v[l, e] } z[8*p + r_2, e] = s_2 }
-               }
+           for p in [0, 4) {
+             temp t: f32[8, S]
+             for r in [0, min(-8*p + 30, 8)) {
+               for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[8*p + r, d] * w[k, d] } t[r, k] = max(s, 0.0) }
+             }
+             for r_2 in [0, min(-8*p + 30, 8)) {
+               for e in [0, E) { acc s_2: f32 = sum for l in [0, S) { s_2 += t[r_2, l] * v[l, e] } z[8*p + r_2, e] = s_2 }
              }
            })"},
           // An accumulator of two groups has an element for each row.
@@ -89,44 +83,40 @@ TEST(Strips, TextInTextOut) {
            "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } a max= s } "
            "for k_2 in [0, S) { acc s_2: f32 = sum for d_2 in [0, D) { s_2 += q[j, d_2] * w[k_2, d_2] * 3.0 } a max= s_2 } m[j] = a }",
            R"(assume : 4398046511096*S
-           block {
-             for p in [0, 4) {
-               acc a: f32[8] = max
-               temp s_3: f32[8, S]
-               temp s_2_2: f32[8, S]
-               for r in [0, min(-8*p + 30, 8)) {
-                 for k_3 in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[8*p + r, d] * w[k_3, d] } s_3[r, k_3] = s }
-               }
-               for r_2 in [0, min(-8*p + 30, 8)) { for k in [0, S) { a[r_2] max= s_3[r_2, k] } }
-               for r_3 in [0, min(-8*p + 30, 8)) {
-                 for k_2_2 in [0, S) { acc s_2: f32 = sum for d_2 in [0, D) { s_2 += q[8*p + r_3, d_2] * w[k_2_2, d_2] * 3.0 } s_2_2[r_3, k_2_2] = s_2 }
-               }
-               for r_4 in [0, min(-8*p + 30, 8)) { for k_2 in [0, S) { a[r_4] max= s_2_2[r_4, k_2] } m[8*p + r_4] = a[r_4] }
+           for p in [0, 4) {
+             acc a: f32[8] = max
+             temp s_3: f32[8, S]
+             temp s_2_2: f32[8, S]
+             for r in [0, min(-8*p + 30, 8)) {
+               for k_3 in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[8*p + r, d] * w[k_3, d] } s_3[r, k_3] = s }
              }
+             for r_2 in [0, min(-8*p + 30, 8)) { for k in [0, S) { a[r_2] max= s_3[r_2, k] } }
+             for r_3 in [0, min(-8*p + 30, 8)) {
+               for k_2_2 in [0, S) { acc s_2: f32 = sum for d_2 in [0, D) { s_2 += q[8*p + r_3, d_2] * w[k_2_2, d_2] * 3.0 } s_2_2[r_3, k_2_2] = s_2 }
+             }
+             for r_4 in [0, min(-8*p + 30, 8)) { for k_2 in [0, S) { a[r_4] max= s_2_2[r_4, k_2] } m[8*p + r_4] = a[r_4] }
            })"},
           // A sum that nothing stores, and an accumulator that later groups read.
           {"for j in [0, 30) { acc a: f32 = max "
            "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } a max= s * 2.0 } "
            "for e in [0, E) { acc s_2: f32 = sum for l in [0, S) { s_2 += (q[j, 0 | 0.0] - a) * v[l, e] } z[j, e] = s_2 } }",
            R"(assume : 4398046511096*S
-           block {
-             for p in [0, 4) {
-               temp a: f32[8]
-               temp s_3: f32[8, S]
-               for r in [0, min(-8*p + 30, 8)) {
-                 for k_2 in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[8*p + r, d] * w[k_2, d] } s_3[r, k_2] = s }
-               }
-               for r_2 in [0, min(-8*p + 30, 8)) {
-                 acc a_2: f32 = max
-                 for k in [0, S) { a_2 max= s_3[r_2, k] * 2.0 }
-                 a[r_2] = a_2
-               }
-               for r_3 in [0, min(-8*p + 30, 8)) {
-                 for e in [0, E) {
-                   acc s_2: f32 = sum
-                   for l in [0, S) { s_2 += (q[8*p + r_3, 0 | 0.0] - a[r_3]) * v[l, e] }
-                   z[8*p + r_3, e] = s_2
-                 }
+           for p in [0, 4) {
+             temp a: f32[8]
+             temp s_3: f32[8, S]
+             for r in [0, min(-8*p + 30, 8)) {
+               for k_2 in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[8*p + r, d] * w[k_2, d] } s_3[r, k_2] = s }
+             }
+             for r_2 in [0, min(-8*p + 30, 8)) {
+               acc a_2: f32 = max
+               for k in [0, S) { a_2 max= s_3[r_2, k] * 2.0 }
+               a[r_2] = a_2
+             }
+             for r_3 in [0, min(-8*p + 30, 8)) {
+               for e in [0, E) {
+                 acc s_2: f32 = sum
+                 for l in [0, S) { s_2 += (q[8*p + r_3, 0 | 0.0] - a[r_3]) * v[l, e] }
+                 z[8*p + r_3, e] = s_2
                }
              }
            })"},
@@ -137,7 +127,7 @@ TEST(Strips, TextInTextOut) {
 TEST(Strips, OpensLoops) {
   constexpr Frame kHeads = {
       "program p(q: f32[30, D], w: f32[H, S, D]) -> (y: f32[30, H, S], m: f32[30], n: f32[H]) {\n",
-      "\n  block { drop y[0, 0, 0] = 0.0 drop m[0] = 0.0 drop n[0] = 0.0 }\n}\n"};
+      "\n  drop y[0, 0, 0] = 0.0 drop m[0] = 0.0 drop n[0] = 0.0\n}\n"};
   ExpectPass(
       InStrips, kHeads,
       {
@@ -253,8 +243,8 @@ TEST(Strips, TakesSums) {
     EXPECT_TRUE(RunsInStrips(Row(body))) << body;
   }
   // Rows that run in order leave the value of the last one.
-  EXPECT_TRUE(RunsInStrips("block { temp b: f32 b = 0.0 " +
-                           Row("for k in [0, S) { " + kSum + "y[j, k] = s b = s }") + " }"));
+  EXPECT_TRUE(RunsInStrips("temp b: f32 b = 0.0 " +
+                           Row("for k in [0, S) { " + kSum + "y[j, k] = s b = s }") + ""));
 }
 
 TEST(Strips, LeavesWhatIsNone) {
@@ -264,10 +254,10 @@ TEST(Strips, LeavesWhatIsNone) {
           // A contraction as it is; nothing that columns share; rows that depend on each other.
           Row("for k in [0, S) { " + kSum + "y[j, k] = s }"),
           Row("acc a: f32 = min for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] } a min= s } m[j] = a"),
-          "block { temp b: f32 b = 0.0 " +
+          "temp b: f32 b = 0.0 " +
               Row("for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * b * w[k, d] } "
                   "y[j, k] = s b = s }") +
-              " }",
+              "",
           // Few rows.
           std::string("for j in [0, 3) { acc a: f32 = min for k in [0, S) { " + kSum +
                       "a min= s } m[j] = a }"),

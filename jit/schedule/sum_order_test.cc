@@ -7,10 +7,9 @@
 namespace nestor::loop {
 namespace {
 
-constexpr Frame kFrame = {
-    "program p(x: f32[C, N], w: f32[O, C, R], d: f32[H, N], e: f32[O, Q, R])"
-    " -> (y: f32[O, N - R + 1], z: f32[H, O, N], one: f32[1]) {\n",
-    "\n  block { drop one[0] = 0.0 drop y[0, 0] = 0.0 drop z[0, 0, 0] = 0.0 }\n}\n"};
+constexpr Frame kFrame = {"program p(x: f32[C, N], w: f32[O, C, R], d: f32[H, N], e: f32[O, Q, R])"
+                          " -> (y: f32[O, N - R + 1], z: f32[H, O, N], one: f32[1]) {\n",
+                          "\n  drop one[0] = 0.0 drop y[0, 0] = 0.0 drop z[0, 0, 0] = 0.0\n}\n"};
 
 // A nest with two sums.
 #define MOVES(sums)                                                              \

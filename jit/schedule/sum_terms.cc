@@ -29,7 +29,7 @@ class Separator {
   explicit Separator(Program& program) : program_(program) {}
 
   bool Run() {
-    for (Block& block : program_.blocks) Visit(block.body);
+    Visit(program_.body);
     return changed_;
   }
 

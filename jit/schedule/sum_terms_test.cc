@@ -13,7 +13,7 @@ namespace {
 
 constexpr Frame kFrame = {
     "program p(a: f32[M, K], b: f32[K, N], d: f32[K, N], m: f32[M], x: f32[M, N, K], ids: i64[K]) -> (c: f32[M, N]) {\n",
-    "\n  block { drop c[0, 0] = 0.0 }\n}\n"};
+    "\n  drop c[0, 0] = 0.0\n}\n"};
 
 // Runs the sums of `body` for all i and j; a store to `c` comes after it.
 std::string Nest(absl::string_view body) {

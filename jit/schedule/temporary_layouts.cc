@@ -41,7 +41,7 @@ class Layouts {
     // Looking for temporaries takes less time than looking for contractions.
     if (!absl::c_linear_search(bound_, true) || absl::c_none_of(program_.tensors, HasAxes))
       return false;
-    for (const Block& block : program_.blocks) Look(block.body);
+    Look(program_.body);
     const bool is_chain =
         absl::c_any_of(stored_, [&](TensorId tensor) { return summed_.contains(tensor); });
     if (!is_chain) return false;
@@ -174,14 +174,12 @@ class Layouts {
       std::rotate(from, from + 1, list.end());
     };
     for (const auto& [tensor, axis] : last_) move(program_[tensor].shape, axis);
-    for (Block& block : program_.blocks) {
-      RewritePlaces(program_, block.body, [&](TensorId tensor, IndexList& place) {
-        const auto axis = last_.find(tensor);
-        if (axis == last_.end()) return false;
-        move(place, axis->second);
-        return true;
-      });
-    }
+    RewritePlaces(program_, program_.body, [&](TensorId tensor, IndexList& place) {
+      const auto axis = last_.find(tensor);
+      if (axis == last_.end()) return false;
+      move(place, axis->second);
+      return true;
+    });
     return !last_.empty();
   }
 

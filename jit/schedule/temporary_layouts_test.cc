@@ -10,7 +10,7 @@ namespace {
 
 constexpr Frame kFrame = {
     "program p(x: f32[C, H, W], w: f32[K, C], v: f32[O, K], e: f32[8, C], z: f32[O, 8]) -> (y: f32[O, H, W]) {\n",
-    "\n  block { drop y[0, 0, 0] = 0.0 }\n}\n"};
+    "\n  drop y[0, 0, 0] = 0.0\n}\n"};
 
 // Texts that macros make are laid out by hand.
 // clang-format off

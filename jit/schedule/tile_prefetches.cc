@@ -26,10 +26,11 @@ namespace {
 
 class TilePrefetcher {
  public:
-  explicit TilePrefetcher(Program& program) : program_(program), pool_(program.pool) {}
+  explicit TilePrefetcher(Program& program)
+      : program_(program), pool_(program.pool), temps_(DeclaredIn(program.body)) {}
 
   bool Run() {
-    for (Block& block : program_.blocks) Visit(block.body);
+    Visit(program_.body);
     return changed_;
   }
 
@@ -107,7 +108,7 @@ class TilePrefetcher {
 
   bool IsFromOutside(TensorId tensor) const {
     return program_[tensor].storage == Storage::kInput ||
-           absl::c_linear_search(program_.temps, tensor);
+           (!program_[tensor].is_register && absl::c_linear_search(temps_, tensor));
   }
 
   // In t[r2, l2] of the end, r2 and l2 become the subscripts of the fill. A place that moves with
@@ -133,6 +134,7 @@ class TilePrefetcher {
 
   Program& program_;
   IndexPool& pool_;
+  const std::vector<TensorId> temps_;  // at the top
   bool changed_ = false;
 };
 

@@ -161,7 +161,7 @@ class TransposeTiles {
   Scope Cut(const LoopsAround& loops, const Nest& nest) {
     const Loop& inner = *loops.back();
     const int64_t lanes = jit::LanesOf(program_, inner, isa_), tiles = TilesInSquare();
-    const bool overlaps = !IsOutermost(*loops.front()) && !ReadsWhatItWrites(inner);
+    const bool overlaps = !IsOutermost(program_, *loops.front()) && !ReadsWhatItWrites(inner);
     const Side across = SideOf(*nest.across, inner, overlaps),
                along = SideOf(*nest.along, inner, overlaps);
     Scope parts;
@@ -205,12 +205,6 @@ class TransposeTiles {
             {loop.begin, pool_.Add(loop.begin, left)},
             pool_.Sub(length, width),
             flag};
-  }
-
-  bool IsOutermost(const Loop& loop) const {
-    return absl::c_any_of(program_.blocks, [&](const Block& block) {
-      return absl::c_any_of(block.body, [&](const Item& item) { return item.As<Loop>() == &loop; });
-    });
   }
 
   bool ReadsWhatItWrites(const Loop& inner) const {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Frame kFrame = {
     "program p(x: f32[B, C, N], w: f32[O, C, R], b: f32[O]; $s: i64 = 1) -> (y: f32[B, O, N], one: f32[1]) {\n",
-    "\n  block { drop one[0] = 0.0 }\n}\n"};
+    "\n  drop one[0] = 0.0\n}\n"};
 
 // Texts that macros make are laid out by hand.
 // clang-format off
@@ -60,7 +60,7 @@ TEST(TurnResults, TextInTextOut) {
 constexpr Frame kWindows = {
     "program p(x: f32[B, C, H, W], w: f32[O, C, 3], v: f32[O, H, C, 3], u: f32[B, C, 20, W])"
     " -> (y: f32[B, O, H, W], one: f32[1]) {\n",
-    "\n  block { drop one[0] = 0.0 }\n}\n"};
+    "\n  drop one[0] = 0.0\n}\n"};
 
 #define SUM_OVER_IMAGE(value) \
   "acc s: f32 = sum for c in [0, C) { for q in [0, 3) { for r in [0, 3) { s += " value " } } }"
@@ -116,9 +116,9 @@ constexpr Frame kImage = {
 TEST(TurnResults, SumsThatLieApartAreGathered) {
   constexpr PassCase kCases[] = {
       {IMAGE("w[o, m] * t[m, k, l]", "y[o, 2*k, 2*l] = s"),
-       "assume : 549755813887*H*O*W block { temp gathered: f32[O, H, W] for o in [0, O) { for k in [0, H) { for l in [0, W) { "
+       "assume : 549755813887*H*O*W temp gathered: f32[O, H, W] for o in [0, O) { for k in [0, H) { for l in [0, W) { "
        SUM_OF("w[o, m] * t[m, k, l]") " gathered[o, k, l] = s } } }"
-       " for o_2 in [0, O) { for k_2 in [0, H) { for l_2 in [0, W) { y[o_2, 2*k_2, 2*l_2] = gathered[o_2, k_2, l_2] } } } }"},
+       " for o_2 in [0, O) { for k_2 in [0, H) { for l_2 in [0, W) { y[o_2, 2*k_2, 2*l_2] = gathered[o_2, k_2, l_2] } } }"},
       // Not for an argument, whose rows stay apart; nor for parts of rows, where the other factor
       // moves with them, or for results that lie side by side.
       {IMAGE("w[o, m] * x[m, k, l]", "y[o, 2*k, 2*l] = s"), ""},
@@ -135,14 +135,14 @@ TEST(TurnResults, SumsThatLieApartAreGathered) {
 constexpr Frame kPoints = {
     "program p(x: f32[N, C], w: f32[O, C], v: f32[C, O]) -> (y: f32[O, N], one: f32[1]) {\n"
     "  temp t: f32[N, C]\n  for i in [0, N) { for c in [0, C) { t[i, c] = x[i, c] } }\n",
-    "\n  block { drop one[0] = 0.0 }\n}\n"};
+    "\n  drop one[0] = 0.0\n}\n"};
 #define POINTS(kernel, points)                                                                                         \
   "for o in [0, O) { for j in [0, N) { acc s: f32 = sum for c in [0, C) { s += " kernel " * " points " } y[o, j] = "   \
   "max(s, 0.0) } }"
 #define POINTS_TURNED(kernel)                                                                                          \
-  "assume : 549755813887*N*O block { temp turned: f32[N, O] for j in [0, N) { for o in [0, O) { "                      \
+  "assume : 549755813887*N*O temp turned: f32[N, O] for j in [0, N) { for o in [0, O) { "                      \
   "acc s: f32 = sum for c in [0, C) { s += " kernel " * t[j, c] } turned[j, o] = s } } "                               \
-  "for o_2 in [0, O) { for j_2 in [0, N) { y[o_2, j_2] = max(turned[j_2, o_2], 0.0) } } }"
+  "for o_2 in [0, O) { for j_2 in [0, N) { y[o_2, j_2] = max(turned[j_2, o_2], 0.0) } }"
 
 TEST(TurnResults, ColumnsThatLieApart) {
   constexpr PassCase kCases[] = {

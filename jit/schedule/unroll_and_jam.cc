@@ -205,8 +205,8 @@ class Jammer {
   // Finds the loops that are each the whole body of the loop around: they will be
   // shared among threads.
   void FindChains() {
-    for (const Block& block : program_.blocks) {
-      const Loop* loop = OnlyLoopIn(block.body);
+    for (const Item& item : program_.body) {
+      const Loop* loop = item.As<Loop>();
       while (loop != nullptr && (loop = OnlyLoopIn(loop->body)) != nullptr)
         chained_.insert(loop->var);
     }

@@ -10,9 +10,9 @@ namespace {
 constexpr Frame kFrame = {
     "program p(x: f32[K, C], e: f32[K, 1023], l: f32[K, 2048], w: f32[K], ids: i64[C], s: f32[K, K], f: f32[9, C], "
     "g: f32[3, C]) -> (y: f32[C], n: f32[K], one: f32[1]) {\n",
-    "\n  block { drop n[0] = 0.0  drop one[0] = 0.0 }\n}\n"};
+    "\n  drop n[0] = 0.0  drop one[0] = 0.0\n}\n"};
 #define ROWS_OF(text) \
-  "block { temp a: f32[C] for i in [0, C) { a[i] = 0.0 } " text " for o in [0, C) { y[o] = a[o] } }"
+  "temp a: f32[C] for i in [0, C) { a[i] = 0.0 } " text " for o in [0, C) { y[o] = a[o] }"
 
 TEST(UnrollAndJam, TextInTextOut) {
   constexpr PassCase kCases[] = {
@@ -40,15 +40,15 @@ TEST(UnrollAndJam, TextInTextOut) {
            " a[j] = a[j] + x[-4*k_3 + K - 1, j] + x[-4*k_3 + K - 2, j] + x[-4*k_3 + K - 3, j] + x[-4*k_3 + K - 4, j] } }"
            " for k_2 in [4*min(4294967296*(C/1024), K/4), K) { for j_2 in [0, C) { a[j_2] += x[-k_2 + K - 1, j_2] } }")},
       // Rows of one page, never; larger ones always.
-      {"block { temp a: f32[1023] for i in [0, 1023) { a[i] = 0.0 } "
-       "for k in [0, K) { for j in [0, 1023) { a[j] += e[k, j] } } for o in [0, C) { y[o] = a[o | 0.0] } }",
+      {"temp a: f32[1023] for i in [0, 1023) { a[i] = 0.0 } "
+       "for k in [0, K) { for j in [0, 1023) { a[j] += e[k, j] } } for o in [0, C) { y[o] = a[o | 0.0] }",
        ""},
-      {"block { temp a: f32[2048] for i in [0, 2048) { a[i] = 0.0 } "
-       "for k in [0, K) { for j in [0, 2048) { a[j] += l[k, j] } } for o in [0, C) { y[o] = a[o | 0.0] } }",
-       "block { temp a: f32[2048] for i in [0, 2048) { a[i] = 0.0 } for k_3 in [0, K/4) { for j in [0, 2048) {"
+      {"temp a: f32[2048] for i in [0, 2048) { a[i] = 0.0 } "
+       "for k in [0, K) { for j in [0, 2048) { a[j] += l[k, j] } } for o in [0, C) { y[o] = a[o | 0.0] }",
+       "temp a: f32[2048] for i in [0, 2048) { a[i] = 0.0 } for k_3 in [0, K/4) { for j in [0, 2048) {"
        " a[j] = a[j] + l[4*k_3, j] + l[4*k_3 + 1, j] + l[4*k_3 + 2, j] + l[4*k_3 + 3, j] } }"
        " for k_2 in [4*(K/4), K) { for j_2 in [0, 2048) { a[j_2] += l[k_2, j_2] } }"
-       " for o in [0, C) { y[o] = a[o | 0.0] } }"},
+       " for o in [0, C) { y[o] = a[o | 0.0] }"},
       // Not fewer than four rows.
       {ROWS_OF("for k in [0, 3) { for j in [0, C) { a[j] += g[k, j] } }"), ""},
       {ROWS_OF("for k in [4*(K/4), K) { for j in [0, C) { a[j] += x[k, j] } }"), ""},
@@ -57,11 +57,11 @@ TEST(UnrollAndJam, TextInTextOut) {
       {ROWS_OF("for k in [0, K) { for j in [0, C) { drop a[j/2] += x[k, j] } }"), ""},
       {ROWS_OF("for k in [0, K) { for j in [0, C) { drop a[ids[j]] += x[k, j] } }"), ""},
       // Not where each row has a result or a length of its own.
-      {"block { for i in [0, K) { n[i] = 0.0 } for k in [0, K) { for j in [0, C) { n[k] += x[k, j] } } "
-       "for o in [0, C) { y[o] = 0.0 } }",
+      {"for i in [0, K) { n[i] = 0.0 } for k in [0, K) { for j in [0, C) { n[k] += x[k, j] } } "
+       "for o in [0, C) { y[o] = 0.0 }",
        ""},
-      {"block { temp a: f32[K] for i in [0, K) { a[i] = 0.0 } for k in [0, K) { for j in [0, k) { a[j] += s[k, j] } } "
-       "for o in [0, C) { y[o] = 0.0 } drop one[0] = a[0 | 0.0] }",
+      {"temp a: f32[K] for i in [0, K) { a[i] = 0.0 } for k in [0, K) { for j in [0, k) { a[j] += s[k, j] } } "
+       "for o in [0, C) { y[o] = 0.0 } drop one[0] = a[0 | 0.0]",
        ""},
       // Not where the summed value depends on the sum, or costs more than its loads.
       {ROWS_OF("for k in [0, K) { for j in [0, C) { a[j] += x[k, j] * a[j] } }"), ""},
@@ -76,7 +76,7 @@ TEST(UnrollAndJam, TextInTextOut) {
 
 constexpr Frame kWindows = {
     "program p(x: f32[N, H, W], w: f32[3], z: f32[H, W]) -> (y: f32[N, H, W], u: f32[H, W]) {\n",
-    "\n  block { drop y[0, 0, 0] = 0.0  drop u[0, 0] = 0.0 }\n}\n"};
+    "\n  drop y[0, 0, 0] = 0.0  drop u[0, 0] = 0.0\n}\n"};
 #define ROWS(text) "for n in [0, N) { temp t: f32[2]  t[0] = 0.0  " text " }"
 
 TEST(UnrollAndJam, RowsOfWindows) {
@@ -92,10 +92,10 @@ TEST(UnrollAndJam, RowsOfWindows) {
            "  a_2 = x[n, h_2, c_2] * w[0] + x[n, h_2 + 1, c_2] * w[1]  y[n, h_2, c_2] = a_2 } }")},
       // The outermost loop, too, but not one that threads share together with the loop around.
       {"for h in [0, H - 1) { for c in [0, W) { u[h, c] = z[h, c] - z[h + 1, c] } }",
-       "block { for h_3 in [0, max(H - 1, 0)/4) { for c in [0, W) { u[4*h_3, c] = z[4*h_3, c] - z[4*h_3 + 1, c]"
+       "for h_3 in [0, max(H - 1, 0)/4) { for c in [0, W) { u[4*h_3, c] = z[4*h_3, c] - z[4*h_3 + 1, c]"
        "  u[4*h_3 + 1, c] = z[4*h_3 + 1, c] - z[4*h_3 + 2, c]  u[4*h_3 + 2, c] = z[4*h_3 + 2, c] - z[4*h_3 + 3, c]"
        "  u[4*h_3 + 3, c] = z[4*h_3 + 3, c] - z[4*h_3 + 4, c] } }"
-       " for h_2 in [4*(max(H - 1, 0)/4), H - 1) { for c_2 in [0, W) { u[h_2, c_2] = z[h_2, c_2] - z[h_2 + 1, c_2] } } }"},
+       " for h_2 in [4*(max(H - 1, 0)/4), H - 1) { for c_2 in [0, W) { u[h_2, c_2] = z[h_2, c_2] - z[h_2 + 1, c_2] } }"},
       {"for n in [0, N) { for h in [0, H - 1) { for c in [0, W) { y[n, h, c] = x[n, h, c] - x[n, h + 1, c] } } }",
        ""},
       // Not windows that do not overlap, rows that read others' results, or heavy values.

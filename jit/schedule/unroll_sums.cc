@@ -110,7 +110,7 @@ class SumUnroller {
 absl::StatusOr<bool> UnrollSums(Program& program) {
   SumUnroller unroller(program);
   bool changed = false;
-  for (Block& block : program.blocks) changed = unroller.Run(block.body) || changed;
+  changed = unroller.Run(program.body) || changed;
   return changed;
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Frame kFrame = {
     "program p(x: f32[N + 20], w: f32[20, 20]) -> (y: f32[N], one: f32[1]) {\n",
-    "\n  block { drop one[0] = 0.0 }\n}\n"};
+    "\n  drop one[0] = 0.0\n}\n"};
 
 TEST(UnrollSums, TextInTextOut) {
   constexpr PassCase kCases[] = {

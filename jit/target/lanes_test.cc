@@ -117,12 +117,10 @@ TEST(LaneBytesOf, SomeFloats) {
 // The first loop over k of a program with that text.
 const loop::Loop* LoopOverK(const loop::Program& program) {
   const loop::Loop* found = nullptr;
-  for (const loop::Block& block : program.blocks) {
-    VisitItems(block.body, [&](const loop::Item& item) {
-      const loop::Loop* loop = item.As<loop::Loop>();
-      if (found == nullptr && loop != nullptr && program.vars[loop->var] == "k") found = loop;
-    });
-  }
+  VisitItems(program, [&](const loop::Item& item) {
+    const loop::Loop* loop = item.As<loop::Loop>();
+    if (found == nullptr && loop != nullptr && program.vars[loop->var] == "k") found = loop;
+  });
   return found;
 }
 
@@ -179,11 +177,11 @@ constexpr LoopCase kLoops[] = {
     {"for k in [0, N) { ra[k] = a[l[k] | 0] }", 4, 4},
     {"for j in [0, M) { for k in [0, N) { ra[k] = m[j, k] + a[j | 0] } }", 1, 4},
     // Accumulations: by their step, and 64 bits for a position.
-    {"block { acc c: u8 = max  for k in [0, N) { c max= a[k] }  one = c }", 1, 4},
-    {"block { acc c: u8 = sum  for k in [0, N) { c += a[k] }  one = c }", 1, 4},
-    {"block { acc c: f32 = sum  for k in [0, N) { c += f32(h[k]) }  rf[0] = c }", 4, 4},
-    {"block { acc c: f64 = sum  for k in [0, N) { c += f64(h[k]) }  rd[0] = c }", 4, 8},
-    {"block { acc c: u8 = argmax  for k in [0, N) { c argmax= (a[k], index(k)) }  at = c }", 4, 8},
+    {"acc c: u8 = max  for k in [0, N) { c max= a[k] }  one = c", 1, 4},
+    {"acc c: u8 = sum  for k in [0, N) { c += a[k] }  one = c", 1, 4},
+    {"acc c: f32 = sum  for k in [0, N) { c += f32(h[k]) }  rf[0] = c", 4, 4},
+    {"acc c: f64 = sum  for k in [0, N) { c += f64(h[k]) }  rd[0] = c", 4, 8},
+    {"acc c: u8 = argmax  for k in [0, N) { c argmax= (a[k], index(k)) }  at = c", 4, 8},
     // clang-format on
 };
 

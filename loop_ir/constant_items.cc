@@ -1,12 +1,12 @@
 // Binding-time analysis (Jones, Gomard and Sestoft, "Partial Evaluation and Automatic Program
-// Generation", 1993) with blocks for expressions: which parts of a program can be computed once,
-// when only the bound inputs are known. It is the greatest solution: all blocks are taken as
-// constant at first. A block that is not makes those not constant that read or write what it
-// writes, until no more are found.
+// Generation", 1993) with nests for expressions: which parts of a program can be computed once,
+// when only the bound inputs are known. It is the greatest solution: all items are taken as
+// constant at first. One that is not makes those not constant that read or write what it writes,
+// until no more are found.
 //
 //   t = pack(w)     constant, if w is bound
 //   y = t * x       not: x varies; y is an output, and what others read of t is kept
-#include "loop_ir/constant_blocks.h"
+#include "loop_ir/constant_items.h"
 
 #include <cstdint>
 #include <iterator>
@@ -18,16 +18,19 @@
 namespace nestor::loop {
 
 // `varies`: by tensor, whether its elements may differ from run to run. At first outputs, and
-// inputs that are not bound; then all that a varying block writes. A tensor that a constant block
+// inputs that are not bound; then all that a varying item writes. A tensor that a constant item
 // writes and a varying one, too, varies.
-ConstantBlocks ConstantBlocksOf(const Program& program, const std::vector<bool>& constant) {
+ConstantItems ConstantItemsOf(const Program& program, const std::vector<bool>& constant) {
   std::vector<bool> varies(program.tensors.size(), true);
   for (size_t i = 0; i < program.inputs.size(); ++i) varies[program.inputs[i].value] = !constant[i];
-  for (TensorId temp : program.temps) varies[temp.value] = false;
+  const std::vector<TensorId> temps = DeclaredIn(program.body);
+  for (TensorId temp : temps) varies[temp.value] = false;
   std::vector<Footprint> footprints;
-  for (const Block& block : program.blocks) footprints.push_back(FootprintOf(program, block.body));
-
-  ConstantBlocks found{std::vector<bool>(program.blocks.size(), true), {}};
+  ConstantItems found;
+  for (const Item& item : program.body) {
+    footprints.push_back(FootprintOf(program, item));
+    found.is_constant.push_back(item.As<Declaration>() == nullptr);
+  }
   const auto is_varying = [&](TensorId tensor) { return varies[tensor.value]; };
   for (bool changed = true; changed;) {
     changed = false;
@@ -44,11 +47,11 @@ ConstantBlocks ConstantBlocksOf(const Program& program, const std::vector<bool>&
       changed = true;
     }
   }
-  absl::flat_hash_set<TensorId> read;  // by blocks that are not constant
+  absl::flat_hash_set<TensorId> read;  // by items that are not constant
   for (size_t i = 0; i < footprints.size(); ++i) {
     if (!found.is_constant[i]) read.insert(footprints[i].reads.begin(), footprints[i].reads.end());
   }
-  absl::c_copy_if(program.temps, std::back_inserter(found.kept),
+  absl::c_copy_if(temps, std::back_inserter(found.kept),
                   [&](TensorId temp) { return !is_varying(temp) && read.contains(temp); });
   return found;
 }
