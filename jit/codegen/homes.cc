@@ -235,6 +235,12 @@ bool IsUnrolled(const Program& program, const loop::Loop& loop) {
          *end - *begin <= kMostIterations * loop.step;
 }
 
+int64_t ConstantOf(const Program& program, IndexId e) {
+  const absl::optional<int64_t> value = program.pool.ConstValue(e);
+  NESTOR_CHECK(value.has_value(), "an extent of a register tile is a number");
+  return *value;
+}
+
 // The lanes of tiles are fixed before accesses are compared with them.
 std::vector<Home> FindHomes(const Program& program, const std::vector<int>& step_of_item, Isa isa) {
   UseWalk uses(program);

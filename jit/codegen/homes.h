@@ -2,6 +2,7 @@
 #ifndef NESTOR_JIT_CODEGEN_HOMES_H_
 #define NESTOR_JIT_CODEGEN_HOMES_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "jit/codegen/operations.h"
@@ -35,6 +36,9 @@ std::vector<Home> FindHomes(const loop::Program& program, const std::vector<int>
 
 // Whether the code has a copy of the loop's body for each iteration.
 bool IsUnrolled(const loop::Program& program, const loop::Loop& loop);
+
+// The value of an extent of a register tile, or of a bound of an unrolled loop: a number.
+int64_t ConstantOf(const loop::Program& program, IndexId e);
 
 }  // namespace nestor::jit
 

@@ -8,14 +8,14 @@
 // both are. But a sum of fused multiply-adds becomes -0 when a product smaller than the least
 // number is rounded; from there on the gated sum may be +0 while the other one stays -0, so that an
 // element of -0 at the end requires the gates, too.
+#include "jit/codegen/translate_gated_sums.h"
+
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
-#include "absl/types/optional.h"
-#include "jit/codegen/translator.h"
 #include "jit/target/products.h"
 #include "loop_ir/dependence.h"
 #include "uops/mutant.h"
@@ -95,9 +95,14 @@ bool AllStatements(const loop::Item& item, F f) {
 
 }  // namespace
 
+GatedSums::GatedSums(const loop::Program& program, const Tensors& tensors)
+    : program_(program), tensors_(tensors) {
+  FindParts();
+}
+
 // Finds temporaries that hold only partial sums of gated products: all values stored to them are
 // tiles that are such sums, and start at +0 or at such parts.
-void Translator::FindPartsOfGatedSums() {
+void GatedSums::FindParts() {
   absl::flat_hash_map<TensorId, std::vector<TensorId>> sources;
   absl::flat_hash_set<TensorId> others;
   VisitItems(program_, [&](const loop::Item& item) {
@@ -124,23 +129,19 @@ void Translator::FindPartsOfGatedSums() {
   }
   for (const auto& [target, from] : sources) {
     const bool is_temp = program_[target].storage == loop::Storage::kTemp;
-    if (is_temp && !others.contains(target)) parts_of_gated_sums_.insert(target);
+    if (is_temp && !others.contains(target)) parts_.insert(target);
   }
 }
 
 // Whether it assigns +0, or the part of a sum that was stored before.
-bool Translator::StartsSum(const loop::Statement& statement) const {
+bool GatedSums::StartsSum(const loop::Statement& statement) const {
   const LoadValue* load = AsLoad(program_, statement.value);
   if (load == nullptr) return AssignsPlusZero(program_, statement);
   const bool moves = !statement.op && !statement.target.masked && !load->access.masked;
-  return moves && parts_of_gated_sums_.contains(load->access.tensor);
+  return moves && parts_.contains(load->access.tensor);
 }
 
-// For the tile that item number `declaration` of the scope declares: the last of the items after
-// it that make up its sum of gated products, if the items in between only start the sum. They may
-// also copy elements to places that none of them has read, because that can be repeated. nullopt:
-// it has none.
-absl::optional<size_t> Translator::GatedSumOf(const loop::Scope& scope, size_t declaration) const {
+absl::optional<size_t> GatedSums::LastItemOf(const loop::Scope& scope, size_t declaration) const {
   const auto* declared = scope[declaration].As<loop::Declaration>();
   if (declared == nullptr || KindOf(declared->tensor) != HomeKind::kTile) return absl::nullopt;
   const TensorId tile = declared->tensor;
@@ -173,7 +174,7 @@ absl::optional<size_t> Translator::GatedSumOf(const loop::Scope& scope, size_t d
 }
 
 // Whether it copies an element to a temporary that is not a tile.
-bool Translator::IsCopy(const loop::Statement& statement) const {
+bool GatedSums::IsCopy(const loop::Statement& statement) const {
   const LoadValue* load = AsLoad(program_, statement.value);
   const TensorId target = statement.target.tensor;
   return !statement.op && load != nullptr && load->access.tensor != target &&
@@ -181,39 +182,33 @@ bool Translator::IsCopy(const loop::Statement& statement) const {
          KindOf(load->access.tensor) != HomeKind::kTile;
 }
 
-// Translates items first .. last: the start of the tile, and its sum.
-void Translator::GatedSum(const loop::Scope& scope, size_t first, size_t last, TensorId tile) {
-  const auto run = [&] {
-    for (size_t i = first; i <= last; ++i) Item(scope[i]);
-  };
-  bool is_fused = false;
-  for (size_t i = first; i <= last; ++i) {
-    AllStatements(scope[i], [&](const loop::Statement& statement) {
+void GatedSumTranslator::GatedSum(absl::Span<const loop::Item> items, TensorId tile,
+                                  absl::FunctionRef<void()> run) {
+  ValueTranslator::Ids ungated;
+  for (const loop::Item& item : items) {
+    AllStatements(item, [&](const loop::Statement& statement) {
       const auto step = GatedStepOf(program_, statement.value);
-      if (step) ungated_.insert({step->gated_a.value, step->gated_b.value});
-      is_fused = is_fused || step.has_value();
+      if (step) ungated.insert({step->gated_a.value, step->gated_b.value});
       return true;
     });
   }
-  without_gates_ = true;
-  run();
-  without_gates_ = false;
-  ungated_.clear();
+  const bool is_fused = !ungated.empty();
+  values_.WithoutGates(std::move(ungated), run);
   if (NESTOR_MUTANT("gates_left_out")) return;
-  const int done = f_->list().NewLabel();
-  f_->Branch(Condition::kEqual, AnyDoubtful(tile, is_fused), Immediate(0), done, /*likely=*/true);
-  f_->OpenRegion();
+  const int done = f_.list().NewLabel();
+  f_.Branch(Condition::kEqual, AnyDoubtful(tile, is_fused), Immediate(0), done, /*likely=*/true);
+  f_.OpenRegion();
   run();
-  f_->CloseRegion();
-  f_->Label(done);
+  f_.CloseRegion();
+  f_.Label(done);
 }
 
 // 0 if no element of the tile is NaN, nor, with `zeros`, -0.
-Operand Translator::AnyDoubtful(TensorId tile, bool zeros) {
-  const Registers& home = registers_[tile.value];
-  const Lane lane = LaneOf(program_[tile].type);
+Operand GatedSumTranslator::AnyDoubtful(TensorId tile, bool zeros) {
+  const TensorRegisters& home = tensors_.Registers(tile);
+  const Lane lane = f_.LaneOf(program_[tile].type);
   const Lane integers = LaneBytes(lane) == 4 ? Lane::kI32 : Lane::kI64;
-  ValueBuilder builder(f_->list(), home.lanes);
+  ValueBuilder builder(f_.list(), home.lanes);
   absl::optional<TypedValue> any;
   const auto add = [&](const TypedValue& found) {
     any = any ? builder.Combine(Opcode::kMaskOr, *any, found) : found;
@@ -233,7 +228,7 @@ Operand Translator::AnyDoubtful(TensorId tile, bool zeros) {
   }
   Operation get{Opcode::kLaneG, integers, 1, LaneBytes(lane) == 4 ? DType::kI32 : DType::kI64};
   get.operands[0] = lanes;
-  return Emit(get);
+  return f_.Emit(get);
 }
 
 }  // namespace nestor::jit

@@ -8,10 +8,12 @@
 // where a group is the loop's body on vectors. A vector loop that is unrolled has a copy of its
 // body for each vector instead. Nested parallel loops are counted as one, whose iterations threads
 // share by number.
+#include "jit/codegen/translate_loops.h"
+
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
-#include "jit/codegen/translator.h"
+#include "jit/codegen/homes.h"
 #include "jit/target/lanes.h"
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
@@ -98,10 +100,9 @@ IndexId GuardOf(const loop::Program& program, const loop::Loop& loop) {
 // ---- Parallel loops
 
 // Two arguments of the function say which iterations are this thread's piece.
-void Translator::ParallelLoopItself(const loop::Loop& loop) {
-  Step& step = out_.steps.back();
-  const Operand begin = f_->General(Opcode::kParameterG, {}, {}, 0);
-  const Operand end = f_->General(Opcode::kParameterG, {}, {}, 1);
+void LoopTranslator::ParallelLoop(const loop::Loop& loop, Step& step) {
+  const Operand begin = f_.General(Opcode::kParameterG, {}, {}, 0);
+  const Operand end = f_.General(Opcode::kParameterG, {}, {}, 1);
   const std::vector<const loop::Loop*> chain = CollapsedChain(loop);
   if (chain.size() > 1) {
     IndexId iterations = program_.pool.Const(1);
@@ -110,11 +111,11 @@ void Translator::ParallelLoopItself(const loop::Loop& loop) {
           program_.pool.Mul(iterations, program_.pool.Max(one->end, program_.pool.Const(0)));
     }
     step.begin = Immediate(0);
-    step.end = f_->Index(iterations);
+    step.end = f_.Index(iterations);
     return Guarded(loop, [&] { CollapsedLoops(chain, begin, end); });
   }
-  step.begin = f_->Index(loop.begin);
-  step.end = f_->Index(loop.end);
+  step.begin = f_.Index(loop.begin);
+  step.end = f_.Index(loop.end);
   step.stride = loop.step;
   const bool in_lanes = loop.attributes.lanes > 0;
   if (in_lanes) step.granularity = IterationsAtOnce(program_, loop);
@@ -125,7 +126,7 @@ void Translator::ParallelLoopItself(const loop::Loop& loop) {
 // iterations are counted as one.
 // (Loop coalescing: Polychronopoulos, 1987.) So a loop of 3 around one of 5 gives 15 pieces to
 // share, not 3.
-std::vector<const loop::Loop*> Translator::CollapsedChain(const loop::Loop& outermost) const {
+std::vector<const loop::Loop*> LoopTranslator::CollapsedChain(const loop::Loop& outermost) const {
   const auto counts = [&](const loop::Loop& loop) {
     return loop.attributes.parallel && loop.step == 1 && program_.pool.IsConst(loop.begin, 0) &&
            !program_.pool.HasVar(loop.end) && loop.attributes.lanes == 0;
@@ -141,222 +142,223 @@ std::vector<const loop::Loop*> Translator::CollapsedChain(const loop::Loop& oute
 // Runs iterations [begin, end) of the chain. The innermost loop runs as it is, between the begin
 // and the end of the piece; the number is decomposed into the indices of the others.
 // So the divisions are made once per run of the innermost loop, not once per iteration.
-void Translator::CollapsedLoops(const std::vector<const loop::Loop*>& chain, Operand begin,
-                                Operand end) {
+void LoopTranslator::CollapsedLoops(const std::vector<const loop::Loop*>& chain, Operand begin,
+                                    Operand end) {
   const loop::Loop& inner = *chain.back();
   const Operand count = CountOf(inner);
-  const Operand first = f_->General(Opcode::kFloorDivG, begin, count);
+  const Operand first = f_.General(Opcode::kFloorDivG, begin, count);
   const Operand past =
-      f_->General(Opcode::kAddG, end, f_->General(Opcode::kSubG, count, Immediate(1)));
-  const Operand last = f_->General(Opcode::kFloorDivG, past, count);
-  f_->OpenRegion();
-  const Operand number = f_->General(Opcode::kMoveG, first);
-  const int done = f_->list().NewLabel();
-  f_->Branch(Condition::kGreaterEqual, number, last, done);
-  f_->OpenIteration(chain.size() == 2 ? chain[0]->var : -1, number, 0, 1, first);
+      f_.General(Opcode::kAddG, end, f_.General(Opcode::kSubG, count, Immediate(1)));
+  const Operand last = f_.General(Opcode::kFloorDivG, past, count);
+  f_.OpenRegion();
+  const Operand number = f_.General(Opcode::kMoveG, first);
+  const int done = f_.list().NewLabel();
+  f_.Branch(Condition::kGreaterEqual, number, last, done);
+  f_.OpenIteration(chain.size() == 2 ? chain[0]->var : -1, number, 0, 1, first);
   std::vector<Operand> indices;  // of the outer loops, innermost first
   Operand rest = number;
   for (size_t i = chain.size() - 1; i-- > 1;) {
     const Operand of = CountOf(*chain[i]);
-    indices.push_back(f_->General(Opcode::kFloorModG, rest, of));
-    rest = f_->General(Opcode::kFloorDivG, rest, of);
+    indices.push_back(f_.General(Opcode::kFloorModG, rest, of));
+    rest = f_.General(Opcode::kFloorDivG, rest, of);
   }
   indices.push_back(rest);
-  const Operand start = f_->General(Opcode::kMulG, number, count);
+  const Operand start = f_.General(Opcode::kMulG, number, count);
   const Operand from =
-      f_->General(Opcode::kMaxG, f_->General(Opcode::kSubG, begin, start), Immediate(0));
+      f_.General(Opcode::kMaxG, f_.General(Opcode::kSubG, begin, start), Immediate(0));
   const Operand left =
-      NESTOR_MUTANT("piece_runs_on") ? count : f_->General(Opcode::kSubG, end, start);
-  const Operand to = f_->General(Opcode::kMinG, left, count);
+      NESTOR_MUTANT("piece_runs_on") ? count : f_.General(Opcode::kSubG, end, start);
+  const Operand to = f_.General(Opcode::kMinG, left, count);
   const size_t opened = chain.size() == 2 ? 0 : chain.size() - 1;
   for (size_t i = 0; i < opened; ++i)
-    f_->OpenIteration(chain[i]->var, indices[opened - 1 - i], 0, 0, {});
+    f_.OpenIteration(chain[i]->var, indices[opened - 1 - i], 0, 0, {});
   ScalarLoop(inner, from, to);
-  for (size_t i = 0; i < opened; ++i) f_->CloseIteration({});
-  f_->CloseIteration(last);
-  f_->Label(done);
-  f_->CloseRegion();
+  for (size_t i = 0; i < opened; ++i) f_.CloseIteration({});
+  f_.CloseIteration(last);
+  f_.Label(done);
+  f_.CloseRegion();
 }
 
 // How often the loop, which begins at 0, runs; at least 1, because code with nothing to run is
 // not called.
-Operand Translator::CountOf(const loop::Loop& loop) {
-  return InRegister(f_->Index(program_.pool.Max(loop.end, program_.pool.Const(1))));
+Operand LoopTranslator::CountOf(const loop::Loop& loop) {
+  return f_.InRegister(f_.Index(program_.pool.Max(loop.end, program_.pool.Const(1))));
 }
 
 // ---- Loops
 
-void Translator::Loop(const loop::Loop& loop) {
+void LoopTranslator::Loop(const loop::Loop& loop) {
   Guarded(loop, [&] { LoopItself(loop); });
 }
 
 // Skips a loop that would drop all its results.
 // (Loop unswitching; Allen and Cocke, 1971. The other copy of the loop is empty.)
-void Translator::Guarded(const loop::Loop& loop, absl::FunctionRef<void()> run) {
-  const IndexId guard = lanes_.var < 0 && guard_.value < 0 ? GuardOf(program_, loop) : IndexId();
+void LoopTranslator::Guarded(const loop::Loop& loop, absl::FunctionRef<void()> run) {
+  const IndexId guard =
+      f_.lanes().var < 0 && guard_.value < 0 ? GuardOf(program_, loop) : IndexId();
   if (guard.value < 0) return run();
-  const int skipped = f_->list().NewLabel();
-  f_->Branch(Condition::kEqual, f_->ConditionValue(guard), Immediate(0), skipped);
-  f_->OpenRegion();
+  const int skipped = f_.list().NewLabel();
+  f_.Branch(Condition::kEqual, f_.ConditionValue(guard), Immediate(0), skipped);
+  f_.OpenRegion();
   guard_ = guard;
   run();
   guard_ = {};
-  f_->CloseRegion();
-  f_->Label(skipped);
+  f_.CloseRegion();
+  f_.Label(skipped);
 }
 
-void Translator::LoopItself(const loop::Loop& loop) {
-  const Operand begin = f_->Index(loop.begin), end = f_->Index(loop.end);
+void LoopTranslator::LoopItself(const loop::Loop& loop) {
+  const Operand begin = f_.Index(loop.begin), end = f_.Index(loop.end);
   if (IsUnrolled(program_, loop)) return UnrolledLoop(loop);
   if (loop.attributes.lanes > 0) return VectorLoop(loop, begin, end);
   ScalarLoop(loop, begin, end);
 }
 
-Operand Translator::InRegister(Operand operand) {
-  return operand.is_register() ? operand : f_->General(Opcode::kMoveG, operand);
+void LoopTranslator::BodyAndPrefetches(const loop::Loop& loop) {
+  body_(loop.body);
+  for (const loop::Prefetch& prefetch : loop.prefetches) accesses_.Prefetch(prefetch);
 }
 
 // Tests once before the loop whether it runs; a loop of at most one iteration is only that test.
-void Translator::ScalarLoop(const loop::Loop& loop, Operand begin, Operand end) {
+void LoopTranslator::ScalarLoop(const loop::Loop& loop, Operand begin, Operand end) {
   const bool is_choice = begin == Immediate(0) && end.kind != Operand::kImmediate;
   if (is_choice && IsAtMostOne(program_.pool, loop.end)) return Choice(loop, end);
-  f_->OpenRegion();
-  const Operand index = f_->General(Opcode::kMoveG, begin);
-  const int done = f_->list().NewLabel();
-  f_->Branch(Condition::kGreaterEqual, index, end, done);
-  f_->OpenIteration(loop.var, index, 0, loop.step, begin);
-  Scope(loop.body);
-  for (const loop::Prefetch& prefetch : loop.prefetches) Prefetch(prefetch);
-  f_->CloseIteration(end);
-  f_->Label(done);
-  f_->CloseRegion();
+  f_.OpenRegion();
+  const Operand index = f_.General(Opcode::kMoveG, begin);
+  const int done = f_.list().NewLabel();
+  f_.Branch(Condition::kGreaterEqual, index, end, done);
+  f_.OpenIteration(loop.var, index, 0, loop.step, begin);
+  BodyAndPrefetches(loop);
+  f_.CloseIteration(end);
+  f_.Label(done);
+  f_.CloseRegion();
 }
 
 // Runs one iteration, or none.
-void Translator::Choice(const loop::Loop& loop, Operand runs) {
-  const int done = f_->list().NewLabel();
-  f_->Branch(Condition::kLessEqual, runs, Immediate(0), done);
-  f_->OpenRegion();
-  f_->OpenIteration(loop.var, Immediate(0), 0, 0, {});
-  Scope(loop.body);
-  for (const loop::Prefetch& prefetch : loop.prefetches) Prefetch(prefetch);
-  f_->CloseIteration({});
-  f_->CloseRegion();
-  f_->Label(done);
+void LoopTranslator::Choice(const loop::Loop& loop, Operand runs) {
+  const int done = f_.list().NewLabel();
+  f_.Branch(Condition::kLessEqual, runs, Immediate(0), done);
+  f_.OpenRegion();
+  f_.OpenIteration(loop.var, Immediate(0), 0, 0, {});
+  BodyAndPrefetches(loop);
+  f_.CloseIteration({});
+  f_.CloseRegion();
+  f_.Label(done);
 }
 
 // The index is a number in each copy, so that places in register tiles are known.
-void Translator::UnrolledLoop(const loop::Loop& loop) {
-  const int64_t end = ConstantOf(loop.end);
-  for (int64_t i = ConstantOf(loop.begin); i < end; i += loop.step) {
-    f_->OpenIteration(loop.var, Immediate(i), 0, 0, {});
-    Scope(loop.body);
-    f_->CloseIteration({});
+void LoopTranslator::UnrolledLoop(const loop::Loop& loop) {
+  const int64_t end = ConstantOf(program_, loop.end);
+  for (int64_t i = ConstantOf(program_, loop.begin); i < end; i += loop.step) {
+    f_.OpenIteration(loop.var, Immediate(i), 0, 0, {});
+    body_(loop.body);
+    f_.CloseIteration({});
   }
 }
 
-void Translator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) {
+void LoopTranslator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) {
   NESTOR_CHECK(loop.attributes.HasVectors(), "it is decided how vectors run");
-  const Lanes around = lanes_;
-  f_->OpenRegion();
+  const Lanes around = f_.lanes();
+  f_.OpenRegion();
   const int count = loop.attributes.lanes;
-  const bool is_narrow = count > LanesOf(program_, loop, options_.isa);
-  lanes_ = {count,       is_narrow ? NarrowLaneBytes(program_, loop) : kLeastLaneBytes,
-            loop.var,    f_->Depth(),
-            f_->Depth(), {},
-            -1,          &loop};
+  const bool is_narrow = count > LanesOf(program_, loop, f_.list().isa);
+  f_.lanes() = {count,      is_narrow ? NarrowLaneBytes(program_, loop) : kLeastLaneBytes,
+                loop.var,   f_.Depth(),
+                f_.Depth(), {},
+                -1,         &loop};
   loop.attributes.unroll ? UnrolledVectors(loop, begin, end) : InterleavedVectors(loop, begin, end);
-  f_->CloseRegion();
-  lanes_ = around;
+  f_.CloseRegion();
+  f_.lanes() = around;
 }
 
-void Translator::InterleavedVectors(const loop::Loop& loop, Operand begin, Operand end) {
-  const Operand index = f_->General(Opcode::kMoveG, begin);
+void LoopTranslator::InterleavedVectors(const loop::Loop& loop, Operand begin, Operand end) {
+  const Operand index = f_.General(Opcode::kMoveG, begin);
   const int interleave = loop.attributes.interleave;
   if (interleave > 1) VectorGroups(loop, index, end, interleave);
-  const bool are_left = !loop::LengthIsMultiple(program_, loop, int64_t{interleave} * lanes_.count);
+  const bool are_left =
+      !loop::LengthIsMultiple(program_, loop, int64_t{interleave} * f_.lanes().count);
   if (interleave == 1 || are_left) VectorGroups(loop, index, end, 1);
   if (loop.attributes.tail) VectorTail(loop, index, end);
 }
 
 // while (index + lanes * interleave <= end)
-void Translator::VectorGroups(const loop::Loop& loop, Operand index, Operand end, int interleave) {
-  const int64_t step = int64_t{lanes_.count} * interleave;
-  const Lanes around = lanes_;
-  f_->OpenRegion();
-  const Operand last = f_->General(Opcode::kSubG, end, Immediate(step - 1));
-  const int done = f_->list().NewLabel();
-  f_->Branch(Condition::kGreaterEqual, index, last, done);
-  f_->OpenIteration(loop.var, index, 0, step, index);
-  lanes_.region = f_->Depth() - 1;
+void LoopTranslator::VectorGroups(const loop::Loop& loop, Operand index, Operand end,
+                                  int interleave) {
+  const int64_t step = int64_t{f_.lanes().count} * interleave;
+  const Lanes around = f_.lanes();
+  f_.OpenRegion();
+  const Operand last = f_.General(Opcode::kSubG, end, Immediate(step - 1));
+  const int done = f_.list().NewLabel();
+  f_.Branch(Condition::kGreaterEqual, index, last, done);
+  f_.OpenIteration(loop.var, index, 0, step, index);
+  f_.lanes().region = f_.Depth() - 1;
   std::vector<size_t> starts;
   for (int u = 0; u < interleave; ++u) {
-    starts.push_back(f_->list().operations.size());
-    Group(loop, index, NESTOR_MUTANT("second_group_at_first") ? 0 : int64_t{u} * lanes_.count);
+    starts.push_back(f_.list().operations.size());
+    Group(loop, index, NESTOR_MUTANT("second_group_at_first") ? 0 : int64_t{u} * f_.lanes().count);
   }
-  Interleave(f_->list().operations, starts);
-  f_->CloseIteration(last);
-  f_->Label(done);
-  f_->CloseRegion();
-  lanes_ = around;
+  Interleave(f_.list().operations, starts);
+  f_.CloseIteration(last);
+  f_.Label(done);
+  f_.CloseRegion();
+  f_.lanes() = around;
 }
 
 // One group in which only the first end - index lanes take part.
-void Translator::VectorTail(const loop::Loop& loop, Operand index, Operand end) {
-  const Lanes around = lanes_;
-  const int done = f_->list().NewLabel();
-  f_->Branch(Condition::kGreaterEqual, index, end, done);
-  f_->OpenRegion();
-  lanes_.region = f_->Depth();
-  lanes_.active = f_->General(Opcode::kSubG, end, index);
+void LoopTranslator::VectorTail(const loop::Loop& loop, Operand index, Operand end) {
+  const Lanes around = f_.lanes();
+  const int done = f_.list().NewLabel();
+  f_.Branch(Condition::kGreaterEqual, index, end, done);
+  f_.OpenRegion();
+  f_.lanes().region = f_.Depth();
+  f_.lanes().active = f_.General(Opcode::kSubG, end, index);
   if (NESTOR_MUTANT("tail_mask_too_long"))
-    lanes_.active = f_->General(Opcode::kAddG, lanes_.active, Immediate(1));
+    f_.lanes().active = f_.General(Opcode::kAddG, f_.lanes().active, Immediate(1));
   if (NESTOR_MUTANT("tail_mask_too_short"))
-    lanes_.active = f_->General(Opcode::kSubG, lanes_.active, Immediate(1));
+    f_.lanes().active = f_.General(Opcode::kSubG, f_.lanes().active, Immediate(1));
   Group(loop, index, 0);
-  f_->CloseRegion();
-  f_->Label(done);
-  lanes_ = around;
+  f_.CloseRegion();
+  f_.Label(done);
+  f_.lanes() = around;
 }
 
-void Translator::Group(const loop::Loop& loop, Operand index, int64_t offset) {
-  f_->OpenIteration(loop.var, index, offset, 0, {});
-  lanes_.group = f_->Depth();
-  Scope(loop.body);
-  for (const loop::Prefetch& prefetch : loop.prefetches) Prefetch(prefetch);
-  f_->CloseIteration({});
+void LoopTranslator::Group(const loop::Loop& loop, Operand index, int64_t offset) {
+  f_.OpenIteration(loop.var, index, offset, 0, {});
+  f_.lanes().group = f_.Depth();
+  BodyAndPrefetches(loop);
+  f_.CloseIteration({});
 }
 
 // The group of each vector knows its registers. If the length is not fixed, each asks first whether
 // any lanes are left, and then how many. The copies are interleaved, so that their chains of
 // operations overlap.
-void Translator::UnrolledVectors(const loop::Loop& loop, Operand begin, Operand end) {
+void LoopTranslator::UnrolledVectors(const loop::Loop& loop, Operand begin, Operand end) {
   const bool fixed = loop::KnownLength(program_, loop).has_value();
   const int64_t extent = *loop::MostIterations(program_, loop);
-  if (fixed && end.kind == Operand::kImmediate) lanes_.end = end.value;
-  const Lanes around = lanes_;
-  const Operand index = begin.kind == Operand::kImmediate ? begin : InRegister(begin);
-  const int done = f_->list().NewLabel();
+  if (fixed && end.kind == Operand::kImmediate) f_.lanes().end = end.value;
+  const Lanes around = f_.lanes();
+  const Operand index = begin.kind == Operand::kImmediate ? begin : f_.InRegister(begin);
+  const int done = f_.list().NewLabel();
   std::vector<size_t> starts;
-  for (int64_t offset = 0; offset < extent; offset += lanes_.count) {
-    starts.push_back(f_->list().operations.size());
+  for (int64_t offset = 0; offset < extent; offset += f_.lanes().count) {
+    starts.push_back(f_.list().operations.size());
     // Lanes beyond the end of a tile hold anything; memory beyond the end is left alone.
-    const bool whole = fixed && offset + lanes_.count <= extent;
-    f_->OpenRegion();
-    lanes_.region = f_->Depth();
+    const bool whole = fixed && offset + f_.lanes().count <= extent;
+    f_.OpenRegion();
+    f_.lanes().region = f_.Depth();
     if (!whole) {
-      Operand left = fixed ? Immediate(extent - offset) : f_->General(Opcode::kSubG, end, begin);
-      if (!fixed && offset > 0) left = f_->General(Opcode::kSubG, left, Immediate(offset));
-      if (!fixed) f_->Branch(Condition::kLessEqual, left, Immediate(0), done);
-      if (!fixed) left = f_->General(Opcode::kMinG, left, Immediate(lanes_.count));
-      lanes_.active = fixed ? left : InRegister(left);
+      Operand left = fixed ? Immediate(extent - offset) : f_.General(Opcode::kSubG, end, begin);
+      if (!fixed && offset > 0) left = f_.General(Opcode::kSubG, left, Immediate(offset));
+      if (!fixed) f_.Branch(Condition::kLessEqual, left, Immediate(0), done);
+      if (!fixed) left = f_.General(Opcode::kMinG, left, Immediate(f_.lanes().count));
+      f_.lanes().active = fixed ? left : f_.InRegister(left);
     }
     Group(loop, index, offset);
-    f_->CloseRegion();
-    lanes_ = around;
+    f_.CloseRegion();
+    f_.lanes() = around;
   }
-  if (!starts.empty()) Interleave(f_->list().operations, starts);
-  if (!fixed) f_->Label(done);
+  if (!starts.empty()) Interleave(f_.list().operations, starts);
+  if (!fixed) f_.Label(done);
 }
 
 }  // namespace nestor::jit
