@@ -52,7 +52,7 @@ class Written {
   absl::flat_hash_map<TensorId, absl::flat_hash_map<IndexList, int>> of_tensor_;
 };
 
-enum class Hoisted { kAll, kWideComparisons };
+enum class Hoisted { kAll, kFromWide };
 
 // The values that one loop's body computes and does not change.
 class Invariants {
@@ -80,8 +80,10 @@ class Invariants {
  private:
   bool IsHoisted(ValueId id) const {
     if (hoisted_ == Hoisted::kAll) return true;
+    constexpr int kWide = 8;
     const auto& apply = absl::get<ApplyValue>(program_[id].node);
-    return program_[id].type == DType::kBool && ByteSize(program_[apply.args.back()].type) == 8;
+    return ByteSize(program_[id].type) < kWide &&
+           ByteSize(program_[apply.args.back()].type) == kWide;
   }
 
   // It has a value before the loop, also where the loop runs no iteration.
@@ -147,7 +149,7 @@ class Hoister {
     Scope result;
     for (Item& item : scope) {
       if (Loop* loop = item.As<Loop>()) {
-        if (hoisted_ == Hoisted::kAll || depth_ > 0) changed |= HoistOutOf(*loop, result);
+        if (MayHoistOutOf(*loop, scope)) changed |= HoistOutOf(*loop, result);
         ranges_.Enter(*loop);
         ++depth_;
         changed |= Run(loop->body);
@@ -163,6 +165,15 @@ class Hoister {
   }
 
  private:
+  // Wide values stay inside of loops that threads may share out, and of perfect nests: these can be
+  // cut into pieces as one loop.
+  bool MayHoistOutOf(const Loop& loop, const Scope& around) const {
+    if (hoisted_ == Hoisted::kAll) return true;
+    const bool is_innermost = std::none_of(loop.body.begin(), loop.body.end(),
+                                           [](const Item& i) { return i.As<Loop>() != nullptr; });
+    return depth_ > 0 && (is_innermost || around.size() > 1);
+  }
+
   void Note(const Item& item) {
     const auto* statement = item.As<Statement>();
     if (statement != nullptr && !statement->op && !statement->target.masked)
@@ -199,8 +210,6 @@ bool Hoist(Program& program, Hoisted hoisted) {
 
 absl::StatusOr<bool> HoistInvariants(Program& program) { return Hoist(program, Hoisted::kAll); }
 
-absl::StatusOr<bool> HoistWideComparisons(Program& program) {
-  return Hoist(program, Hoisted::kWideComparisons);
-}
+absl::StatusOr<bool> HoistFromWide(Program& program) { return Hoist(program, Hoisted::kFromWide); }
 
 }  // namespace nestor::loop

@@ -23,9 +23,10 @@ namespace nestor::loop {
 // program; and so it does afterwards.
 absl::StatusOr<bool> HoistInvariants(Program& program);
 
-// The same for comparisons of 64-bit numbers alone, above all of indices, out of loops inside
-// others. Beside f32, they would leave a loop half of its lanes.
-absl::StatusOr<bool> HoistWideComparisons(Program& program);
+// The same for comparisons of 64-bit numbers, and casts of them to narrower types, alone: above all
+// of indices and $params, out of loops inside others (not of those in a perfect nest but for its
+// innermost). Beside f32, they would leave a loop half of its lanes.
+absl::StatusOr<bool> HoistFromWide(Program& program);
 
 }  // namespace nestor::loop
 

@@ -106,15 +106,22 @@ TEST(Hoist, WhatMayBeUnwrittenStays) {
 
 // Beside f32, a comparison of indices would leave half of the lanes; comparisons in 32 bits do not,
 // nor do those of the outermost loop.
-TEST(Hoist, WideComparisons) {
+TEST(Hoist, FromWide) {
   constexpr PassCase kCases[] = {
       {"for n in [0, N) { for m in [0, M) { w[n, m] = where(index(n) == 0, exp(v), x2[n, m]) } }",
        "for n in [0, N) { temp h: bool  h = index(n) == 0  for m in [0, M) { w[n, m] = where(h, exp(v), x2[n, m]) } }"},
       {"for n in [0, N) { for m in [0, M) { w[n, m] = where(x[n] == 0.0, v, x2[n, m]) } }", ""},
       {"for n in [0, N) { for m in [0, M) { w[n, m] = where(index(m) == 0, v, x2[n, m]) } }", ""},
       {"for n in [0, N) { y[n] = where(index($k) == 0, v, x[n]) }", ""},
+      {"for n in [0, N) { for m in [0, M) { w[n, m] = x2[n, m] - f32(index($k)) } }",
+       "for n in [0, N) { temp h: f32  h = f32(index($k))  for m in [0, M) { w[n, m] = x2[n, m] - h } }"},
+      {"for n in [0, N) { for m in [0, M) { w[n, m] = x2[n, m] - f32(index(m)) } }", ""},
+      // Not out of the inner loop of a perfect nest, unless it is the innermost.
+      {"for n in [0, N) { for m in [0, M) { for k in [0, M) { w[n, m] += x2[n, k] - f32(index($k)) } } }",
+       "for n in [0, N) { for m in [0, M) { temp h: f32  h = f32(index($k))  for k in [0, M) { w[n, m] += x2[n, k] - h } } }"},
+      {"for n in [0, N) { for m in [0, M) { w[n, m] = f32(f64(v) + f64(x2[n, m])) } }", ""},
   };
-  ExpectPass(HoistWideComparisons, kFrame, kCases);
+  ExpectPass(HoistFromWide, kFrame, kCases);
 }
 
 }  // namespace

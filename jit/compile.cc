@@ -145,7 +145,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"add_onto_dot_products", loop::AddOntoDotProducts},
       {"multiply_add", loop::FuseMultiplyAdd, /*reorders_rounding=*/true},
       {"transpose", [=](loop::Program& program) { return loop::TransposeInTiles(program, isa); }},
-      {"wide_comparisons", loop::HoistWideComparisons},
+      {"from_wide", loop::HoistFromWide},
       {"parallel", loop::MarkParallel},
       // Maxima and sums of integers are the same in any order; sums of floats are not.
       {"exact_lanes",
