@@ -10,10 +10,9 @@
 #include "absl/algorithm/container.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "jit/argument_layout.h"
+#include "jit/call_arguments.h"
 #include "jit/executable_code.h"
 #include "jit/specialization.h"
-#include "jit/workspace_state.h"
 #include "loop_ir/signature.h"
 #include "uops/invariant.h"
 
@@ -32,28 +31,7 @@ int64_t NextId() {
 
 }  // namespace
 
-// The kernel knows tensors; a caller knows the numbers of outputs and inputs.
-// Sorted, as callers search in it.
-std::vector<std::pair<int, int>> AliasesOf(const Kernel& kernel) {
-  const Program& program = kernel.program();
-  std::vector<int> numbers(program.tensors.size());  // of inputs and outputs
-  for (const std::vector<TensorId>* list : {&program.inputs, &program.outputs}) {
-    for (size_t i = 0; i < list->size(); ++i) numbers[(*list)[i].value] = static_cast<int>(i);
-  }
-  std::vector<std::pair<int, int>> aliases;
-  for (const auto& [output, input] : kernel.plan().aliases) {
-    aliases.emplace_back(numbers[output.value], numbers[input.value]);
-  }
-  std::sort(aliases.begin(), aliases.end());
-  return aliases;
-}
-
-TensorId ArgumentOf(const Program& program, size_t number) {
-  const size_t inputs = program.inputs.size();
-  return number < inputs ? program.inputs[number] : program.outputs[number - inputs];
-}
-
-Executable::Executable(std::shared_ptr<const Code> code, std::vector<Input> inputs)
+Executable::Executable(std::shared_ptr<const Code> code, BoundInputs inputs)
     : id_(NextId()), code_(std::move(code)), inputs_(std::move(inputs)) {}
 
 Executable::~Executable() = default;
@@ -61,34 +39,30 @@ Executable::~Executable() = default;
 absl::StatusOr<std::unique_ptr<const Executable>> Executable::Create(
     Program program, const ExecutableOptions& options, std::shared_ptr<const Origin> origin) {
   NESTOR_RETURN_IF_ERROR(CheckIsa(options.isa));
-  std::vector<Input> inputs(program.inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) inputs[i].position = static_cast<int>(i);
+  BoundInputs inputs(program.inputs.size());
   NESTOR_ASSIGN_OR_RETURN(auto variants, Variants::Create(std::move(program), options.isa,
                                                           options.size_classes, std::move(origin)));
   auto code = std::make_shared<const Code>(std::move(variants), options, nullptr);
   return absl::WrapUnique(new Executable(std::move(code), std::move(inputs)));
 }
 
-// Inputs after the bound one move up by one in later calls.
 absl::StatusOr<std::unique_ptr<const Executable>> Executable::Bind(absl::string_view name,
                                                                    const TensorView& tensor) const {
-  std::vector<Input> inputs = inputs_;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const loop::TensorInfo& info = program()[TensorAt(i)];
+  for (size_t i = 0; i < program().inputs.size(); ++i) {
+    const loop::TensorInfo& info = program()[program().inputs[i]];
     // An input that is bound already has no name for Bind: it is reported as unknown.
-    if (info.name != name || inputs[i].position < 0) continue;
+    if (info.name != name || bound(i) != nullptr) continue;
     if (tensor.type != info.type || tensor.shape.size() != info.shape.size()) {
       return ArgumentError(
-          i, absl::StrCat(Name(tensor.type), ShapeText(tensor.shape), " given, ", Name(info.type),
-                          " of ", info.shape.size(), " dimensions wanted"));
+          program(), i,
+          absl::StrCat(Name(tensor.type), ShapeText(tensor.shape), " given, ", Name(info.type),
+                       " of ", info.shape.size(), " dimensions wanted"));
     }
     // A compact copy, so bound inputs have the layout that code likes best.
     absl::StatusOr<Tensor> copy = Tensor::FromView(tensor);
-    if (!copy.ok()) return ArgumentError(i, copy.status().message());
-    for (Input& later : inputs) later.position -= later.position > inputs[i].position ? 1 : 0;
-    inputs[i].position = -1;
-    inputs[i].bound = std::make_shared<const Tensor>(*std::move(copy));
-    inputs[i].view = inputs[i].bound->view();
+    if (!copy.ok()) return ArgumentError(program(), i, copy.status().message());
+    BoundInputs inputs = inputs_;
+    inputs.Bind(i, *std::move(copy));
     return absl::WrapUnique(new Executable(code_, std::move(inputs)));
   }
   return absl::InvalidArgumentError(
@@ -136,8 +110,8 @@ absl::Span<const std::pair<int, int>> Executable::aliases() const { return code_
 
 std::vector<TensorId> Executable::inputs() const {
   std::vector<TensorId> given;
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (inputs_[i].position >= 0) given.push_back(TensorAt(i));
+  for (size_t i = 0; i < program().inputs.size(); ++i) {
+    if (bound(i) == nullptr) given.push_back(program().inputs[i]);
   }
   return given;
 }
@@ -150,16 +124,6 @@ int64_t Executable::code_bytes() const {
   int64_t bytes = 0;
   for (const std::shared_ptr<const Kernel>& kernel : kernels()) bytes += kernel->code_bytes();
   return bytes;
-}
-
-size_t Executable::NumArguments() const { return inputs_.size() + program().outputs.size(); }
-
-TensorId Executable::TensorAt(size_t number) const { return ArgumentOf(program(), number); }
-
-absl::Status Executable::ArgumentError(size_t number, absl::string_view what) const {
-  return absl::InvalidArgumentError(absl::StrCat("program ", program().name, ": ",
-                                                 number < inputs_.size() ? "input " : "output ",
-                                                 program()[TensorAt(number)].name, ": ", what));
 }
 
 }  // namespace nestor::jit

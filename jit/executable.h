@@ -24,6 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "jit/bound_inputs.h"
 #include "jit/kernel.h"
 #include "jit/size_classes.h"
 #include "jit/variants.h"
@@ -33,6 +34,8 @@
 #include "tensor/tensor.h"
 
 namespace nestor::jit {
+
+class CallArguments;
 
 // Sizes in bytes are those of all arguments of a call together.
 struct ExecutableOptions {
@@ -150,7 +153,8 @@ class Executable {
   std::vector<loop::TensorId> inputs() const;
   // The tensor to which input `number` of the program is bound; null: calls give the input.
   const TensorView* bound(size_t number) const {
-    return inputs_[number].position < 0 ? &inputs_[number].view : nullptr;
+    const BoundInputs::Input& input = inputs_.all()[number];
+    return input.is_bound() ? &input.View({}) : nullptr;
   }
   // The general code, for compact arguments. It runs at all sizes, and lives as long as this.
   const Kernel& kernel() const;
@@ -171,54 +175,20 @@ class Executable {
  private:
   // The part that executables bound to different tensors share.
   struct Code;
-  // How a call gets one input of the program.
-  struct Input {
-    int position = -1;  // among the inputs that a call gives; -1: bound
-    std::shared_ptr<const Tensor> bound;
-    TensorView view;  // of the bound tensor
-  };
 
-  // `inputs`: one for each input of the program, the bound ones, too.
-  Executable(std::shared_ptr<const Code> code, std::vector<Input> inputs);
+  // `inputs`: those of the program.
+  Executable(std::shared_ptr<const Code> code, BoundInputs inputs);
 
   // The steps of a call; see executable_call.cc for their order.
-  absl::Status RunWith(const Arguments& arguments, Workspace* workspace, const Hooks& hooks) const;
-  // Arguments are numbered: the program's inputs, then its outputs.
-  size_t NumArguments() const;
-  const TensorView& ArgumentAt(const Arguments& arguments, size_t number) const {
-    if (number >= inputs_.size()) return arguments.outputs[number - inputs_.size()];
-    const Input& input = inputs_[number];
-    return input.position < 0 ? input.view : arguments.inputs[static_cast<size_t>(input.position)];
-  }
-  loop::TensorId TensorAt(size_t number) const;
-  absl::Status ArgumentError(size_t number, absl::string_view what) const;
-
-  absl::StatusOr<Binding> BindArguments(
-      absl::Span<const TensorView> inputs, absl::Span<const Scalar> params,
-      const absl::flat_hash_map<std::string, int64_t>* dims) const;
-  absl::Status CheckOutputs(const Arguments& arguments, const Binding& binding) const;
-  absl::Status CheckMemory(const Arguments& arguments, Workspace::State& state) const;
-  bool OutputsAreApart(const Arguments& arguments, Workspace::State& state) const;
-  absl::Status CheckOverlap(const Arguments& arguments, const Workspace::State& state,
-                            size_t output, size_t other) const;
-  absl::Status Prepare(const Arguments& arguments, Workspace::State& state) const;
-  absl::Status Measure(const Arguments& arguments, Workspace::State& state) const;
+  absl::Status Prepare(const CallArguments& arguments, Workspace::State& state) const;
   bool ComputesMuch(const Binding& binding) const;
-  absl::StatusOr<std::shared_ptr<const Kernel>> KernelFor(const Arguments& arguments,
+  absl::StatusOr<std::shared_ptr<const Kernel>> KernelFor(const CallArguments& arguments,
                                                           const Binding& binding,
                                                           int64_t bytes) const;
-  void NoteOverwritten(Workspace::State& state) const;
-  absl::Status CopyOverwritten(const Arguments& arguments, Workspace::State& state) const;
-  absl::Status FillTable(const Kernel& kernel, const Binding& binding, const Arguments& arguments,
-                         Workspace::State& state) const;
-  absl::Status PlaceMemory(const Kernel& kernel, const Binding& binding,
-                           Workspace::State& state) const;
-  absl::Status ReserveArenas(Workspace::State& state) const;
-  void PoisonDead(Workspace::State& state, int first_item, bool parallel) const;
 
   const int64_t id_;  // unique for ever: a workspace recognizes the executable by it
   const std::shared_ptr<const Code> code_;
-  const std::vector<Input> inputs_;  // of the program
+  const BoundInputs inputs_;
 };
 
 }  // namespace nestor::jit

@@ -6,19 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "jit/call_arguments.h"
 #include "jit/executable.h"
-#include "jit/kernel.h"
 #include "jit/variants.h"
 #include "loop_ir/program.h"
-#include "tensor/binding.h"
 
 namespace nestor::jit {
-
-// As (output, input), numbers in the signature, sorted.
-std::vector<std::pair<int, int>> AliasesOf(const Kernel& kernel);
-
-// The tensor of an argument; they are numbered: inputs, then outputs.
-loop::TensorId ArgumentOf(const loop::Program& program, size_t number);
 
 // Immutable but for what `variants` compiles later.
 struct Executable::Code {
@@ -34,7 +27,7 @@ struct Executable::Code {
   const std::unique_ptr<const loop::Program> signature;
   const loop::Program& program;  // calls are bound to and checked by it, whatever code runs
   const ExecutableOptions options;
-  const std::vector<std::pair<int, int>> aliases;
+  const std::vector<std::pair<int, int>> aliases;  // of the general code
 };
 
 }  // namespace nestor::jit
