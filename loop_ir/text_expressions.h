@@ -1,6 +1,6 @@
 // Reads the pieces of a program's text that have no scopes of their own: names, literals, index
-// expressions, values and accesses, built straight into the Program. text_parser.cc reads what is
-// around them.
+// expressions, values and accesses, built straight into the Program. text_signature.h and
+// text_parser.cc read what is around them.
 #ifndef NESTOR_LOOP_IR_TEXT_EXPRESSIONS_H_
 #define NESTOR_LOOP_IR_TEXT_EXPRESSIONS_H_
 

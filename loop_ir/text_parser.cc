@@ -1,15 +1,14 @@
-// Recursive descent over the signature, scopes and statements.
+// Recursive descent over scopes and statements; the signature and demands are read by
+// text_signature.cc, values and index expressions by text_expressions.cc.
 //
-// The words that begin an item (for, temp, acc, drop, block, require, domain, assume) are not
+// The words that begin an item (for, temp, acc, stream, drop, require, ..) are not
 // reserved: they are keywords where there can be no statement, that is, where no access and
 // assignment follow.
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "loop_ir/text.h"
-#include "loop_ir/text_expressions.h"
+#include "loop_ir/text_signature.h"
 #include "uops/invariant.h"
 #include "uops/notation/lexer.h"
-#include "uops/notation/parser.h"
 
 namespace nestor::loop {
 namespace {
@@ -21,9 +20,9 @@ void Append(Scope& scope, Node node) {
   scope.back().node.template emplace<Node>(std::move(node));
 }
 
-class ProgramParser : private ExpressionParser {
+class ProgramParser : private SignatureParser {
  public:
-  using ExpressionParser::ExpressionParser;
+  using SignatureParser::SignatureParser;
 
   absl::StatusOr<Program> Run() {
     NESTOR_RETURN_IF_ERROR(Signature());
@@ -34,114 +33,6 @@ class ProgramParser : private ExpressionParser {
   }
 
  private:
-  // ---- Names
-
-  // A name that is out of scope may be used again; one in scope may not, also not for another kind.
-  absl::StatusOr<Token> NewName(absl::string_view what) {
-    const Token& token = Peek();
-    if (token.kind != TokenKind::kName || IsReserved(token.text)) return Expected(what);
-    if (names_.contains(token.text)) {
-      return ErrorAt(token.position, absl::StrCat("'", token.text, "' is already defined"));
-    }
-    return tokens_[next_++];
-  }
-
-  void Define(const std::string& name, Named named) {
-    names_.emplace(name, named);
-    defined_.push_back(name);
-  }
-  void ForgetDownTo(size_t count) {
-    for (; defined_.size() > count; defined_.pop_back()) names_.erase(defined_.back());
-  }
-
-  // ---- Signature
-
-  // program NAME(INPUTS; PARAMS) -> (OUTPUTS)
-  absl::Status Signature() {
-    NESTOR_RETURN_IF_ERROR(Need("program"));
-    NESTOR_ASSIGN_OR_RETURN(const Token name, NewName("the program's name"));
-    program_.name = name.text;
-    NESTOR_RETURN_IF_ERROR(Need("("));
-    NESTOR_RETURN_IF_ERROR(Inputs());
-    NESTOR_RETURN_IF_ERROR(Params());
-    NESTOR_RETURN_IF_ERROR(Need("->"));
-    NESTOR_RETURN_IF_ERROR(Need("("));
-    return List(")", [&] { return AddArgument(Storage::kOutput, program_.outputs); });
-  }
-
-  // A bare name in an input's shape is a dimension, and there are no other dimensions.
-  absl::Status Inputs() {
-    if (At(";") || At(")")) return absl::OkStatus();
-    naming_dimensions_ = true;
-    do {
-      NESTOR_RETURN_IF_ERROR(AddArgument(Storage::kInput, program_.inputs));
-    } while (Take(","));
-    naming_dimensions_ = false;
-    return absl::OkStatus();
-  }
-
-  // x: f32[N, C]      s: shape f32[A]      y: f32, of rank 0
-  absl::Status AddArgument(Storage storage, std::vector<TensorId>& list) {
-    TensorInfo tensor;
-    tensor.storage = storage;
-    NESTOR_ASSIGN_OR_RETURN(const Token name, NewName("the name of a tensor"));
-    NESTOR_RETURN_IF_ERROR(Need(":"));
-    tensor.shape_only = storage == Storage::kInput && Take("shape");
-    NESTOR_RETURN_IF_ERROR(TypeAndShape(tensor));
-    list.push_back(AddTensor(name.text, std::move(tensor)));
-    return absl::OkStatus();
-  }
-
-  TensorId AddTensor(const std::string& name, TensorInfo tensor) {
-    tensor.name = name;
-    const TensorId id = program_.AddTensor(std::move(tensor));
-    Define(name, {true, id.value});
-    return id;
-  }
-
-  absl::StatusOr<DType> Type() {
-    const auto type = TypeByName(Peek().text);
-    if (!type) return Expected("a type");
-    ++next_;
-    return *type;
-  }
-
-  absl::Status TypeAndShape(TensorInfo& tensor) {
-    NESTOR_ASSIGN_OR_RETURN(tensor.type, Type());
-    if (!Take("[")) return absl::OkStatus();
-    return List("]", [&] { return AppendIndex(tensor.shape); });
-  }
-
-  // ; $k: i64 = 1 in [1, inf], $a: f32)      or only the ")"
-  absl::Status Params() {
-    if (!Take(";")) return Take(")") ? absl::OkStatus() : Expected("',', ';' or ')'");
-    return List(")", [&] { return AddParam(); });
-  }
-
-  // $name: TYPE = value in [low, high]; the last two parts may be missing.
-  absl::Status AddParam() {
-    ParamInfo param;
-    if (Peek().kind != TokenKind::kParam) return Expected("a $param");
-    if (FindParam(Peek().text) != nullptr) {
-      return ErrorAt(Peek().position, absl::StrCat("'", Peek().text, "' is already defined"));
-    }
-    param.name = tokens_[next_++].text;
-    NESTOR_RETURN_IF_ERROR(Need(":"));
-    NESTOR_ASSIGN_OR_RETURN(param.type, Type());
-    if (Take("=")) {
-      NESTOR_ASSIGN_OR_RETURN(param.value, LiteralOf(param.type, ParseParamLiteral));
-    }
-    if (Take("in")) {
-      NESTOR_RETURN_IF_ERROR(Need("["));
-      NESTOR_ASSIGN_OR_RETURN(param.low, BoundOf(param.type, ParseParamLiteral));
-      NESTOR_RETURN_IF_ERROR(Need(","));
-      NESTOR_ASSIGN_OR_RETURN(param.high, BoundOf(param.type, ParseParamLiteral));
-      NESTOR_RETURN_IF_ERROR(Need("]"));
-    }
-    program_.params.push_back(std::move(param));
-    return absl::OkStatus();
-  }
-
   // ---- Items
 
   // Whether a NAME follows, and after it what makes it the target of a statement.
@@ -170,82 +61,6 @@ class ProgramParser : private ExpressionParser {
     return AppendItem(program_.body);
   }
 
-  // require 1 <= $k <= 9 "message", or require M == N "message". A literal before "<=" tells them
-  // apart.
-  absl::Status Require() {
-    const size_t literal = LiteralLength();
-    const bool range = literal > 0 && At("<=", literal);
-    NESTOR_RETURN_IF_ERROR(range ? RequireRange() : RequireEquality());
-    std::string& message =
-        range ? program_.range_checks.back().message : program_.equalities.back().message;
-    if (Peek().kind != TokenKind::kString) return Expected("a message in quotes");
-    const absl::string_view quoted = Peek().text;
-    std::string error;
-    if (!absl::CUnescape(quoted.substr(1, quoted.size() - 2), &message, &error)) {
-      return ErrorAt(Peek().position, absl::StrCat("bad escape in a message: ", error));
-    }
-    ++next_;
-    return absl::OkStatus();
-  }
-
-  absl::Status RequireEquality() {
-    Equality equality;
-    NESTOR_ASSIGN_OR_RETURN(equality.left, Index(kSumTightness));
-    NESTOR_RETURN_IF_ERROR(Need("=="));
-    NESTOR_ASSIGN_OR_RETURN(equality.right, Index(kSumTightness));
-    program_.equalities.push_back(std::move(equality));
-    return absl::OkStatus();
-  }
-
-  absl::Status RequireRange() {
-    RangeCheck check;
-    NESTOR_ASSIGN_OR_RETURN(const auto low, BoundOf(DType::kI64));
-    NESTOR_RETURN_IF_ERROR(Need("<="));
-    NESTOR_ASSIGN_OR_RETURN(check.value, Index(kSumTightness));
-    NESTOR_RETURN_IF_ERROR(Need("<="));
-    NESTOR_ASSIGN_OR_RETURN(const auto high, BoundOf(DType::kI64));
-    if (low) check.low = low->ToInt();
-    if (high) check.high = high->ToInt();
-    program_.range_checks.push_back(std::move(check));
-    return absl::OkStatus();
-  }
-
-  // domain i < M, j < N : places ; values
-  absl::Status ReadDomain(std::vector<Domain>& domains) {
-    Domain domain;
-    // Indices of a domain are in scope up to its end only.
-    const size_t outside = defined_.size();
-    while (Peek().kind == TokenKind::kName && At("<", 1)) {
-      NESTOR_RETURN_IF_ERROR(DomainIndex(domain));
-      if (!Take(",")) break;
-    }
-    if (Take(":")) NESTOR_RETURN_IF_ERROR(Numbers(domain.places));
-    if (Take(";")) NESTOR_RETURN_IF_ERROR(Numbers(domain.values));
-    ForgetDownTo(outside);
-    domains.push_back(std::move(domain));
-    return absl::OkStatus();
-  }
-
-  // Domains share their indices, by position.
-  absl::Status DomainIndex(Domain& domain) {
-    NESTOR_ASSIGN_OR_RETURN(const Token name, NewName("the index of a domain"));
-    ++next_;  // <
-    NESTOR_ASSIGN_OR_RETURN(const IndexId extent, Index(kSumTightness));
-    if (domain.extents.size() == program_.domain_vars.size()) {
-      program_.domain_vars.push_back(program_.AddVar(name.text));
-    }
-    Define(name.text, {false, program_.domain_vars[domain.extents.size()]});
-    domain.extents.push_back(extent);
-    return absl::OkStatus();
-  }
-
-  absl::Status Numbers(IndexList& list) {
-    do {
-      NESTOR_RETURN_IF_ERROR(AppendIndex(list));
-    } while (Take(","));
-    return absl::OkStatus();
-  }
-
   // temp NAME: TYPE[..] register, or acc NAME: TYPE[..] = OP register
   absl::StatusOr<TensorId> Declared() {
     TensorInfo tensor;
@@ -271,7 +86,7 @@ class ProgramParser : private ExpressionParser {
   absl::Status ReadScope(Scope& scope) {
     const Nesting nesting(*this);
     NESTOR_RETURN_IF_ERROR(nesting.Check());
-    const size_t defined = defined_.size();
+    const size_t defined = NumDefined();
     NESTOR_RETURN_IF_ERROR(Need("{"));
     while (!Take("}")) {
       if (!Take(";")) NESTOR_RETURN_IF_ERROR(AppendItem(scope));
@@ -317,7 +132,7 @@ class ProgramParser : private ExpressionParser {
     NESTOR_RETURN_IF_ERROR(Attributes(loop.attributes));
     // After the bounds, in which the index is not known.
     loop.var = program_.AddVar(name.text);
-    const size_t defined = defined_.size();
+    const size_t defined = NumDefined();
     Define(name.text, {false, loop.var});
     while (Take("prefetch")) {
       NESTOR_ASSIGN_OR_RETURN(const Prefetch::Cache cache, PrefetchCache());
@@ -420,8 +235,6 @@ class ProgramParser : private ExpressionParser {
     }
     return absl::OkStatus();
   }
-
-  std::vector<std::string> defined_;  // the names in scope, in order
 };
 
 }  // namespace
