@@ -3,7 +3,7 @@
 // to a plain buffer, because executable memory is never writable here.
 //
 // Around the code: a prologue that saves the callee-saved registers that are used, one epilogue for
-// all returns, and after it the constants, the widest first, so that each is aligned to its width.
+// all returns, and after it the constants (constant_pool.h).
 //
 //   push rbx .. r15 (those used)      a frame that holds vectors is aligned to 64 and
 //   [align rsp] sub rsp, frame        keeps the caller's rsp at its end
@@ -95,9 +95,8 @@ MachineCode Assemble(Generator& g, const Allocated& allocated) {
 Generator::Generator(const OperationList& list, const Allocated& allocated, uint8_t* buffer,
                      size_t bytes)
     : Xbyak::CodeGenerator(bytes, buffer), list_(list), has_dot_products_(HasDotProducts(list.isa)),
-      allocated_(allocated), scratch_(ScratchVector(list.isa)),
-      own_constants_(list.constants.size()), labels_(list.labels) {
-  for (const PoolConstant& constant : list.constants) pool_.push_back({constant, {}, 0});
+      allocated_(allocated), scratch_(ScratchVector(list.isa)), pool_(list.constants),
+      labels_(list.labels) {
   for (const Operation& op : allocated.operations) NoteUse(op);
   aligned_ = allocated.frame_bytes > 0;
   parameters_ = allocated.frame_bytes;
@@ -148,26 +147,6 @@ void Generator::Epilogue() {
   }
   if (upper_used_ && !NESTOR_MUTANT("upper_halves_not_cleared")) vzeroupper();
   ret();
-}
-
-// One place serves all reads of a constant: it is as wide as the widest.
-void Generator::Pool() {
-  bool any = false;
-  for (const PoolEntry& entry : pool_) any |= entry.bytes > 0;
-  if (!any) return;
-  // A jump that runs past the code stops here.
-  while (getSize() % kAlignment != 0) int3();
-  for (int bytes = kAlignment; bytes >= 16; bytes /= 2) {
-    for (PoolEntry& entry : pool_) {
-      if (entry.bytes != bytes) continue;
-      L(entry.label);
-      const int lane_bytes = LaneBytes(entry.constant.lane);
-      for (int i = 0; i < bytes / lane_bytes; ++i) {
-        db(entry.constant.bits + static_cast<uint64_t>(i) * entry.constant.step,
-           static_cast<size_t>(lane_bytes));
-      }
-    }
-  }
 }
 
 // An operation wider than the set's registers is refused before anything of it is encoded.
@@ -251,7 +230,7 @@ void Generator::LoadVector(const VectorRegister& to, const Operand& operand, int
     return;
   }
   if (operand.kind == Operand::kConstant) {
-    const PoolConstant& constant = pool_[static_cast<size_t>(operand.value)].constant;
+    const PoolConstant& constant = pool_[operand.value];
     if (constant.bits == 0 && constant.step == 0) return Zero(to);
   }
   vmovups(to, VectorPlace(operand, bytes));
@@ -318,25 +297,24 @@ Xbyak::RegExp Generator::AddressOf(const Memory& memory, int64_t offset) const {
   return address;
 }
 
-Xbyak::Address Generator::Constant(int64_t number, int bytes) {
+const Xbyak::Label& Generator::ConstantLabel(int64_t number, int bytes) {
   RequireWidth(bytes);
-  if (static_cast<size_t>(number) < own_constants_) RequireRead(number, bytes);
-  PoolEntry& entry = pool_[static_cast<size_t>(number)];
-  if (bytes > entry.bytes) entry.bytes = bytes;
-  return Xbyak::Address(static_cast<uint32_t>(bytes * 8), false, rip + entry.label);
+  if (pool_.IsGiven(number)) RequireRead(number, bytes);
+  return pool_.Use(number, bytes);
+}
+
+Xbyak::Address Generator::Constant(int64_t number, int bytes) {
+  return Xbyak::Address(static_cast<uint32_t>(bytes * 8), false,
+                        rip + ConstantLabel(number, bytes));
 }
 
 // One piece of 128 bits out of a wider constant, such as lanes 4 to 7 of 0, 1, 2, ..
 Xbyak::Address Generator::ConstantQuarter(int64_t number, int position) {
-  Constant(number, 16 * RoundedUp(position + 1));
-  return xword[rip + 16 * position + pool_[static_cast<size_t>(number)].label];
+  return xword[rip + 16 * position + ConstantLabel(number, 16 * RoundedUp(position + 1))];
 }
 
 Xbyak::Address Generator::Constant(const PoolConstant& constant, int bytes) {
-  size_t number = own_constants_;
-  while (number < pool_.size() && !(pool_[number].constant == constant)) ++number;
-  if (number == pool_.size()) pool_.push_back({constant, {}, 0});
-  return Constant(static_cast<int64_t>(number), bytes);
+  return Constant(pool_.NumberOf(constant), bytes);
 }
 
 void Generator::FailNoInstruction() const {

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@
 
 #include "absl/strings/string_view.h"
 #include "jit/codegen/allocate_registers.h"
+#include "jit/codegen/constant_pool.h"
 #include "jit/codegen/operations.h"
 #include "jit/codegen/registers.h"
 
@@ -132,7 +132,7 @@ class Generator : public Xbyak::CodeGenerator {
   // ---- The function around the operations.
   void Prologue();
   void Epilogue();
-  void Pool();
+  void Pool() { pool_.Write(*this); }  // after all code
 
   // Stands for an instruction that does not exist for these lanes.
   template <class... Operands>
@@ -187,12 +187,6 @@ class Generator : public Xbyak::CodeGenerator {
 #undef AVX512_ONLY
 
  private:
-  struct PoolEntry {
-    PoolConstant constant;
-    Xbyak::Label label;
-    int bytes = 0;  // the widest use; 0: none
-  };
-
   [[noreturn]] void FailNoInstruction() const;
   // Separate from the checks, which each operand passes: preparing a message takes long.
   [[noreturn, gnu::noinline]] void FailWidth(int bytes) const;
@@ -205,6 +199,8 @@ class Generator : public Xbyak::CodeGenerator {
   // Checks that `bytes` are no more than the operation says it reads of constant `number`: a
   // hoisted constant is no wider.
   void RequireRead(int64_t number, int bytes) const;
+  // The constant's place, whose first `bytes` bytes may be read.
+  const Xbyak::Label& ConstantLabel(int64_t number, int bytes);
   Xbyak::Opmask MaskRegister(int64_t number) const;
   void NoteUse(const Operation& op);
 
@@ -215,8 +211,7 @@ class Generator : public Xbyak::CodeGenerator {
   const int scratch_;
   bool upper_used_ = false;  // of any vector register
   bool streams_ = false;
-  std::deque<PoolEntry> pool_;
-  const size_t own_constants_;  // of the pool, from there on
+  ConstantPool pool_;
   std::vector<Xbyak::Label> labels_;
   std::vector<std::pair<const Operation*, std::function<void()>>> out_of_line_;
   Xbyak::Label epilogue_;
