@@ -24,6 +24,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
 #include "fusion/order_rules.h"
+#include "uops/index/atom_division.h"
 #include "uops/index/atom_sum.h"
 
 namespace nestor::loop {
@@ -98,7 +99,7 @@ class Simplifier {
   bool IsFactor(IndexId left, IndexId d) {
     const AtomSum divisor = AtomSum::Of(pool_, left), dividend = AtomSum::Of(pool_, d);
     if (!divisor.exact() || divisor.IsZero() || !dividend.exact()) return false;
-    const auto g = dividend.ExactQuotient(divisor);
+    const auto g = ExactQuotient(dividend, divisor);
     return g && ranges_.NonZero(g->Build(pool_));
   }
 
@@ -155,7 +156,7 @@ class Simplifier {
   // a = q*b + r.
   static absl::optional<std::pair<AtomSum, AtomSum>> Divided(const Division& d) {
     if (!d.dividend.exact() || !d.divisor.exact() || d.divisor.IsZero()) return absl::nullopt;
-    auto parts = d.dividend.DividedBy(d.divisor);
+    auto parts = DividedBy(d.dividend, d.divisor);
     if (!parts.first.exact() || !parts.second.exact()) return absl::nullopt;
     return parts;
   }
@@ -212,7 +213,7 @@ class Simplifier {
       if (!factoring || !MayCancel(*factoring, d.divisor)) continue;
       const Factoring& f = *factoring;
       const AtomSum scale = f.divides ? f.g : AtomSum(1);
-      const auto x = f.x.ExactQuotient(scale), y = d.divisor.ExactQuotient(scale);
+      const auto x = ExactQuotient(f.x, scale), y = ExactQuotient(d.divisor, scale);
       if (!x || !y) continue;
       const IndexId over = pool_.Make(d.kind, 0, {x->Build(pool_), y->Build(pool_)});
       if (d.kind == IndexKind::kDiv) return over;
@@ -224,7 +225,7 @@ class Simplifier {
   bool MayCancel(const Factoring& f, const AtomSum& divisor) {
     const IndexId g = f.g.Build(pool_), r = f.r.Build(pool_);
     if (f.r.IsZero()) return f.divides && ranges_.NonZero(g);
-    const auto y = divisor.ExactQuotient(f.g);
+    const auto y = ExactQuotient(divisor, f.g);
     return y && ranges_.NonNegative(y->Build(pool_)) && ranges_.NonNegative(r) &&
            ranges_.Less(r, g);
   }
@@ -286,7 +287,7 @@ class Simplifier {
       const auto parts = d.dividend.SplitBy(atom);
       if (inner.kind != IndexKind::kMod || !parts) continue;
       const AtomSum moved = parts->factor * AtomSum::Of(pool_, inner.args[1]);
-      if (!moved.exact() || !moved.ExactQuotient(d.divisor) || !ranges_.NonZero(inner.args[1]))
+      if (!moved.exact() || !ExactQuotient(moved, d.divisor) || !ranges_.NonZero(inner.args[1]))
         continue;
       const AtomSum dividend = parts->factor * AtomSum::Of(pool_, inner.args[0]) + parts->rest;
       if (dividend.exact()) return pool_.Mod(dividend.Build(pool_), d.b);
@@ -326,7 +327,7 @@ class Simplifier {
     return RewriteSum(
         e, IndexKind::kDiv, [&](const AtomSum::Parts& parts, const Division& d) -> Result {
           const auto factor =
-              d.divisor.IsZero() ? absl::nullopt : parts.factor.ExactQuotient(d.divisor);
+              d.divisor.IsZero() ? absl::nullopt : ExactQuotient(parts.factor, d.divisor);
           if (!factor) return absl::nullopt;
           const IndexId remainder = Simplify(pool_.Mod(d.a, d.b));
           return IfCheaper(e, *factor * (d.dividend - AtomSum::Of(pool_, remainder)) + parts.rest);

@@ -36,6 +36,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "fusion/equation_system.h"
+#include "uops/index/atom_division.h"
 #include "uops/index/atom_sum.h"
 #include "uops/index/index_expr.h"
 #include "uops/mutant.h"
@@ -51,7 +52,7 @@ using Term = EquationSystem::Term;
 absl::optional<IndexId> Quotient(IndexPool& pool, IndexId a, IndexId divisor) {
   const AtomSum by = AtomSum::Of(pool, divisor);
   if (by.size() != 1 || by.terms().front().coefficient <= 0) return absl::nullopt;
-  const auto quotient = AtomSum::Of(pool, a).ExactQuotient(by);
+  const auto quotient = ExactQuotient(AtomSum::Of(pool, a), by);
   return quotient ? absl::make_optional(quotient->Build(pool)) : absl::nullopt;
 }
 

@@ -28,6 +28,7 @@
 #include "absl/algorithm/container.h"
 #include "loop_ir/ranges_numbers.h"
 #include "loop_ir/ranges_proof.h"
+#include "uops/index/atom_division.h"
 
 namespace nestor::loop {
 namespace {
@@ -177,7 +178,7 @@ class ProofSearch {
                       FactSet used, int depth) {
     if (scale.Constant() == 1)
       return Proves(parts.rest.PlusProduct(parts.factor, limit), used, depth + 1);
-    if (const auto times = parts.factor.ExactQuotient(scale)) {
+    if (const auto times = ExactQuotient(parts.factor, scale)) {
       return Proves(parts.rest.PlusProduct(*times, limit), used, depth + 1);
     }
     return Proves(parts.factor * limit + scale * parts.rest + scale - AtomSum(1), used, depth + 1);

@@ -1,14 +1,12 @@
 // Multivariate polynomials with integer coefficients. The order of terms is a graded lexicographic
-// one, which multiplication preserves: so a product of a sorted sum with one term is sorted, and
-// division by leading terms ends (Cox, Little and O'Shea, "Ideals, Varieties, and Algorithms", sec.
-// 2.2 and 2.3).
+// one, which multiplication preserves: so a product of a sorted sum with one term is sorted (Cox,
+// Little and O'Shea, "Ideals, Varieties, and Algorithms", sec. 2.2).
 //
 // Proofs add and subtract sums by the hundred thousand, so a sum is one list of words with room for
 // the usual length, and a difference is one merge of two sorted lists.
 #include "uops/index/atom_sum.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "uops/invariant.h"
 
@@ -24,14 +22,6 @@ int Compare(Factors a, Factors b) {
     if (a[i] != b[i]) return a[i] < b[i] ? -1 : 1;
   }
   return 0;
-}
-
-// a / b as products; nullopt where b does not divide a.
-absl::optional<AtomProduct> Without(Factors a, Factors b) {
-  if (!std::includes(a.begin(), a.end(), b.begin(), b.end())) return absl::nullopt;
-  AtomProduct rest(a.size() - b.size());
-  std::set_difference(a.begin(), a.end(), b.begin(), b.end(), rest.begin());
-  return rest;
 }
 
 }  // namespace
@@ -148,7 +138,7 @@ void AtomSum::AddExpression(const IndexPool& pool, IndexId e) {
 // Most products are new.
 void AtomSum::Insert(Factors atoms, int64_t coefficient) {
   const IndexId *at = words_.begin(), *const end = words_.end();
-  int order = !exact_ || coefficient == 0 || size() == IndexPool::kMaxTerms ? 0 : 1;
+  int order = !exact_ || coefficient == 0 || size() == kMaxSize ? 0 : 1;
   if (atoms.empty()) {
     if (constant_ != 0) order = 0;
   } else if (order != 0) {
@@ -171,7 +161,7 @@ void AtomSum::Insert(Factors atoms, int64_t coefficient) {
 AtomSum AtomSum::Merged(const AtomSum& a, const AtomSum& b, int64_t times) {
   AtomSum sum;
   int64_t constant;
-  sum.exact_ = a.exact_ && b.exact_ && a.size() + b.size() <= IndexPool::kMaxTerms &&
+  sum.exact_ = a.exact_ && b.exact_ && a.size() + b.size() <= kMaxSize &&
                !__builtin_mul_overflow(times, b.constant_, &constant) &&
                !__builtin_add_overflow(a.constant_, constant, &constant);
   if (!sum.exact_) return sum;
@@ -227,29 +217,6 @@ AtomSum operator*(const AtomSum& a, const AtomSum& b) {
   return sum;
 }
 
-// Long division: the first term goes to the quotient if the divisor's first term divides it, else
-// to the remainder.
-std::pair<AtomSum, AtomSum> AtomSum::DividedBy(const AtomSum& divisor) const {
-  if (!exact_ || !divisor.exact_) return {Inexact(), Inexact()};
-  AtomSum quotient, remainder, rest = *this;
-  const Term lead = divisor.terms().front();
-  for (size_t steps = 0; rest.exact_ && rest.size() > 0; ++steps) {
-    const Term first = rest.terms().front();
-    const auto atoms = Without(first.atoms, lead.atoms);
-    // -2^63 / -1 has no quotient.
-    const bool divides = atoms && lead.coefficient != std::numeric_limits<int64_t>::min() &&
-                         first.coefficient != std::numeric_limits<int64_t>::min() &&
-                         first.coefficient % lead.coefficient == 0;
-    const AtomSum part =
-        OfTerm(divides ? Term{*atoms, first.coefficient / lead.coefficient} : first);
-    rest = rest - (divides ? part * divisor : part);
-    (divides ? quotient : remainder) = (divides ? quotient : remainder) + part;
-    if (steps == IndexPool::kMaxTerms) return {Inexact(), Inexact()};
-  }
-  if (!rest.exact_) return {Inexact(), Inexact()};
-  return {std::move(quotient), std::move(remainder)};
-}
-
 std::pair<AtomSum, AtomSum> AtomSum::FloorDividedBy(int64_t divisor) const {
   AtomSum quotient, rest;
   for (const auto& [atoms, coefficient] : terms()) {
@@ -260,14 +227,6 @@ std::pair<AtomSum, AtomSum> AtomSum::FloorDividedBy(int64_t divisor) const {
     if (remainder != 0) rest.Add(atoms, splits ? remainder : coefficient);
   }
   return {std::move(quotient), std::move(rest)};
-}
-
-// Division by 1 is the frequent case.
-absl::optional<AtomSum> AtomSum::ExactQuotient(const AtomSum& divisor) const {
-  if (divisor == AtomSum(1)) return *this;
-  auto [quotient, remainder] = DividedBy(divisor);
-  if (!remainder.IsZero() || !quotient.exact_) return absl::nullopt;
-  return std::move(quotient);
 }
 
 absl::optional<AtomSum::Parts> AtomSum::SplitBy(IndexId atom) const {

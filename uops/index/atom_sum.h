@@ -1,8 +1,8 @@
 // Sums of products of atoms: the arithmetic behind the canonical form of index expressions, and of
 // proofs about them.
-// Terms are ordered by ids, which makes sums quick to add and compare, but depends on the pool. Where
-// a decision depends on the order, a pass looks at them InOrder, so that a program and its text have
-// the same results.
+// Terms are ordered by ids, which makes sums quick to add and compare, but depends on the pool.
+// Where a decision depends on the order, a pass looks at them InOrder, so that a program and its
+// text have the same results.
 //
 // Mathematical integers: where a coefficient leaves int64 the sum is inexact, and so is everything
 // computed from it; nothing may be concluded from an inexact sum.
@@ -79,10 +79,13 @@ class AtomWords {
 
 // A sum of integer coefficients times products of atoms (loop indices, symbols, divisions, min,
 // max), in one piece of memory and ordered by ids, since proofs add and multiply often. A product
-// may hold several loop indices. An inexact sum stands for what could not be written so, or grew too
-// long; nothing is proven of it.
+// may hold several loop indices. An inexact sum stands for what could not be written so, or grew
+// too long; nothing is proven of it.
 class AtomSum {
  public:
+  // A sum of more terms is too long.
+  static constexpr size_t kMaxSize = IndexPool::kMaxTerms;
+
   struct Term {
     absl::Span<const IndexId> atoms;  // of the sum that has the term, while it does not change
     int64_t coefficient;
@@ -128,17 +131,11 @@ class AtomSum {
            absl::MakeConstSpan(other.words_.begin(), other.words_.size());
   }
 
-  // Quotient and remainder of the division by leading terms: *this =
-  // first * divisor + second, no term of `second` being divisible by the
-  // divisor's first term; both inexact where either of the two is, or the quotient is too
-  // long. REQUIRES: the divisor is not zero.
-  std::pair<AtomSum, AtomSum> DividedBy(const AtomSum& divisor) const;
-  // The same by a number, for all values of the atoms: first + floor(second / divisor) is the floor
-  // of *this / divisor. `second` has the terms that are no multiples, and of the constant the
-  // remainder. REQUIRES: exact(), and the divisor is neither 0 nor -1.
+  // Quotient and remainder of the division by a number (by sums: atom_division.h), for all values
+  // of the atoms: first + floor(second / divisor) is the floor of *this / divisor. `second` has the
+  // terms that are no multiples, and of the constant the remainder. REQUIRES: exact(), and the
+  // divisor is neither 0 nor -1.
   std::pair<AtomSum, AtomSum> FloorDividedBy(int64_t divisor) const;
-  // *this / divisor where that leaves nothing.
-  absl::optional<AtomSum> ExactQuotient(const AtomSum& divisor) const;
 
   // *this = factor * atom + rest, `rest` being free of the atom; nullopt where
   // the atom occurs in some product more than once.
