@@ -1,6 +1,5 @@
 // The signature is drawn first, then node by node, each with operands drawn among the existing
-// nodes: an operand that does not fit is made to fit by a cast and a random reindex, from which
-// most of the odd accesses come.
+// nodes (operand_generator.h).
 //
 // Every draw is a statement of its own: the order in which C++ evaluates operands
 // and arguments is not fixed, and the programs must not depend on the compiler.
@@ -12,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "check/engines/index_generator.h"
+#include "check/engines/operand_generator.h"
 #include "check/engines/recording_builder.h"
 #include "check/engines/scalar_generator.h"
 #include "check/random.h"
@@ -21,14 +21,13 @@
 namespace nestor {
 namespace {
 
-constexpr int kMaxRank = 3;
-
 class Generator {
  public:
   Generator(uint64_t seed, const GeneratorOptions& options, std::vector<ConstructorCall>* calls)
       : options_(options), random_(seed), recurrences_(seed ^ 0x5ca1ab1e), graph_(op_.graph),
         pool_(op_.graph.pool()), indices_(options_, random_, graph_, values_),
-        scalars_(options_, random_), builder_(graph_, calls) {
+        scalars_(options_, random_), builder_(graph_, calls),
+        operands_(options_, random_, op_, values_, indices_, scalars_, builder_) {
     options_.floats_only |= options_.smooth;
   }
 
@@ -91,7 +90,7 @@ class Generator {
     for (int i = 0; i < count; ++i) {
       const DType type = i > 0 && random_.Chance(35) ? scalars_.IndexType() : scalars_.ValueType();
       const bool shape_only = random_.Chance(6);
-      AddArgument(kArguments[i], type, RandomShape(), shape_only);
+      AddArgument(kArguments[i], type, operands_.RandomShape(), shape_only);
     }
     // Every dimension must be one of some argument.
     for (IndexId dim : indices_.dimensions()) {
@@ -135,23 +134,6 @@ class Generator {
     op_.results.push_back({kResults[0], zero});
   }
 
-  // ---- Shapes
-
-  // Often the shape of an existing value, its axes permuted, with one axis fewer or more.
-  Shape RandomShape() {
-    if (!values_.empty() && random_.Chance(40)) {
-      Shape shape = graph_.shape(random_.Pick(values_));
-      random_.Shuffle(shape);
-      if (!shape.empty() && random_.Chance(30)) shape.pop_back();
-      if (shape.size() < kMaxRank && random_.Chance(30)) shape.push_back(indices_.Extent());
-      return shape;
-    }
-    Shape shape;
-    const int rank = static_cast<int>(random_.Pick({0, 1, 1, 1, 2, 2, 2, 3}));
-    for (int i = 0; i < rank; ++i) shape.push_back(indices_.Extent());
-    return shape;
-  }
-
   // ---- Nodes
 
   void Keep(NodeId id) { values_.push_back(id); }
@@ -161,7 +143,7 @@ class Generator {
     if (kind < 45) return RandomMap();
     if (kind < 65) {
       const NodeId x = random_.Pick(values_);
-      return RandomReindex(x, RandomShape());
+      return operands_.RandomReindex(x, operands_.RandomShape());
     }
     if (kind < 80) return RandomReduce();
     if (kind < 90) return RandomScatter();
@@ -171,7 +153,7 @@ class Generator {
 
   NodeId RandomConstant() {
     const Scalar value = scalars_.Literal(scalars_.ValueType());
-    const Shape shape = RandomShape();
+    const Shape shape = operands_.RandomShape();
     return graph_.AddSplat(graph_.AddConstant(value), shape);
   }
 
@@ -182,12 +164,12 @@ class Generator {
     }
     if (values.empty()) return RandomConstant();
     const ParamInfo& param = *random_.Pick(values);
-    const Shape shape = random_.Chance(50) ? Shape() : RandomShape();
+    const Shape shape = random_.Chance(50) ? Shape() : operands_.RandomShape();
     return graph_.AddSplat(graph_.AddParam(param.name, param.type), shape);
   }
 
   NodeId RandomIndex() {
-    const Shape shape = RandomShape();
+    const Shape shape = operands_.RandomShape();
     const IndexId a = indices_.Affine(shape);
     const IndexId b = indices_.Linear(shape);
     const IndexId e = random_.Chance(20) ? pool_.Mul(a, b) : a;
@@ -196,67 +178,16 @@ class Generator {
     return builder_.AddCast(index, scalars_.ValueType());
   }
 
-  // An invalid id stands for the default, 0.
-  NodeId RandomFill(DType type) {
-    if (random_.Chance(35)) return NodeId();
-    if (random_.Chance(40)) {
-      for (const ParamInfo& param : op_.params) {
-        if (param.type == type && random_.Chance(80)) return graph_.AddParam(param.name, type);
-      }
-    }
-    return graph_.AddConstant(scalars_.Literal(type));
-  }
-
-  NodeId RandomReindex(NodeId x, const Shape& shape) {
-    const Shape extents = graph_.shape(x);
-    const IndexList place = indices_.PlaceIn(extents, shape);
-    const NodeId fill = RandomFill(graph_.type(x));
-    IndexList conditions;
-    while (random_.Chance(20)) conditions.push_back(indices_.Condition(shape));
-    return builder_.AddReindex(x, shape, place, fill, conditions);
-  }
-
-  // `x` with the type and shape that are needed.
-  // The reindex draws any place: this is where reads out of range, gathers and masks come from.
-  NodeId Conform(NodeId x, DType type, const Shape& shape) {
-    x = builder_.AddCast(x, type);
-    return graph_.shape(x) == shape ? x : RandomReindex(x, shape);
-  }
-
-  NodeId Operand(DType type, const Shape& shape) {
-    if (random_.Chance(20))
-      return graph_.AddSplat(graph_.AddConstant(scalars_.Literal(type)), shape);
-    std::vector<NodeId> fitting;
-    for (NodeId id : values_) {
-      if (graph_.type(id) == type) fitting.push_back(id);
-    }
-    const bool fits = !fitting.empty() && random_.Chance(75);
-    NodeId x = fits ? random_.Pick(fitting) : random_.Pick(values_);
-    if (options_.floats_only && IsFloat(type) && !IsFloat(graph_.type(x))) x = FloatNode();
-    return Conform(x, type, shape);
-  }
-
-  NodeId FloatNode() {
-    std::vector<NodeId> floats;
-    for (NodeId id : values_) {
-      if (IsFloat(graph_.type(id))) floats.push_back(id);
-    }
-    if (!floats.empty()) return random_.Pick(floats);
-    return graph_.AddConstant(scalars_.Literal(scalars_.FloatType()));
-  }
-
-  // A node that may be computed with: with floats_only, a float.
-  NodeId Source() { return options_.floats_only ? FloatNode() : random_.Pick(values_); }
-
   // A row of the table first, then operands that it takes, with a cast if none is there: each row
   // is tested, not only those of frequent types.
   NodeId RandomMap() {
     ScalarOp op = random_.Pick(AllScalarOps()).op;
     while (!scalars_.Allowed(op)) op = random_.Pick(AllScalarOps()).op;
-    NodeId x = Source();
+    NodeId x = operands_.Source();
     if (op == ScalarOp::kCast) return builder_.AddCast(x, scalars_.ValueType());
     // Six draws for an operand that fits as it is, before a cast makes one fit.
-    for (int i = 0; i < 6 && !ResultTypeOf(op, graph_.type(x), DType::kF32); ++i) x = Source();
+    for (int i = 0; i < 6 && !ResultTypeOf(op, graph_.type(x), DType::kF32); ++i)
+      x = operands_.Source();
     while (!ResultTypeOf(op, graph_.type(x), DType::kF32)) {
       const DType type = random_.Pick(AllTypes());
       if (ResultTypeOf(op, type, DType::kF32)) x = builder_.AddCast(x, type);
@@ -268,7 +199,7 @@ class Generator {
     if (row.result == ResultType::kChoice) args.push_back(RandomCondition(shape));
     args.push_back(x);
     while (static_cast<int>(args.size()) < row.arity)
-      args.push_back(random_.Chance(12) ? x : Operand(type, shape));
+      args.push_back(random_.Chance(12) ? x : operands_.Operand(type, shape));
     if (random_.Chance(30))
       std::swap(args[args.size() - 1], args[args.size() - std::min(row.arity, 2)]);
     return builder_.AddMap(op, args);
@@ -276,17 +207,17 @@ class Generator {
 
   // The condition of a select.
   NodeId RandomCondition(const Shape& shape) {
-    if (!options_.floats_only && random_.Chance(50)) return Operand(DType::kBool, shape);
+    if (!options_.floats_only && random_.Chance(50)) return operands_.Operand(DType::kBool, shape);
     const DType type = scalars_.FloatType();
-    const NodeId a = Operand(type, shape);
-    const NodeId b = Operand(type, shape);
+    const NodeId a = operands_.Operand(type, shape);
+    const NodeId b = operands_.Operand(type, shape);
     const ScalarOp compare = random_.Pick(
         {ScalarOp::kEq, ScalarOp::kNe, ScalarOp::kLt, ScalarOp::kLe, ScalarOp::kGt, ScalarOp::kGe});
     return builder_.AddMap(compare, {a, b});
   }
 
   NodeId RandomReduce() {
-    const NodeId x = Source();
+    const NodeId x = operands_.Source();
     const DType type = graph_.type(x);
     std::vector<ReduceOp> ops;
     for (ReduceOp op : {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax, ReduceOp::kMin,
@@ -308,9 +239,9 @@ class Generator {
 
   // Bools are not scattered, so they become integers.
   NodeId RandomScatter() {
-    NodeId x = Source();
+    NodeId x = operands_.Source();
     if (graph_.type(x) == DType::kBool) x = builder_.AddCast(x, scalars_.IndexType());
-    const Shape shape = RandomShape();
+    const Shape shape = operands_.RandomShape();
     const Shape over = graph_.shape(x);
     const IndexList place = indices_.PlaceIn(shape, over);
     const ReduceOp op = options_.smooth
@@ -329,7 +260,7 @@ class Generator {
 
   // One or two equations over an axis of some shape, each of which may read earlier steps of both.
   void KeepRecurrence() {
-    const NodeId like = Source();
+    const NodeId like = operands_.Source();
     const Shape shape = graph_.shape(like);
     if (shape.empty()) return;
     builder_.Pause();  // a step has no value of its own
@@ -365,7 +296,7 @@ class Generator {
     if (random_.Chance(20)) value = ReducedStep(stepped, backward);
     const int length = static_cast<int>(random_.Between(1, 3));
     for (int i = 0; i < length; ++i) {
-      NodeId other = Operand(type, shape);
+      NodeId other = operands_.Operand(type, shape);
       if (random_.Chance(25))
         other = builder_.AddCast(EarlierStep(random_.Pick(system), backward, shape), type);
       if (!steps.empty() && random_.Chance(20)) other = builder_.AddCast(random_.Pick(steps), type);
@@ -403,8 +334,8 @@ class Generator {
     }
     IndexList conditions;
     if (random_.Chance(15)) conditions.push_back(indices_.Condition(over));
-    return builder_.AddReindex(stepped.carry, over, place, RandomFill(graph_.type(stepped.carry)),
-                               conditions);
+    return builder_.AddReindex(stepped.carry, over, place,
+                               operands_.RandomFill(graph_.type(stepped.carry)), conditions);
   }
 
   // A reduction of earlier steps over an axis of their own.
@@ -420,7 +351,7 @@ class Generator {
             ? ReduceOp::kSum
             : random_.Pick({ReduceOp::kSum, ReduceOp::kSum, ReduceOp::kMax, ReduceOp::kMin});
     const NodeId terms =
-        is_bool ? read : builder_.AddMap(ScalarOp::kMul, {read, Operand(type, over)});
+        is_bool ? read : builder_.AddMap(ScalarOp::kMul, {read, operands_.Operand(type, over)});
     return builder_.AddReduce(op, terms, {static_cast<int>(over.size()) - 1});
   }
 
@@ -439,6 +370,7 @@ class Generator {
   IndexGenerator indices_;
   ScalarGenerator scalars_;
   RecordingBuilder builder_;
+  OperandGenerator operands_;
 };
 
 }  // namespace
