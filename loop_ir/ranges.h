@@ -20,20 +20,17 @@
 #ifndef NESTOR_LOOP_IR_RANGES_H_
 #define NESTOR_LOOP_IR_RANGES_H_
 
-#include <tuple>
-#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "loop_ir/program.h"
-#include "loop_ir/ranges_proof.h"
+#include "loop_ir/scope_facts.h"
 
 namespace nestor::loop {
 
 // One object follows one walk over a program: Enter and Leave as the walk does.
-class Ranges {
+class Ranges : private ScopeFacts {
  public:
   // Queries add expressions to the program's pool, and change nothing else. What the program says
   // is learnt with the first one. REQUIRES: `program` outlives this; its signature and checks stay.
@@ -91,29 +88,17 @@ class Ranges {
   int64_t MultipleOf(int64_t var);
 
  private:
-  struct Head {  // of a loop
-    int32_t var;
-    IndexId begin, end;
-    int64_t step;
-  };
-  // The state that Forget returns to, and the proofs since.
-  struct Frame {
-    Facts::State facts;
-    size_t nonzero, held, multiples;
-    absl::optional<Head> loop;
-    absl::flat_hash_map<std::tuple<IndexId, IndexId, int64_t>, bool> proven;  // a + slack <= b
-    absl::flat_hash_map<IndexId, bool> defined;
-  };
-  // Makes frames of the scopes that were entered since it was last called.
+  // Learns the scopes that were entered since it was last called.
   void Settle() {
-    if (!unasked_.empty() && !is_settling_) LearnUnasked();
+    if (!unasked_.empty()) LearnUnasked();
+  }
+  // The same, but where a comparison of the two needs no facts.
+  void SettleFor(IndexId a, IndexId b) {
+    if (!unasked_.empty() && !(pool_.ConstValue(a) && pool_.ConstValue(b))) LearnUnasked();
   }
   // Facts are learnt when the first question comes: most scopes are entered without one.
   void LearnUnasked();
   void LearnProgram();
-  void LearnLoop(const Head& loop);
-  // Each Add.. derives the linear facts that follow, and leaves out what cannot be written as one.
-  Frame& Begin();
   // The checks that binding makes before the program runs: extents are not negative, $params lie in
   // their ranges, range checks hold.
   void AddSymbols();
@@ -121,32 +106,11 @@ class Ranges {
   // From then on one symbol is written for the other, or for an expression that it equals.
   void SubstituteEqual(IndexId left, IndexId right);
   bool SubstituteSymbol(IndexId symbol, IndexId by);
-  void Learn(const AtomSum& sum);
-  void AddLessEqual(IndexId a, IndexId b);
-  void AddLess(IndexId a, IndexId b);
-  void AddDifferent(IndexId a, IndexId b);
-  void AddDefined(IndexId e);
-  void AddNonZero(IndexId e);
-  // The facts of a condition that holds, and of one that does not.
-  void AddCondition(IndexId condition);
-  void AddFalse(IndexId condition);
-  bool ComputeDefined(IndexId e);
-  // Whether a + slack <= b.
-  bool Holds(IndexId a, IndexId b, int64_t slack);
-  absl::optional<bool> DecideComparison(IndexKind kind, IndexId a, IndexId b);
-  absl::optional<bool> DecideBoth(IndexId a, IndexId b, bool decisive);
 
   Program& program_;
-  IndexPool& pool_;
-  Facts facts_;
-  std::vector<IndexId> nonzero_;                        // divisors that are not zero here
-  std::vector<IndexId> held_;                           // conditions that hold here
-  std::vector<std::pair<int64_t, int64_t>> multiples_;  // loop index, step
-  std::vector<Frame> frames_;
   // The scopes within the last frame in which nothing was asked yet; the first is the program,
   // whose index is -1. nullopt: an assumption that says nothing new.
   std::vector<absl::optional<Head>> unasked_;
-  bool is_settling_ = false;
 };
 
 }  // namespace nestor::loop
