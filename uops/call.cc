@@ -11,7 +11,9 @@
 #include "uops/call.h"
 
 #include <algorithm>
+#include <cstdint>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "uops/invariant.h"
 
@@ -77,6 +79,18 @@ class Inliner {
     return absl::OkStatus();
   }
 
+  // The range of an integer $param, which it must be in to have a value of its type at all.
+  RangeCheck CheckOf(const ParamInfo& param, IndexId value) const {
+    RangeCheck check{value, absl::nullopt, absl::nullopt,
+                     absl::StrCat("op ", callee_.name, ": ", param.name)};
+    // An index is i64 itself.
+    if (param.type != DType::kI64) check.low = Lowest(param.type).ToInt();
+    if (ByteSize(param.type) < ByteSize(DType::kI64)) check.high = Highest(param.type).ToInt();
+    if (param.low) check.low = std::max(check.low.value_or(INT64_MIN), param.low->ToInt());
+    if (param.high) check.high = std::min(check.high.value_or(INT64_MAX), param.high->ToInt());
+    return check;
+  }
+
   // A $param may be an expression over the caller's sizes; its range is then checked when the op
   // runs.
   absl::Status BindIndexParam(const ParamInfo& param) {
@@ -86,11 +100,8 @@ class Inliner {
     else if (param.value) value = to_.Const(param.value->ToInt());
     else return Error(absl::StrCat(param.name, " has no default and must be given"));
     symbols_[param.name] = value;
-    if (!param.low && !param.high) return absl::OkStatus();
-    RangeCheck check{value, absl::nullopt, absl::nullopt,
-                     absl::StrCat("op ", callee_.name, ": ", param.name)};
-    if (param.low) check.low = param.low->ToInt();
-    if (param.high) check.high = param.high->ToInt();
+    RangeCheck check = CheckOf(param, value);
+    if (!check.low && !check.high) return absl::OkStatus();
     if (const auto constant = to_.ConstValue(value)) {
       if (*constant < check.low.value_or(*constant) || *constant > check.high.value_or(*constant)) {
         return Error(absl::StrCat(param.name, " = ", *constant, " is out of its range"));
@@ -111,7 +122,13 @@ class Inliner {
     } else {
       return Error(absl::StrCat(param.name, " has no default and must be given"));
     }
-    const Constant* constant = caller_.graph.As<Constant>(values_[param.name]);
+    const NodeId value_node = values_[param.name];
+    if (caller_.graph.type(value_node) != param.type || caller_.graph.rank(value_node) != 0) {
+      return Error(absl::StrCat(param.name, " is ", Name(param.type), " of rank 0, is given ",
+                                Name(caller_.graph.type(value_node)), " of rank ",
+                                caller_.graph.rank(value_node)));
+    }
+    const Constant* constant = caller_.graph.As<Constant>(value_node);
     if (constant == nullptr) return absl::OkStatus();
     const double value = constant->value.ToDouble();
     if ((param.low && !(value >= param.low->ToDouble())) ||
@@ -246,11 +263,17 @@ class Inliner {
       if (param == nullptr || !IsInteger(callee_.graph.type(NodeId{i}))) continue;
       const IndexId value = symbols_.at(param->name);
       const IndexKind kind = to_[value].kind;
-      if (kind == IndexKind::kConst ||
-          (kind == IndexKind::kSymbol && to_.SymbolName(value)[0] == '$'))
-        continue;
-      return Error(
-          absl::StrCat(param->name, " is the fill of an access and must be a literal or a $param"));
+      if (kind == IndexKind::kConst) continue;
+      if (kind != IndexKind::kSymbol || to_.SymbolName(value)[0] != '$') {
+        return Error(absl::StrCat(param->name,
+                                  " is the fill of an access and must be a literal or a $param"));
+      }
+      const auto given = absl::c_find_if(
+          caller_.params, [&](const ParamInfo& p) { return p.name == to_.SymbolName(value); });
+      const DType type = callee_.graph.type(NodeId{i});
+      if (given == caller_.params.end() || given->type == type) continue;
+      return Error(absl::StrCat(param->name, " is the fill of an access and must be ", Name(type),
+                                ", is given ", given->name, ", which is ", Name(given->type)));
     }
     return absl::OkStatus();
   }

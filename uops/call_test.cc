@@ -105,6 +105,10 @@ TEST(Call, InlinesTheCallee) {
        "  y[i] = u[i - P] where i < P\n", "Q in [1, any]: op g: $k\nP + Q in [any, 7]: op g: $j\n"},
       {"op g(a: i64[N]; $k = 2) -> (y) { y[i] = a[i + 1 | $k] where i < N }",
        [](F f, B) { return std::vector<NodeId>{f.ids}; }, "  y[i] = ids[i + 1 | 2] where i < P\n", ""},
+      // What its type can hold is a range, too.
+      {"op g(a: f32[N]; $k: u8, $j: i8 in [-3, inf]) -> (y) { y[i] = a[i + $k - $j] where i < N }",
+       [](F f, B b) { b.indices["$k"] = f.Q; b.indices["$j"] = f.pool.Add(f.Q, f.P); return std::vector<NodeId>{f.u}; },
+       "  y[i] = u[i - P] where i < P\n", "Q in [0, 255]: op g: $k\nP + Q in [-3, 127]: op g: $j\n"},
       // Others are values.
       {"op g(a: f32[N]; $s: f32 = 0.5 in [0, 1], $b: bool = true) -> (y) { y[i] = where($b, a[i] * $s, a[i]) }",
        [](F f, B) { return std::vector<NodeId>{f.u}; }, "  y[i] = where(true, u[i] * 0.5, u[i])\n", ""},
@@ -163,6 +167,20 @@ TEST(Call, Refuses) {
        [](F f, B b) { b.values["$s"] = f.Number(1.5); return std::vector<NodeId>{f.u}; }, "$s = 1.5 is out of its range"},
       {"op g(a: f32[N]; $s: f32 in [-inf, 1]) -> (y) { y[i] = a[i] * $s }",
        [](F f, B b) { b.values["$s"] = f.Number(-std::numeric_limits<double>::quiet_NaN()); return std::vector<NodeId>{f.u}; }, "$s = nan is out of its range"},
+      {"op g(a: f32[N]; $k: u8) -> (y) { y[i] = a[i + $k] where i < N }",
+       [](F f, B b) { b.indices["$k"] = f.pool.Const(300); return std::vector<NodeId>{f.u}; }, "$k = 300 is out of its range"},
+      {"op g(a: f32[N]; $k: u64) -> (y) { y[i] = a[i + $k] where i < N }",
+       [](F f, B b) { b.indices["$k"] = f.pool.Const(-1); return std::vector<NodeId>{f.u}; }, "$k = -1 is out of its range"},
+      {"op g(a: f32[N]; $s: f32) -> (y) { y[i] = a[i] * $s }",
+       [](F f, B b) { b.values["$s"] = f.u; return std::vector<NodeId>{f.u}; }, "$s is f32 of rank 0, is given f32 of rank 1"},
+      {"op g(a: f32[N]; $s: f64) -> (y) { y[i] = f64(a[i]) * $s }",
+       [](F f, B b) { b.values["$s"] = f.Number(1); return std::vector<NodeId>{f.u}; }, "$s is f64 of rank 0, is given f32 of rank 0"},
+      {"op g(a: u8[N]; $k: u8 = 1) -> (y) { y[i] = a[i + 1 | $k] where i < N }",
+       [](F f, B b) {
+         f.op.params.push_back({"$b", DType::kI64, {}, {}, {}});
+         b.indices["$k"] = f.pool.Symbol("$b");
+         return std::vector<NodeId>{f.op.graph.AddCast(f.ids, DType::kU8)};
+       }, "$k is the fill of an access and must be u8, is given $b, which is i64"},
       // What is checked before the error would need a check of the caller, which is not added.
       {"op g(a: f32[N]; $k in [1, inf], $j) -> (y) { y[i] = a[i + $k + $j] where i < N }",
        [](F f, B b) { b.indices["$k"] = f.Q; return std::vector<NodeId>{f.u}; }, "$j has no default and must be given"},
@@ -175,9 +193,9 @@ TEST(Call, Refuses) {
   for (const RefusedCall& c : kCases) {
     const Op callee = Parsed(c.callee);
     Caller f;
-    const std::string before = f.Rest();
     CallBindings bindings;
     const std::vector<NodeId> args = c.give(f, bindings);
+    const std::string before = f.Rest();
     const absl::Status status = CallOp(callee, args, bindings, f.op).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.callee;
     EXPECT_EQ(status.message(), absl::StrCat("op g: ", c.message));
