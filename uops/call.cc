@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -112,7 +113,8 @@ class Inliner {
     return absl::OkStatus();
   }
 
-  // Likewise for bool and float $params, whose ranges are checked here where they are constants.
+  // Likewise for bool and float $params. Ranges are checked here where values are constants; where
+  // they are $params of the caller, these get the ranges.
   absl::Status BindValueParam(const ParamInfo& param) {
     const auto given = bindings_.values.find(param.name);
     if (given != bindings_.values.end()) {
@@ -128,6 +130,8 @@ class Inliner {
                                 Name(caller_.graph.type(value_node)), " of rank ",
                                 caller_.graph.rank(value_node)));
     }
+    if (const Param* of_caller = caller_.graph.As<Param>(value_node))
+      narrowed_.emplace_back(of_caller->name, &param);
     const Constant* constant = caller_.graph.As<Constant>(value_node);
     if (constant == nullptr) return absl::OkStatus();
     const double value = constant->value.ToDouble();
@@ -182,7 +186,7 @@ class Inliner {
     return it == symbols_.end() ? absl::nullopt : absl::optional<IndexId>(it->second);
   }
 
-  // Adds the equalities that the callee's argument dimensions and statements require.
+  // Adds what the callee's argument dimensions, $params and statements require.
   void AddChecks() {
     for (size_t i = 0; i < args_.size(); ++i) {
       const Argument& arg = callee_.args[i];
@@ -203,6 +207,17 @@ class Inliner {
       caller_.range_checks.push_back(std::move(check));
     }
     for (RangeCheck& check : checks_) caller_.range_checks.push_back(std::move(check));
+    for (ParamInfo& param : caller_.params) {
+      for (const auto& [name, by] : narrowed_) {
+        if (param.name == name) Narrow(param, *by);
+      }
+    }
+  }
+
+  static void Narrow(ParamInfo& param, const ParamInfo& by) {
+    if (by.low && (!param.low || param.low->ToDouble() < by.low->ToDouble())) param.low = by.low;
+    if (by.high && (!param.high || param.high->ToDouble() > by.high->ToDouble()))
+      param.high = by.high;
   }
 
   void AddEquality(IndexId left, IndexId right, std::string message) {
@@ -321,6 +336,8 @@ class Inliner {
   absl::flat_hash_map<std::string, IndexId> symbols_;
   absl::flat_hash_map<std::string, NodeId> values_;
   std::vector<RangeCheck> checks_;
+  // $params of the caller by name, with those of the callee that they are given for.
+  std::vector<std::pair<std::string, const ParamInfo*>> narrowed_;
 };
 
 // Adds `param` to the signature of the whole, once.

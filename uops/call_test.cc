@@ -135,6 +135,25 @@ TEST(Call, InlinesTheCallee) {
   }
 }
 
+// A $param of the caller that is given for one of the callee gets the callee's range, too.
+TEST(Call, NarrowsTheCallersParams) {
+  const Op callee = Parsed(
+      "op g(a: f32[N]; $s: f32 in [0, 1], $t: f32 in [-inf, 3]) -> (y) { y[i] = a[i] * $s + $t }");
+  const auto called_by = [&](const char* given) {
+    Op caller =
+        Parsed(absl::StrCat("op f(u: f32[P]; $q: f32", given, ") -> (y) { y[i] = u[i] * $q }"));
+    const NodeId q = caller.graph.AddParam("$q", DType::kF32);
+    CallBindings bindings;
+    bindings.values = {{"$s", q}, {"$t", q}};
+    EXPECT_TRUE(CallOp(callee, {caller.args[0].node}, bindings, caller).ok()) << given;
+    const std::string text = PrintOp(caller);
+    return text.substr(0, text.find(')'));
+  };
+  EXPECT_EQ(called_by(""), "op f(u: f32[P]; $q: f32 in [0.0, 1.0]");
+  EXPECT_EQ(called_by(" in [0.5, 8]"), "op f(u: f32[P]; $q: f32 in [0.5, 1.0]");
+  EXPECT_EQ(called_by(" in [-2, 0.25]"), "op f(u: f32[P]; $q: f32 in [0.0, 0.25]");
+}
+
 struct RefusedCall {
   const char* callee;
   Give give;
