@@ -110,7 +110,7 @@ class Translator {
   // A step's function is open between BeginStep and EndStep.
   void BeginStep(bool parallel, bool constant);
   absl::Status EndStep();
-  absl::Status BeginStepWith(const loop::Item& item, bool constant);
+  absl::Status FillBefore(std::vector<TensorId>& touched, bool constant);
   std::vector<TensorId> TakeUndeclared(const loop::Item& item);
 
   Program& program_;
@@ -144,15 +144,16 @@ absl::Status Translator::Run(const std::vector<int>& steps, const std::vector<bo
     if (steps[i] == kNoStep) continue;
     const loop::Item& item = program_.body[i];
     item_ = static_cast<int>(i);
+    const loop::Loop* const parallel = ParallelLoop(item);
+    std::vector<TensorId> touched = TakeUndeclared(item);
     if (steps[i] != step) {
       if (step != kNoStep) NESTOR_RETURN_IF_ERROR(EndStep());
-      NESTOR_RETURN_IF_ERROR(BeginStepWith(item, is_constant[i]));
+      if (parallel != nullptr) NESTOR_RETURN_IF_ERROR(FillBefore(touched, is_constant[i]));
+      BeginStep(parallel != nullptr, is_constant[i]);
       step = steps[i];
     }
-    for (TensorId tensor : TakeUndeclared(item)) step_->Declare(tensor);
-    if (const loop::Loop* parallel = ParallelLoop(item))
-      step_->ParallelLoop(*parallel, out_.steps.back());
-    else step_->Item(item);
+    for (TensorId tensor : touched) step_->Declare(tensor);
+    parallel == nullptr ? step_->Item(item) : step_->ParallelLoop(*parallel, out_.steps.back());
   }
   return step == kNoStep ? absl::OkStatus() : EndStep();
 }
@@ -194,23 +195,17 @@ std::vector<TensorId> Translator::TakeUndeclared(const loop::Item& item) {
   return touched;
 }
 
-// Begins the step whose first item this is. Accumulators in memory that a parallel loop touches
-// first are filled in a step before it, since all threads add to them.
-absl::Status Translator::BeginStepWith(const loop::Item& item, bool constant) {
-  const bool parallel = ParallelLoop(item) != nullptr;
-  std::vector<TensorId> filled, others;
-  if (parallel) {
-    for (TensorId tensor : TakeUndeclared(item))
-      (tensors_.KindOf(tensor) == HomeKind::kMemory ? filled : others).push_back(tensor);
-  }
-  if (!filled.empty()) {
-    BeginStep(/*parallel=*/false, constant);
-    for (TensorId tensor : filled) step_->Declare(tensor);
-    NESTOR_RETURN_IF_ERROR(EndStep());
-  }
-  BeginStep(parallel, constant);
-  for (TensorId tensor : others) step_->Declare(tensor);
-  return absl::OkStatus();
+// Takes the accumulators in memory out of those that a parallel loop touches first, and fills them
+// in a step before it, since all threads add to them.
+absl::Status Translator::FillBefore(std::vector<TensorId>& touched, bool constant) {
+  const auto filled = std::stable_partition(touched.begin(), touched.end(), [&](TensorId tensor) {
+    return tensors_.KindOf(tensor) != HomeKind::kMemory;
+  });
+  if (filled == touched.end()) return absl::OkStatus();
+  BeginStep(/*parallel=*/false, constant);
+  for (auto tensor = filled; tensor != touched.end(); ++tensor) step_->Declare(*tensor);
+  touched.erase(filled, touched.end());
+  return EndStep();
 }
 
 }  // namespace
