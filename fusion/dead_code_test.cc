@@ -32,7 +32,7 @@ TEST(DeadCode, TextInTextOut) {
       {"temp t: f32[N]  acc a: f32 = sum  for i in [0, N) { y[i] = x[i, 0] }",
        "for i in [0, N) { y[i] = x[i, 0] }"},
       {"for i in [0, N) { temp t: f32[N]  y[i] = x[i, 0] }", "for i in [0, N) { y[i] = x[i, 0] }"},
-      {"  for i in [0, N) { for j in [i, N) {}  for k in [0, i) { y[k] = 1.0 } }",
+      {"for i in [0, N) { for j in [i, N) {}  for k in [0, i) { y[k] = 1.0 } }",
        "for i in [0, N) { for k in [0, i) { y[k] = 1.0 } }"},
       {"for i in [0, N) { for j in [i, N) { temp t: f32 } }  y[0] = 1.0", "y[0] = 1.0"},
       // A chain that leads to no output is removed at once.

@@ -222,7 +222,7 @@ Scope Gather(Program& program, const PerfectNest& reset, const PerfectNest& scat
   const Statement result{reset.statement->target, absl::nullopt, program.AddLoad({sum, {}}),
                          ValueId()};
   Scope body{Item{Declaration{sum}}};
-  for (Item& item : Nested(preimage.loops, {Item{step}}, Itself)) body.push_back(std::move(item));
+  Append(body, Nested(preimage.loops, {Item{step}}, Itself));
   body.push_back(Item{result});
   return Nested(reset.loops, std::move(body), Pointee);
 }

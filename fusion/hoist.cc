@@ -165,8 +165,8 @@ class Hoister {
   }
 
  private:
-  // Wide values stay inside of loops that threads may share out, and of perfect nests: these can be
-  // cut into pieces as one loop.
+  // Wide values stay in the loop at the top, which threads may share out, and do not come between
+  // the loops of a perfect nest, which can be cut into pieces as one loop.
   bool MayHoistOutOf(const Loop& loop, const Scope& around) const {
     if (hoisted_ == Hoisted::kAll) return true;
     const bool is_innermost = std::none_of(loop.body.begin(), loop.body.end(),

@@ -54,7 +54,7 @@ class NestJoiner {
     Scope body = WithoutLoops(std::move(*earlier.As<Loop>()), earlier_.band, first);
     Scope other = WithoutLoops(std::move(*later.As<Loop>()), later_.band, second);
     RewriteIndices(program_, other, [&](IndexId e) { return rename_(e); });
-    for (Item& item : other) body.push_back(std::move(item));
+    Append(body, std::move(other));
     std::vector<LoopHead> shared;
     for (int i : first) shared.push_back(earlier_.band[i]);
     return std::move(Around(shared, std::move(body))[0]);

@@ -401,7 +401,7 @@ TEST(ContractionTiles, EndsWhereNothingIsKnownOfRows) {
   for (const char* rows :
        {"N / M", "max(N / M, 1)", "K % M", "N * (K / M)", "0 / 0", "max(0 / 0, 1)"}) {
     EXPECT_TRUE(IsTiled(
-        absl::StrCat("", kEnd, " for i in [0, ", rows, ") { for j in [0, N) { acc s: f32 = sum ",
+        absl::StrCat(kEnd, " for i in [0, ", rows, ") { for j in [0, N) { acc s: f32 = sum ",
                      "for k in [0, K) { s += a[i, k | 0.0] * b[k, j] } drop c[i, j] = s } }")))
         << rows;
   }

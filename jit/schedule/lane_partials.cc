@@ -80,8 +80,7 @@ class LaneSums {
         (stays ? here : outwards).push_back(partial);
       }
       Surround(items, here);
-      visited.insert(visited.end(), std::make_move_iterator(items.begin()),
-                     std::make_move_iterator(items.end()));
+      Append(visited, std::move(items));
     }
     scope = std::move(visited);
     return outwards;
@@ -307,8 +306,7 @@ class LaneSums {
       before.push_back(DeclarationOf(partial.lanes));
       Combine(partial, behind);
     }
-    items.insert(items.end(), std::make_move_iterator(behind.begin()),
-                 std::make_move_iterator(behind.end()));
+    Append(items, std::move(behind));
     items.insert(items.begin(), std::make_move_iterator(before.begin()),
                  std::make_move_iterator(before.end()));
   }

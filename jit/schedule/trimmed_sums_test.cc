@@ -34,10 +34,10 @@ absl::StatusOr<bool> WithBoundWeights(Program& program) { return TrimSums(progra
 TEST(TrimSums, TextInTextOut) {
   constexpr PassCase kCases[] = {
       {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] = s"),
-       "" CHECK OVER("", "", SUM("", "", "f32", INSIDE, STEP) "y[i, h, j] = s") " " ONCE_MORE("s_2") ""},
+       CHECK OVER("", "", SUM("", "", "f32", INSIDE, STEP) "y[i, h, j] = s") " " ONCE_MORE("s_2")},
       // Statements that use the sums run again as well.
       {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] = max(s, v[i])"),
-       "" CHECK OVER("", "", SUM("", "", "f32", INSIDE, STEP) "y[i, h, j] = max(s, v[i])") " " ONCE_MORE("max(s_2, v[i_3])") ""},
+       CHECK OVER("", "", SUM("", "", "f32", INSIDE, STEP) "y[i, h, j] = max(s, v[i])") " " ONCE_MORE("max(s_2, v[i_3])")},
       // Integers, and gated products, are 0 whatever the other factor is.
       {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h + r - 1, l, j | i32(0)]") "z[i, h, j] = s"),
        OVER("", "", SUM("", "", "i32", INSIDE, "s += k[i, r, l] * c[h + r - 1, l, j | i32(0)]") "z[i, h, j] = s")},

@@ -107,11 +107,6 @@ class SumUnroller {
 
 }  // namespace
 
-absl::StatusOr<bool> UnrollSums(Program& program) {
-  SumUnroller unroller(program);
-  bool changed = false;
-  changed = unroller.Run(program.body) || changed;
-  return changed;
-}
+absl::StatusOr<bool> UnrollSums(Program& program) { return SumUnroller(program).Run(program.body); }
 
 }  // namespace nestor::loop
