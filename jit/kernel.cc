@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "jit/codegen/allocate_registers.h"
 #include "jit/codegen/emit.h"
-#include "jit/codegen/operation_passes.h"
+#include "jit/codegen/optimize_operations.h"
 #include "jit/codegen/registers.h"
 #include "uops/invariant.h"
 #include "uops/mutant.h"
@@ -61,8 +61,6 @@ class DefaultFloatSettings {
 
 }  // namespace
 
-// Passes on operations in the order in which they find work for each other: values that are known
-// again leave dead moves, and both leave registers for hoisting.
 absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program program,
                                                               const TranslateOptions& options) {
   std::unique_ptr<Kernel> kernel(new Kernel);
@@ -70,9 +68,7 @@ absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program prog
   std::vector<uint8_t> code;
   std::vector<int64_t> offsets;
   const auto compile = [&](jit::Step& step) -> absl::Status {
-    ReuseComputations(step.operations, file);
-    RemoveDeadWrites(step.operations);
-    HoistFromInnermostLoops(step.operations, file);
+    OptimizeOperations(step.operations, file);
     const Allocated allocated = AllocateRegisters(step.operations, file);
     NESTOR_ASSIGN_OR_RETURN(MachineCode machine, Emit(step.operations, allocated));
     code.resize(CeilDiv(static_cast<int64_t>(code.size()), kFunctionAlignment) * kFunctionAlignment,

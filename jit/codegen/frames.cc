@@ -1,6 +1,7 @@
-// Values that do not change within a loop are computed before it while the code is made, not by a
-// pass that searches for them afterwards: an index expression says itself in which loops it is
-// known.
+// Addresses and indices that do not change within a loop are computed before it, and nobody has to
+// search for them: an index expression says itself in which loops it is known, and a pointer that
+// runs with a loop must begin before it. (Values in lanes are emitted where they are used, and the
+// optimiser of operations moves them.)
 //
 // A frame has three streams: the operations on entry, the body, and those of a loop after each
 // iteration. The bodies of all open frames lie one after the other in the list. A value goes to the
@@ -40,7 +41,7 @@ OperationList Frames::Finish() {
 void Frames::Frame::Clear() {
   for (std::vector<Operation>* operations : {&entry, &latch}) Empty(*operations);
   indices.clear();
-  computed.clear();
+  computed.ForgetSince(0);
   running.clear();
   var = -1;
   value = begin = {};
@@ -127,16 +128,13 @@ void Frames::Branch(Condition condition, Operand a, Operand b, int label, bool l
   list_.operations.push_back(operation);
 }
 
-// `computed` makes equal operations of a frame one.
 Operand Frames::OnEntry(int depth, Operation operation) {
   Frame& frame = frames_[depth];
-  const auto [known, is_new] = frame.computed.try_emplace(operation);
-  if (!is_new) return known->second;
-  const RegisterClass result_class = Info(operation.opcode).result;
-  operation.result =
-      result_class == RegisterClass::kMask ? list_.NewMask() : list_.NewRegister(result_class);
+  const auto [result, is_new] = frame.computed.TryAdd(operation);
+  if (!is_new) return *result;
+  *result = operation.result = list_.NewGeneral();
   frame.entry.push_back(operation);
-  return known->second = operation.result;
+  return operation.result;
 }
 
 // Operations that `emit` appends are moved to the entry of the loop at `depth`: code that is

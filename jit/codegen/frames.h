@@ -1,5 +1,5 @@
-// A function of a kernel under construction: a tree of frames, each with a place for computations
-// that are done once on entry. The order of operations is that of the calls, but for these.
+// A function of a kernel under construction: a tree of frames, each with a place for addresses and
+// indices, which are computed once on entry. The order of operations is that of the calls, but for these.
 #ifndef NESTOR_JIT_CODEGEN_FRAMES_H_
 #define NESTOR_JIT_CODEGEN_FRAMES_H_
 
@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "jit/codegen/operations.h"
+#include "jit/codegen/value_table.h"
 
 namespace nestor::jit {
 
@@ -43,8 +44,8 @@ class Frames {
   void Jump(int label);
   void Branch(Condition condition, Operand a, Operand b, int label, bool likely = false);
 
-  // The result of `operation`, computed once on entry to frame `depth`: a register of its
-  // result's class. An equal operation gets the same register.
+  // The result of `operation`, a general register, computed once on entry to frame `depth`. An
+  // equal operation gets the same register.
   Operand OnEntry(int depth, Operation operation);
   // The same for all that `emit` emits. It may use only what is known there.
   void EmitOnEntry(int depth, absl::FunctionRef<void()> emit);
@@ -59,7 +60,7 @@ class Frames {
     Operand value, begin;
     int64_t offset = 0, step = 0;
     absl::flat_hash_map<IndexId, Operand> indices;
-    Computed computed;
+    ValueTable computed;  // on entry
     // Running pointers: (pointer around, step slot or constant) -> pointer
     absl::flat_hash_map<std::pair<Operand, Operand>, Operand> running;
 

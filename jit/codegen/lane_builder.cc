@@ -1,7 +1,7 @@
 // The same statement runs for one element, for a vector of them, and in a tail for the first lanes
 // of a vector. What it needs for this, masks of lanes and scalars in all lanes, is the same for
-// many operations and often for many iterations: as with index expressions, it is computed on entry
-// to the outermost frame that knows it, and only once there.
+// many operations and often for many iterations. Here it is emitted wherever it is needed; the
+// optimiser of operations leaves one of each, before the loops that do not change it.
 #include "jit/codegen/lane_builder.h"
 
 #include <vector>
@@ -15,21 +15,21 @@ namespace nestor::jit {
 Operand LaneBuilder::ActiveMask(int lane_bytes) {
   Operation mask{Opcode::kMaskOfCount, IntegerLane(lane_bytes), static_cast<uint8_t>(lanes_.count)};
   mask.operands[0] = lanes_.active;
-  return OnEntry(lanes_.group, mask);
+  return Emit(mask);
 }
 
 // It tests the begin and the end only if the loop's own bounds do not ensure them.
 Operand LaneBuilder::LanesInRange(IndexId e, IndexId extent, int lane_bytes) {
   IndexPool& pool = program_.pool;
   Operation mask{Opcode::kMaskOfCount, IntegerLane(lane_bytes), static_cast<uint8_t>(lanes_.count)};
-  const auto on_entry = [&](int depth, Opcode opcode, Operand a, Operand b = {}) {
+  const auto emit = [&](Opcode opcode, Operand a, Operand b = {}) {
     mask.opcode = opcode;
     mask.operands[0] = a;
     mask.operands[1] = b;
-    return OnEntry(depth, mask);
+    return Emit(mask);
   };
   const auto first_lanes = [&](IndexId count) {
-    return on_entry(FrameOf(e), Opcode::kMaskOfCount, Index(pool.Max(count, pool.Const(0))));
+    return emit(Opcode::kMaskOfCount, Index(pool.Max(count, pool.Const(0))));
   };
   const auto is_known = [&](IndexId difference) {
     return pool.ConstValue(difference).value_or(-1) >= 0;
@@ -40,13 +40,13 @@ Operand LaneBuilder::LanesInRange(IndexId e, IndexId extent, int lane_bytes) {
   Operand inside = IsPartial() ? ActiveMask(lane_bytes) : Operand();
   if (!all_before_end) {
     const Operand before_end = first_lanes(pool.Sub(extent, e));
-    inside = IsPartial() ? on_entry(FrameOf(e), Opcode::kMaskAnd, before_end, inside) : before_end;
+    inside = IsPartial() ? emit(Opcode::kMaskAnd, before_end, inside) : before_end;
   } else if (!IsPartial()) {
-    inside = on_entry(lanes_.region, Opcode::kMaskOfCount, Immediate(lanes_.count));
+    inside = emit(Opcode::kMaskOfCount, Immediate(lanes_.count));
   }
   if (is_known(pool.Add(lanes_.loop->begin, offset)) || NESTOR_MUTANT("lanes_before_begin_read"))
     return inside;
-  return on_entry(FrameOf(e), Opcode::kMaskAndNot, first_lanes(pool.Neg(e)), inside);
+  return emit(Opcode::kMaskAndNot, first_lanes(pool.Neg(e)), inside);
 }
 
 TypedValue LaneBuilder::Spread(const TypedValue& scalar) {
@@ -58,22 +58,22 @@ TypedValue LaneBuilder::Spread(const TypedValue& scalar) {
   const uint8_t lanes = static_cast<uint8_t>(lanes_.count);
   Operation spread{Opcode::kBroadcast, LaneOf(scalar.type), lanes};
   spread.operands[0] = scalar.operand;
-  if (scalar.type != DType::kBool) return {scalar.type, OnEntry(lanes_.region, spread)};
+  if (scalar.type != DType::kBool) return {scalar.type, Emit(spread)};
   // Uses lanes so narrow that a vector has as many as the loop runs in.
   const Lane lane = LaneOf(DType::kBool);
   Operand mask = scalar.operand;
   if (scalar.mask_lane_bytes == 8 && MasksAreVectors(list().isa)) {
     Operation narrow{Opcode::kMaskNarrow, Lane::kI64, 1};
     narrow.operands[0] = mask;
-    mask = OnEntry(lanes_.region, narrow);
+    mask = Emit(narrow);
   }
   Operation to_lanes{Opcode::kLanesOfMask, Lane::kI32, 1};
   to_lanes.operands[0] = mask;
   spread.lane = lane;
-  spread.operands[0] = OnEntry(lanes_.region, to_lanes);
+  spread.operands[0] = Emit(to_lanes);
   Operation to_mask{Opcode::kMaskOfLanes, lane, lanes};
-  to_mask.operands[0] = OnEntry(lanes_.region, spread);
-  return {DType::kBool, OnEntry(lanes_.region, to_mask), LaneBytes(lane)};
+  to_mask.operands[0] = Emit(spread);
+  return {DType::kBool, Emit(to_mask), LaneBytes(lane)};
 }
 
 // ---- Operations

@@ -19,9 +19,8 @@ struct Lanes {
   int count = 1;
   int narrow_bytes = kLeastLaneBytes;  // of each lane, if the loop is of narrow integers
   int32_t var = -1;                    // of the loop whose iterations lie side by side
-  // The frame around the loop: what all lanes share is computed there.
+  // The frame around the loop: subscripts that all lanes share are computed there.
   int region = 0;
-  int group = 0;   // ... and the frame of this group of lanes
   Operand active;  // in a tail: how many lanes take part; kNone: all
   // For a loop over a register tile: its end, if that is a number.
   int64_t end = -1;
@@ -40,7 +39,7 @@ class LaneBuilder : public FunctionBuilder {
   // The kind of lanes that values of the type have in the surrounding loop.
   Lane LaneOf(DType type) const { return jit::LaneOf(type, lanes_.narrow_bytes); }
   ValueBuilder Builder() { return ValueBuilder(list(), lanes_.count, lanes_.narrow_bytes); }
-  // A mask of the lanes that take part; made once per group. REQUIRES: IsPartial().
+  // A mask of the lanes that take part. REQUIRES: IsPartial().
   Operand ActiveMask(int lane_bytes);
   // A mask of the lanes that take part and in which 0 <= e < extent. REQUIRES: the code runs in
   // lanes, from each of which to the next `e` grows by one.

@@ -181,12 +181,8 @@ int ResultBytes(const Operation& op) { return RegisterBytes(op.lanes, ResultLane
 bool SameComputation(const Operation& x, const Operation& y) {
   return x.opcode == y.opcode && x.lane == y.lane && x.lanes == y.lanes &&
          x.immediate == y.immediate && x.condition == y.condition &&
-         std::equal(x.operands, x.operands + 3, y.operands);
-}
-
-size_t ComputationHash::operator()(const Operation& x) const {
-  return absl::HashOf(x.opcode, x.lane, x.lanes, x.immediate, x.condition, x.operands[0],
-                      x.operands[1], x.operands[2]);
+         std::equal(x.operands, x.operands + 3, y.operands) && x.type == y.type &&
+         x.memory == y.memory;
 }
 
 // Constants that were put into the list without this function are numbered first.

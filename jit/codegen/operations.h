@@ -142,6 +142,7 @@ struct Memory {
   Operand base, index;
   int8_t scale = 1;  // 1, 2, 4, 8
   int32_t displacement = 0;
+  friend bool operator==(const Memory& x, const Memory& y) = default;
 };
 
 struct Operation {
@@ -186,17 +187,8 @@ int ResultBytes(const Operation& op);
 inline bool HasMemory(const Operation& op) { return op.memory.base.kind != Operand::kNone; }
 // Labels, jumps and loops.
 inline bool IsControl(const Operation& operation) { return operation.opcode >= Opcode::kLabel; }
-// Whether both compute the same value, into whatever register. Not for operations on memory.
+// Whether both compute the same value, into whatever register, if memory has not changed.
 bool SameComputation(const Operation& x, const Operation& y);
-
-// Values computed earlier, by the operation that computed them (its result register is ignored).
-struct ComputationHash {
-  size_t operator()(const Operation& operation) const;
-};
-struct ComputationEqual {
-  bool operator()(const Operation& x, const Operation& y) const { return SameComputation(x, y); }
-};
-using Computed = absl::flat_hash_map<Operation, Operand, ComputationHash, ComputationEqual>;
 
 // The bits of a vector constant: `bits` in every lane, or lane i holds
 // bits + i * step (integer lanes).

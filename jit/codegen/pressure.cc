@@ -31,12 +31,12 @@ Pressure::Pressure(const OperationList& list, absl::Span<const LiveRange> ranges
 int Pressure::Most(RegisterClass c, size_t first, size_t last) const {
   const std::vector<int>& live = live_[static_cast<int>(c)];
   return *std::max_element(live.begin() + static_cast<int64_t>(first),
-                           live.begin() + static_cast<int64_t>(last) + 1);
+                           live.begin() + static_cast<int64_t>(last));
 }
 
-void Pressure::Add(RegisterClass c, size_t first, size_t last) {
+void Pressure::Add(RegisterClass c, size_t first, size_t last, int registers) {
   std::vector<int>& live = live_[static_cast<int>(c)];
-  for (size_t i = first; i <= last; ++i) ++live[i];
+  for (size_t i = first; i < last; ++i) live[i] += registers;
 }
 
 }  // namespace nestor::jit

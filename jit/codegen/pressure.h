@@ -17,10 +17,10 @@ class Pressure {
   // `ranges`: LiveRangesOf(list).
   Pressure(const OperationList& list, absl::Span<const LiveRange> ranges);
 
-  // The most at operations [first, last].
+  // The most at operations [first, last).
   int Most(RegisterClass c, size_t first, size_t last) const;
-  // Records that one more register is needed at operations [first, last].
-  void Add(RegisterClass c, size_t first, size_t last);
+  // Records that so many more registers are needed at operations [first, last).
+  void Add(RegisterClass c, size_t first, size_t last, int registers);
 
  private:
   std::vector<int> live_[4];  // by class, by operation

@@ -112,7 +112,7 @@ void DeclarationTranslator::Fill(TensorId tensor) {
 void DeclarationTranslator::FillMemory(Memory memory, DType type, uint64_t bits, Operand count) {
   const int lanes = LanesOf(type, f_.list().isa);
   const Lanes around = f_.lanes();
-  f_.lanes() = {lanes, kLeastLaneBytes, -1, f_.Depth(), f_.Depth(), {}, -1, nullptr};
+  f_.lanes() = {lanes, kLeastLaneBytes, -1, f_.Depth(), {}, -1, nullptr};
   ValueBuilder builder = f_.Builder();
   const Operand value = ToStored(builder, builder.Constant(Scalar{type, bits}));
   f_.OpenRegion();
@@ -143,13 +143,9 @@ void DeclarationTranslator::FillMemory(Memory memory, DType type, uint64_t bits,
   f_.Emit(end);
   f_.Label(tail);
   f_.lanes().active = left;
-  f_.lanes().group = f_.Depth();
   store.opcode = Opcode::kStorePartial;
-  if (GoesByMask(store, f_.list().isa)) {
-    Operation mask{Opcode::kMaskOfCount, f_.LaneOf(type), static_cast<uint8_t>(lanes)};
-    mask.operands[0] = left;
-    store.operands[1] = f_.Emit(mask);
-  }
+  if (GoesByMask(store, f_.list().isa))
+    store.operands[1] = f_.ActiveMask(LaneBytes(f_.LaneOf(type)));
   store.operands[2] = left;
   f_.Emit(store);
   f_.CloseRegion();

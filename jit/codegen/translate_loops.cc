@@ -262,10 +262,10 @@ void LoopTranslator::VectorLoop(const loop::Loop& loop, Operand begin, Operand e
   f_.OpenRegion();
   const int count = loop.attributes.lanes;
   const bool is_narrow = count > LanesOf(program_, loop, f_.list().isa);
-  f_.lanes() = {count,      is_narrow ? NarrowLaneBytes(program_, loop) : kLeastLaneBytes,
-                loop.var,   f_.Depth(),
-                f_.Depth(), {},
-                -1,         &loop};
+  f_.lanes() = {count,    is_narrow ? NarrowLaneBytes(program_, loop) : kLeastLaneBytes,
+                loop.var, f_.Depth(),
+                {},       -1,
+                &loop};
   loop.attributes.unroll ? UnrolledVectors(loop, begin, end) : InterleavedVectors(loop, begin, end);
   f_.CloseRegion();
   f_.lanes() = around;
@@ -324,7 +324,6 @@ void LoopTranslator::VectorTail(const loop::Loop& loop, Operand index, Operand e
 
 void LoopTranslator::Group(const loop::Loop& loop, Operand index, int64_t offset) {
   f_.OpenIteration(loop.var, index, offset, 0, {});
-  f_.lanes().group = f_.Depth();
   BodyAndPrefetches(loop);
   f_.CloseIteration({});
 }

@@ -1,6 +1,5 @@
 // Values. A value is computed in the lanes of the surrounding loop; an element that all lanes share
-// is loaded to all of them, and a scalar that was computed before the loop is broadcast once, at
-// its entry.
+// is loaded to all of them, and a scalar that was computed before the loop is broadcast.
 //
 // Masked loads are here, not with the other accesses: where one is not made it gives its fill,
 // which is a value. So values build on accesses, and accesses need no values.
@@ -124,15 +123,10 @@ TypedValue ValueTranslator::Param(const std::string& name, DType type) {
   }
   TableSlot slot{TableSlot::kParam};
   slot.param = name;
-  Operation load{Opcode::kMoveG};
-  load.operands[0] = Operand::Table(table_.Slot(slot));
-  const Operand bits = f_.OnEntry(0, load);
-  Operation spread{Opcode::kBroadcastGeneral, f_.LaneOf(type),
-                   static_cast<uint8_t>(f_.lanes().count)};
-  spread.operands[0] = bits;
-  const Operand value = f_.OnEntry(f_.lanes().region, spread);
   ValueBuilder builder = f_.Builder();
-  return FromLoaded(builder, type, value);
+  return FromLoaded(builder, type,
+                    builder.Vector(Opcode::kBroadcastGeneral, builder.LaneOf(type),
+                                   {Operand::Table(table_.Slot(slot))}));
 }
 
 // The number of the first lane, and that of lane k: k times the coefficient of the lanes' index
