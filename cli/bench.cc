@@ -92,7 +92,7 @@ a macro op's name. Sizes and inputs are given, or made up, as for `nestor run`.
   --mode=fast       sums in lanes and fused multiply-adds (the default), or
   --mode=strict     the bits that the interpreter gives
   --threads=N       by default as many as there are
-  --isa=avx2        avx512, avx2: by default the best there is
+  --isa=avx2        {isa, isa}: by default the best there is
   --seed=S          of what is drawn; 0 by default
   --json            prints one object
   --type=f64        what type variables are; by default f32

@@ -20,7 +20,8 @@ struct Command {
   absl::string_view name;
   absl::string_view summary;  // one line
   // The whole help text. A line that begins with "  $ " is an example that works
-  // as typed, in any directory; cli_test runs each.
+  // as typed, in any directory; cli_test runs each. Names of instruction sets are filled in
+  // (WithIsaNames of jit_flags.h).
   absl::string_view help;
   absl::Span<const Flag> flags;
   bool takes_program;  // PROGRAM and NAME=value words

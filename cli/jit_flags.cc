@@ -2,9 +2,12 @@
 #include "cli/jit_flags.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "nestor.h"
 #include "uops/invariant.h"
 #include "uops/notation/module.h"
@@ -60,6 +63,13 @@ absl::StatusOr<jit::Isa> IsaFor(const Arguments& arguments) {
   const absl::StatusOr<jit::Isa> isa = jit::IsaByName(*name);
   if (!isa.ok()) return WithFlag("--isa", *name, isa.status());
   return *isa;
+}
+
+std::string WithIsaNames(absl::string_view help) {
+  const std::vector<absl::string_view> names = jit::IsaNames();
+  return absl::StrReplaceAll(help,
+                             {{"{isa, isa}", absl::StrJoin(names.rbegin(), names.rend(), ", ")},
+                              {"{isa or isa}", absl::StrJoin(names, " or ")}});
 }
 
 absl::StatusOr<JitSetup> JitSetupFor(const Arguments& arguments) {

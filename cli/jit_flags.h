@@ -3,8 +3,10 @@
 #define NESTOR_CLI_JIT_FLAGS_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "cli/arguments.h"
 #include "jit/compile.h"
 #include "jit/runtime/cpu_features.h"
@@ -25,6 +27,10 @@ absl::StatusOr<JitSetup> JitSetupFor(const Arguments& arguments);
 // --isa, or the best that the CPU has. Code that is only printed need not run: --isa may be one
 // that the CPU lacks.
 absl::StatusOr<jit::Isa> IsaFor(const Arguments& arguments);
+
+// A help text with all names that --isa knows: "{isa, isa}" in it becomes their list with the best
+// set first, and "{isa or isa}" the list with the least one first and "or" between them.
+std::string WithIsaNames(absl::string_view help);
 
 }  // namespace nestor::cli
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/jit_flags.h"
 #include "cli/output.h"
 #include "uops/invariant.h"
 #include "uops/notation/module.h"
@@ -62,7 +63,7 @@ absl::Status NoSubcommand() {
 absl::Status Help(const std::vector<std::string>& words) {
   if (words.empty() || words[0] == "help") return WriteStdout(Usage());
   NESTOR_ASSIGN_OR_RETURN(const Command* const command, FindCommand(words[0]));
-  return WriteStdout(command->help);
+  return WriteStdout(WithIsaNames(command->help));
 }
 
 absl::Status RunCommand(const std::string& name, const std::vector<std::string>& words) {
@@ -74,7 +75,7 @@ absl::Status RunCommand(const std::string& name, const std::vector<std::string>&
     return absl::InvalidArgumentError(absl::StrCat(arguments.status().message(), "\n(`nestor ",
                                                    name, " --help` shows how it is used)"));
   }
-  return arguments->help ? WriteStdout(command->help) : command->run(*arguments);
+  return arguments->help ? WriteStdout(WithIsaNames(command->help)) : command->run(*arguments);
 }
 
 int ExitCode(const absl::Status& status) {

@@ -47,7 +47,7 @@ These of the stages fused, scheduled and asm:
   --strict          without passes that reorder rounding
   --trace           after each pass, on stderr, its time and what it made, or that
                     it changed nothing
-  --isa=avx2        of scheduled and asm: avx2 or avx512, which this CPU need not
+  --isa=avx2        of scheduled and asm: {isa or isa}, which this CPU need not
                     have; by default its best
   --large           of scheduled and asm: for arguments larger than the caches, which
                     results stream past and rows are fetched into before their turn
@@ -59,7 +59,7 @@ Examples:
   $ nestor print softmax --stage=fused --until=merge
   $ nestor print softmax --stage=fused --trace
   $ nestor print softmax --stage=scheduled --large
-  $ nestor print softmax --stage=asm --isa=avx512
+  $ nestor print softmax --stage=asm --isa=avx2
   $ nestor print matmul | nestor run -
 
 Exit codes: 0 done, 2 bad usage or input.

@@ -56,7 +56,7 @@ floats are drawn from [-1, 1), integers from 0..3.
   --mode=fast       sums in lanes and fused multiply-adds (the default), or
   --mode=strict     the bits that the interpreter gives
   --threads=N       of machine code; by default as many as there are
-  --isa=avx2        of machine code; avx512, avx2: by default the best there is
+  --isa=avx2        of machine code; {isa, isa}: by default the best there is
   --schedules=FILE  of machine code: by the schedules that `nestor bench --tune` wrote
   --until=N         runs what the first N passes make, as `nestor print
                     --stage=scheduled` shows it; --until=merge: those up to and with

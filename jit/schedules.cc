@@ -44,7 +44,7 @@ int64_t LargestInClass(int64_t size) {
   return largest;
 }
 
-// ("isa", "isa=avx512") -> "avx512"
+// ("isa", "isa=avx2") -> "avx2"
 absl::StatusOr<absl::string_view> TakeField(absl::string_view name, absl::string_view word) {
   if (absl::ConsumePrefix(&word, name) && absl::ConsumePrefix(&word, "=") && !word.empty())
     return word;

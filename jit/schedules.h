@@ -1,13 +1,14 @@
 // Schedules that a search has found to be faster than the default one, as a text file lists them:
 //
 //   # nestor schedules
-//   op=matmul program=8c1f07a2b3d4e5f6 cpu=AMD_EPYC_9R45 isa=avx512 mode=fast sizes=K:512,M:512,N:64 tile_rows=6,sum_block=768
+//   op=matmul program=8c1f07a2b3d4e5f6 cpu=AMD_EPYC_9R45 isa=avx2 mode=fast
+//       sizes=K:512,M:512,N:64 tile_rows=6,sum_block=768
 //
-// There is a line for each program, processor and class of sizes. `program` is a hash of the
-// lowered program, so that a line is of no use to any other; `op` is for the reader. A class of
-// sizes has a name for each symbol and the largest number in the class: sizes up to 16 are classes
-// of one, the others reach from one power of two to the next (512: from 257). Bound inputs are
-// listed there, too (w:bound). Lines are in no order; # begins a comment.
+// There is a line, broken here before `sizes`, for each program, processor and class of sizes.
+// `program` is a hash of the lowered program, so that a line is of no use to any other; `op` is for
+// the reader. A class of sizes has a name for each symbol and the largest number in the class:
+// sizes up to 16 are classes of one, the others reach from one power of two to the next (512: from
+// 257). Bound inputs are listed there, too (w:bound). Lines are in no order; # begins a comment.
 #ifndef NESTOR_JIT_SCHEDULES_H_
 #define NESTOR_JIT_SCHEDULES_H_
 
@@ -34,7 +35,7 @@ namespace nestor::jit {
 std::string TextOf(const ChosenValues& values);
 
 // The key of a line: all that a schedule was found for. Texts as the line has them, such as
-// "avx512", "fast" and "K:512,M:64".
+// "avx2", "fast" and "K:512,M:64".
 struct ScheduleKey {
   std::string program, cpu, isa, mode, sizes;
 

@@ -52,7 +52,7 @@ struct Engine {
 };
 
 // What a reader needs to see which engine it was, thresholds included:
-//   code, avx512 strict, after pass 12 (merge_2), 2 threads, outputs compact, in place, to the end
+//   code, avx2 strict, after pass 12 (merge_2), 2 threads, outputs compact, in place, to the end
 //   of a page (4 accumulators, tiles 0 x 2, ..)
 std::string Describe(const Engine& engine);
 

@@ -172,8 +172,8 @@ std::string Generator::Describe(absl::string_view what) const {
   return text;
 }
 
-void Generator::RequireAvx512(absl::string_view what) const {
-  NESTOR_CHECK(avx512(), Describe(what));
+void Generator::RequireEvex(absl::string_view what) const {
+  NESTOR_CHECK(has_evex(), Describe(what));
 }
 
 void Generator::FailWidth(int bytes) const {
@@ -251,8 +251,9 @@ Xbyak::Opmask Generator::Mask(const Operand& operand) const {
 }
 
 Xbyak::Opmask Generator::MaskRegister(int64_t number) const {
-  RequireAvx512("a mask register");
-  NESTOR_CHECK(number >= 0 && number < 8, Describe(absl::StrCat("mask register ", number)));
+  NESTOR_CHECK(has_mask_registers(), Describe("a mask register"));
+  NESTOR_CHECK(number >= 0 && number <= FactsOf(list_.isa).masks,
+               Describe(absl::StrCat("mask register ", number)));
   return Xbyak::Opmask(static_cast<int>(number));
 }
 

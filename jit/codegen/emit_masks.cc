@@ -1,6 +1,7 @@
-// Masks, and conversions between them and vectors. On AVX2 they are vectors of lanes of all ones or
-// zeros, so that operations on masks are those on bits; on AVX-512 they are k registers with a bit
-// per lane, whatever the lanes' width. Bits and lanes beyond those of the operation hold anything.
+// Masks, and conversions between them and vectors. Where a set has no registers for masks, they are
+// vectors of lanes of all ones or zeros, so that operations on masks are those on bits. Elsewhere
+// they are k registers with a bit per lane, whatever the lanes' width. Bits and lanes beyond those
+// of the operation hold anything.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -11,7 +12,7 @@
 
 namespace nestor::jit {
 
-// AVX2 compares integers for == and signed > only: a < b is b > a.
+// Comparisons to a vector are == and signed > only, if of integers: a < b is b > a.
 void EmitCompare(Generator& g, const Operation& op) {
   const uint8_t kFloat[] = {
       // Of vcmpps: EQ_OQ, LT_OQ, LE_OQ, UNORD_Q and NEQ_UQ (Intel SDM, vol. 2, VCMPPS). Quiet: a
@@ -25,7 +26,7 @@ void EmitCompare(Generator& g, const Operation& op) {
   const int bytes = RegisterBytes(op);
   const uint8_t code = (IsFloat(op.lane) ? kFloat : kInteger)[op.immediate];
   Operand a = op.operands[0], b = op.operands[1];
-  if (g.avx512()) {
+  if (g.has_mask_registers()) {
     const VectorRegister first = g.Loaded(a, bytes);
     const Place second = g.VectorPlace(b, bytes);
     return BY_LANE(vpcmpb, vpcmpw, vpcmpd, vpcmpq, vcmpps, vcmppd)(g.Mask(op.result), first, second,
@@ -43,7 +44,7 @@ void EmitCompare(Generator& g, const Operation& op) {
 
 // All 64 bits, whatever the number of lanes: a mask on the stack takes 8 bytes.
 void EmitMaskMove(Generator& g, const Operation& op) {
-  if (!g.avx512()) return EmitMove(g, op);
+  if (!g.has_mask_registers()) return EmitMove(g, op);
   const Operand& a = op.operands[0];
   if (!op.result.is_register()) return g.kmovq(g.StackSlot(op.result.value), g.Mask(a));
   if (a.kind == Operand::kStack) return g.kmovq(g.Mask(op.result), g.StackSlot(a.value));
@@ -62,29 +63,29 @@ void MaskBinary(Generator& g, const Operation& op, MaskInstruction instruction) 
 }  // namespace
 
 void EmitMaskAnd(Generator& g, const Operation& op) {
-  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kandq) : EmitAnd(g, op);
+  g.has_mask_registers() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kandq) : EmitAnd(g, op);
 }
 
 void EmitMaskOr(Generator& g, const Operation& op) {
-  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::korq) : EmitOr(g, op);
+  g.has_mask_registers() ? MaskBinary(g, op, &Xbyak::CodeGenerator::korq) : EmitOr(g, op);
 }
 
 void EmitMaskXor(Generator& g, const Operation& op) {
-  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kxorq) : EmitXor(g, op);
+  g.has_mask_registers() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kxorq) : EmitXor(g, op);
 }
 
 void EmitMaskAndNot(Generator& g, const Operation& op) {
-  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kandnq) : EmitAndNot(g, op);
+  g.has_mask_registers() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kandnq) : EmitAndNot(g, op);
 }
 
 // From lanes of 32 bits to lanes of 64, sign-extended: all ones stay all ones.
 void EmitMaskWiden(Generator& g, const Operation& op) {
-  if (g.avx512()) return EmitMaskMove(g, op);
+  if (g.has_mask_registers()) return EmitMaskMove(g, op);
   g.vpmovsxdq(g.Result(op), g.Loaded(op.operands[0], OperandBytes(op, 0)));
 }
 
 void EmitMaskNarrow(Generator& g, const Operation& op) {
-  if (g.avx512()) return EmitMaskMove(g, op);
+  if (g.has_mask_registers()) return EmitMaskMove(g, op);
   EmitNarrowLanes(g, op.result, op.operands[0], op.lanes);
 }
 
@@ -101,13 +102,14 @@ void EmitMaskOfKnownCount(Generator& g, const Operation& op) {
 
 // The count may have any size; beyond `lanes` it makes no difference.
 void EmitMaskOfCount(Generator& g, const Operation& op) {
-  if (op.operands[0].kind == Operand::kImmediate && g.avx512()) return EmitMaskOfKnownCount(g, op);
+  if (op.operands[0].kind == Operand::kImmediate && g.has_mask_registers())
+    return EmitMaskOfKnownCount(g, op);
   const Xbyak::Reg64 count = g.LoadedGeneral(op.operands[0], g.rdx);
   // min(count, lanes), signed: the rest of an axis is often longer than a vector.
   g.mov(g.eax, op.lanes);
   g.cmp(count, g.rax);
   g.cmovl(g.rax, count);
-  if (g.avx512()) {
+  if (g.has_mask_registers()) {
     g.mov(g.rdx, -1);
     g.bzhi(g.rdx, g.rdx, g.rax);
     if (NESTOR_MUTANT("tail_mask_inverted")) g.not_(g.rdx);
@@ -124,15 +126,15 @@ void EmitMaskOfCount(Generator& g, const Operation& op) {
     g.vpxor(r, r, g.Constant(PoolConstant{Lane::kI64, ~uint64_t{0}, 0}, bytes));
 }
 
-// By the sign bit of each lane; on AVX2 the lanes are the mask.
+// By the sign bit of each lane. Where masks are vectors, the lanes are the mask.
 void EmitMaskOfLanes(Generator& g, const Operation& op) {
-  if (!g.avx512()) return EmitMove(g, op);
+  if (!g.has_mask_registers()) return EmitMove(g, op);
   const VectorRegister a = g.Loaded(op.operands[0], RegisterBytes(op));
   BY_LANE(vpmovb2m, vpmovw2m, vpmovd2m, vpmovq2m, vpmovd2m, vpmovq2m)(g.Mask(op.result), a);
 }
 
 void EmitLanesOfMask(Generator& g, const Operation& op) {
-  if (!g.avx512()) return EmitMove(g, op);
+  if (!g.has_mask_registers()) return EmitMove(g, op);
   const Xbyak::Opmask a = g.Mask(op.operands[0]);
   BY_LANE(vpmovm2b, vpmovm2w, vpmovm2d, vpmovm2q, vpmovm2d, vpmovm2q)(g.Result(op), a);
 }
@@ -151,14 +153,14 @@ void BlendByBits(Generator& g, const Operation& op) {
 
 }  // namespace
 
-// AVX2 has the mask as an operand of its own, a vector register, and only the value that is taken
+// A mask that is a vector is an operand of its own, in a register, and only the value that is taken
 // where the mask is set can be in memory; others are brought to the result or the scratch register,
 // as long as the result holds none of them.
 void EmitBlend(Generator& g, const Operation& op) {
   const int bytes = RegisterBytes(op);
   const Operand &mask = op.operands[0], &b = op.operands[1], &c = op.operands[2];
   const VectorRegister r = g.Result(op);
-  if (g.avx512()) {
+  if (g.has_mask_registers()) {
     const VectorRegister otherwise = g.Loaded(c, bytes);
     const auto blend = BY_LANE(vpblendmb, vpblendmw, vpblendmd, vpblendmq, vblendmps, vblendmpd);
     return blend(r | g.Mask(mask), otherwise, g.VectorPlace(b, bytes));

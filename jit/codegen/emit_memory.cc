@@ -85,7 +85,7 @@ void StorePackedByCount(Generator& g, const Operation& op, const VectorRegister&
 // become 0.
 void LoadByMask(Generator& g, const Operation& op, const VectorRegister& r) {
   const Xbyak::Address address = g.ptr[g.AddressOf(op.memory)];
-  if (g.avx512()) {
+  if (g.has_mask_registers()) {
     const VectorRegister masked = r | g.Mask(op.operands[1]) | g.T_z;
     if (IsNarrow(op)) return Widen(g, masked, address, op.type);
     return BY_LANE(vmovdqu8, vmovdqu16, vmovups, vmovupd, vmovups, vmovupd)(masked, address);
@@ -94,7 +94,7 @@ void LoadByMask(Generator& g, const Operation& op, const VectorRegister& r) {
   ByteSize(op.type) == 8 ? g.vmaskmovpd(r, mask, address) : g.vmaskmovps(r, mask, address);
 }
 
-// REQUIRES: AVX-512.
+// REQUIRES: masks are registers.
 void StoreByMask(Generator& g, const Operation& op) {
   const Operand& from = op.operands[0];
   const int bytes = WideBytes(op);

@@ -80,7 +80,7 @@ void AddTo(Generator& g, const Xbyak::Reg64& to, const Operand& number) {
 void InsertQuarter(Generator& g, const VectorRegister& r, const VectorRegister& quarter,
                    int position) {
   const uint8_t at = static_cast<uint8_t>(position);
-  g.avx512() ? g.vinserti32x4(r, r, quarter, at) : g.vinserti128(r, r, quarter, at);
+  g.has_evex() ? g.vinserti32x4(r, r, quarter, at) : g.vinserti128(r, r, quarter, at);
 }
 
 // Gathers 128 bits at a time, all but the first through the scratch vector.
@@ -104,12 +104,12 @@ void GatherPacked(Generator& g, const Operation& op, const Operand& count) {
 
 }  // namespace
 
-// Gathers the elements at a stride that the mask has: its bits, or one bit for each byte of AVX2's
-// masks, are tested one by one.
+// Gathers the elements at a stride that the mask has: its bits, or one bit for each byte of a mask
+// that is a vector, are tested one by one.
 void EmitGatherMasked(Generator& g, const Operation& op) {
   const int element = ByteSize(op.type), per_quarter = 16 / element;
-  const int bits_per_lane = g.avx512() ? 1 : LaneBytes(op.lane);
-  if (g.avx512()) g.kmovq(g.rdx, g.Mask(op.operands[1]));
+  const int bits_per_lane = g.has_mask_registers() ? 1 : LaneBytes(op.lane);
+  if (g.has_mask_registers()) g.kmovq(g.rdx, g.Mask(op.operands[1]));
   else g.vpmovmskb(g.edx, g.Loaded(op.operands[1], WideBytes(op)));
   g.lea(g.rax, g.ptr[g.AddressOf(op.memory)]);
   const VectorRegister r = g.Vector(op.result.value, std::max(16, PackedBytes(op)));
@@ -155,7 +155,7 @@ void LoadEverySecond(Generator& g, const Operation& op) {
 
 // For `count` elements, 2 * count - 1 are read: those of the first vector whose numbers are below
 // that, and those of the last one. The scratch vector holds that number, until it is the last one's
-// turn. A mask register is borrowed.
+// turn. A mask register, if there are any, is borrowed.
 void LoadEverySecondOf(Generator& g, const Operation& op, const Operand& count) {
   const int bytes = 4 * op.lanes;
   const VectorRegister r = g.Vector(op.result.value, bytes), last = g.Scratch(bytes);
@@ -168,7 +168,7 @@ void LoadEverySecondOf(Generator& g, const Operation& op, const Operand& count) 
   g.lea(g.edx, g.ptr[g.rdx * 2 - 1]);
   g.vmovd(Xmm(g, last), g.edx);
   g.vpbroadcastd(last, Xmm(g, last));
-  if (g.avx512()) {
+  if (g.has_mask_registers()) {
     const Xbyak::Opmask mask = g.BorrowedMask();
     g.kmovq(g.rax, mask);
     g.vpcmpgtd(mask, last, numbers_from(0));
@@ -235,11 +235,8 @@ VectorRegister Quarter(Generator& g, const Operand& from, int position) {
     return scratch;
   }
   if (position == 0) return g.Vector(from.value, 16);
-  if (g.avx512()) {
-    g.vextracti32x4(scratch, g.Vector(from.value, 64), at);
-  } else {
-    g.vextracti128(scratch, g.Vector(from.value, 32), at);
-  }
+  const VectorRegister whole = g.Vector(from.value, VectorBytes(g.isa()));
+  g.has_evex() ? g.vextracti32x4(scratch, whole, at) : g.vextracti128(scratch, whole, at);
   return scratch;
 }
 
@@ -260,11 +257,12 @@ void ScatterPacked(Generator& g, const Operation& op, const Operand& count) {
   g.L(end);
 }
 
-// Whether elements of 32 bits are stored to every second place. AVX2's masked stores are no faster
-// than one store per element.
+// Whether elements of 32 bits are stored to every second place, 8 of them by a masked store of 64
+// bytes. Stores by a mask that is a vector are no faster than one store per element.
 bool GoesToEverySecond(const Generator& g, const Operation& op) {
-  return g.avx512() && op.operands[1] == Operand::Immediate(8) && ByteSize(op.type) == 4 &&
-         op.lanes >= 8 && op.operands[0].is_register();
+  return g.has_mask_registers() && VectorBytes(g.isa()) >= 64 &&
+         op.operands[1] == Operand::Immediate(8) && ByteSize(op.type) == 4 && op.lanes >= 8 &&
+         op.operands[0].is_register();
 }
 
 // Lanes of twice the width have an element in their lower halves, and a mask leaves the upper ones

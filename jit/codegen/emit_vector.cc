@@ -1,7 +1,7 @@
 // Vectors. Xbyak chooses between the VEX and the EVEX encoding by width and
-// registers, so that most operations are one line for both instruction sets: the
-// mnemonic for each kind of lane. Where AVX-512 has another mnemonic (bits, rounding,
-// lane shifts) it is taken for all widths there, since VEX does not
+// registers, so that most operations are one line for all instruction sets: the
+// mnemonic for each kind of lane. Where EVEX has another mnemonic (bits, rounding,
+// lane shifts), sets that have EVEX take it for all widths, since VEX does not
 // reach registers 16 to 31.
 //
 // An x86 instruction takes its last operand from memory; any other operand in memory passes through
@@ -99,7 +99,7 @@ void EmitMaxUnsigned(Generator& g, const Operation& op) {
   Binary(g, op, BY_INTEGER_LANE(vpmaxub, vpmaxuw, vpmaxud, vpmaxuq));
 }
 
-// VRANGE orders -0 below +0, and passes over a NaN. AVX-512 only.
+// VRANGE orders -0 below +0, and passes over a NaN. EVEX only.
 void EmitMaxNumber(Generator& g, const Operation& op) {
   constexpr uint8_t kMax = 1, kSignOfResult = 4;
   Binary(g, op, [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
@@ -163,29 +163,29 @@ void EmitRound(Generator& g, const Operation& op) {
   const auto vex = BY_FLOAT_LANE(vroundps, vroundpd);
   const auto evex = BY_FLOAT_LANE(vrndscaleps, vrndscalepd);
   Unary(g, op, [&](const VectorRegister& r, const Xbyak::Operand& a) {
-    g.avx512() ? evex(r, a, mode) : vex(r, a, mode);
+    g.has_evex() ? evex(r, a, mode) : vex(r, a, mode);
   });
 }
 
 // ---- Bits.
 
 void EmitAnd(Generator& g, const Operation& op) {
-  if (g.avx512()) return Binary(g, op, BY_LANE(vpandd, vpandd, vpandd, vpandq, vandps, vandpd));
+  if (g.has_evex()) return Binary(g, op, BY_LANE(vpandd, vpandd, vpandd, vpandq, vandps, vandpd));
   Binary(g, op, BY_LANE(vpand, vpand, vpand, vpand, vandps, vandpd));
 }
 
 void EmitOr(Generator& g, const Operation& op) {
-  if (g.avx512()) return Binary(g, op, BY_LANE(vpord, vpord, vpord, vporq, vorps, vorpd));
+  if (g.has_evex()) return Binary(g, op, BY_LANE(vpord, vpord, vpord, vporq, vorps, vorpd));
   Binary(g, op, BY_LANE(vpor, vpor, vpor, vpor, vorps, vorpd));
 }
 
 void EmitXor(Generator& g, const Operation& op) {
-  if (g.avx512()) return Binary(g, op, BY_LANE(vpxord, vpxord, vpxord, vpxorq, vxorps, vxorpd));
+  if (g.has_evex()) return Binary(g, op, BY_LANE(vpxord, vpxord, vpxord, vpxorq, vxorps, vxorpd));
   Binary(g, op, BY_LANE(vpxor, vpxor, vpxor, vpxor, vxorps, vxorpd));
 }
 
 void EmitAndNot(Generator& g, const Operation& op) {
-  if (g.avx512())
+  if (g.has_evex())
     return Binary(g, op, BY_LANE(vpandnd, vpandnd, vpandnd, vpandnq, vandnps, vandnpd));
   Binary(g, op, BY_LANE(vpandn, vpandn, vpandn, vpandn, vandnps, vandnpd));
 }
@@ -233,7 +233,7 @@ void EmitNarrowLanes(Generator& g, const Operand& result, const Operand& from, i
   const VectorRegister r = g.Vector(result.value, RegisterBytes(lanes, Lane::kI32));
   const VectorRegister a = g.Vector((from.is_register() ? from : result).value, bytes);
   g.LoadVector(a, from, bytes);
-  if (g.avx512()) return g.vpmovqd(r, a);
+  if (g.has_evex()) return g.vpmovqd(r, a);
   const VectorRegister low = g.Vector(a.getIdx(), 16);
   if (bytes == 16) return g.vpshufd(r, low, kEvenLanes);
   const VectorRegister high = g.Scratch(16);
@@ -316,14 +316,14 @@ void SpreadInteger(Generator& g, const VectorRegister& r, const Xbyak::Operand& 
 
 }  // namespace
 
-// AVX-512 broadcasts from a general register; AVX2 only from a vector register or memory.
+// EVEX broadcasts from a general register; VEX only from a vector register or memory.
 void EmitBroadcastGeneral(Generator& g, const Operation& op) {
   const VectorRegister r = g.Result(op), low = g.Vector(r.getIdx(), 16);
   const int bytes = LaneBytes(op.lane);
   const Operand& a = op.operands[0];
   if (IsMemory(a)) return SpreadInteger(g, r, g.GeneralPlace(a), bytes);
   const Xbyak::Reg64 value = g.LoadedGeneral(a, g.rax);
-  if (g.avx512()) {
+  if (g.has_evex()) {
     switch (bytes) {
       case 1: return g.vpbroadcastb(r, value.cvt8());
       case 2: return g.vpbroadcastw(r, value.cvt16());
@@ -337,7 +337,7 @@ void EmitBroadcastGeneral(Generator& g, const Operation& op) {
 
 namespace {
 
-// Shifts lanes below 32 bits on AVX-512: by whole 32-bit lanes, and then by bytes, from each next
+// Shifts lanes below 32 bits, with EVEX: by whole 32-bit lanes, and then by bytes, from each next
 // 128 bits into those before.
 void ShiftBytesByWords(Generator& g, const VectorRegister& r, const VectorRegister& a, int bytes) {
   constexpr uint8_t kNextQuarter = 4;
@@ -368,20 +368,20 @@ void ShiftBytesAcross(Generator& g, const VectorRegister& r, const VectorRegiste
 
 }  // namespace
 
-// Lane i of the result is lane i + immediate. Only AVX-512 shifts across 128 bits, and by words of
+// Lane i of the result is lane i + immediate. Only EVEX shifts across 128 bits, and by words of
 // 32 or 64 bits; other shifts are put together in the scratch vector.
 void EmitLaneShift(Generator& g, const Operation& op) {
   const int bytes = RegisterBytes(op), shift = static_cast<int>(op.immediate) * LaneBytes(op.lane);
   const VectorRegister r = g.Result(op);
   const uint8_t lanes = static_cast<uint8_t>(op.immediate);
-  const bool takes_scratch = bytes > 16 && (!g.avx512() || LaneBytes(op.lane) < 4);
+  const bool takes_scratch = bytes > 16 && (!g.has_evex() || LaneBytes(op.lane) < 4);
   const bool passes_result = takes_scratch && !op.operands[0].is_register();
   if (passes_result) g.LoadVector(r, op.operands[0], bytes);
   const VectorRegister a = passes_result ? r : g.Loaded(op.operands[0], bytes);
   if (bytes == 16) return g.vpsrldq(r, a, static_cast<uint8_t>(shift));
-  if (g.avx512() && LaneBytes(op.lane) == 4) return g.valignd(r, a, a, lanes);
-  if (g.avx512() && LaneBytes(op.lane) == 8) return g.valignq(r, a, a, lanes);
-  if (g.avx512()) return ShiftBytesByWords(g, r, a, shift);
+  if (g.has_evex() && LaneBytes(op.lane) == 4) return g.valignd(r, a, a, lanes);
+  if (g.has_evex() && LaneBytes(op.lane) == 8) return g.valignq(r, a, a, lanes);
+  if (g.has_evex()) return ShiftBytesByWords(g, r, a, shift);
   ShiftBytesAcross(g, r, a, shift);
 }
 
@@ -420,7 +420,7 @@ void PermuteHalves(Generator& g, const Operation& op) {
 // vperm2f128 has no EVEX form, which could reach registers 16 to 31.
 void EmitPermute128(Generator& g, const Operation& op) {
   NESTOR_CHECK(RegisterBytes(op) == 32, "permute_128 is of 256 bits");
-  if (g.avx512()) return PermuteHalves(g, op);
+  if (g.has_evex()) return PermuteHalves(g, op);
   const uint8_t halves = static_cast<uint8_t>(op.immediate);
   Binary(g, op, [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
     g.vperm2f128(r, a, b, halves);

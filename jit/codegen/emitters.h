@@ -56,14 +56,16 @@ inline int RegisterBytes(const Operation& op) { return RegisterBytes(op.lanes, o
 
 // Nothing that the instruction set lacks can be encoded. Emitters get their registers, and the
 // places of vectors in memory, from the functions below. These refuse in every build a number, a
-// width or a mask register that `list.isa` lacks, and so do the mnemonics that only AVX-512 has.
+// width or a mask register that `list.isa` lacks, and so do the mnemonics that only EVEX has.
 class Generator : public Xbyak::CodeGenerator {
  public:
   // Writes to `buffer`, which is aligned to 64. All arguments outlive it.
   Generator(const OperationList& list, const Allocated& allocated, uint8_t* buffer, size_t bytes);
 
   Isa isa() const { return list_.isa; }
-  bool avx512() const { return list_.isa == Isa::kAvx512; }
+  bool has_evex() const { return FactsOf(list_.isa).evex; }
+  // Else masks are vectors.
+  bool has_mask_registers() const { return !MasksAreVectors(list_.isa); }
   bool has_dot_products() const { return has_dot_products_; }
 
   // Says what is emitted from here on, which must be no wider than the set's registers;
@@ -140,58 +142,58 @@ class Generator : public Xbyak::CodeGenerator {
     FailNoInstruction();
   }
 
-  // ---- Mnemonics of AVX-512 whose operands do not show it: without a mask, and on the
-  // low registers, Xbyak would encode them whatever `list.isa` is.
-#define AVX512_ONLY(mnemonic)                    \
+  // ---- Mnemonics that only EVEX has, though their operands do not show it: without a mask, and on
+  // the low registers, Xbyak would encode them whatever `list.isa` is.
+#define EVEX_ONLY(mnemonic)                      \
   template <class... Operands>                   \
   void mnemonic(const Operands&... operands) {   \
-    RequireAvx512(#mnemonic);                    \
+    RequireEvex(#mnemonic);                      \
     Xbyak::CodeGenerator::mnemonic(operands...); \
   }
-  AVX512_ONLY(valignd)
-  AVX512_ONLY(valignq)
-  AVX512_ONLY(vcvtqq2pd)
-  AVX512_ONLY(vcvtqq2ps)
-  AVX512_ONLY(vcvttpd2qq)
-  AVX512_ONLY(vcvttps2qq)
-  AVX512_ONLY(vextracti32x4)
-  AVX512_ONLY(vfixupimmps)
-  AVX512_ONLY(vinserti32x4)
-  AVX512_ONLY(vpandd)
-  AVX512_ONLY(vpandnd)
-  AVX512_ONLY(vpandnq)
-  AVX512_ONLY(vpandq)
-  AVX512_ONLY(vpmaxsq)
-  AVX512_ONLY(vpmaxuq)
-  AVX512_ONLY(vpminsq)
-  AVX512_ONLY(vpminuq)
-  AVX512_ONLY(vpmovdb)
-  AVX512_ONLY(vpmovdw)
-  AVX512_ONLY(vpmovqd)
-  AVX512_ONLY(vpmullq)
-  AVX512_ONLY(vpord)
-  AVX512_ONLY(vporq)
-  AVX512_ONLY(vpsraq)
-  AVX512_ONLY(vpsravq)
-  AVX512_ONLY(vpternlogd)
-  AVX512_ONLY(vpxord)
-  AVX512_ONLY(vpxorq)
-  AVX512_ONLY(vrangepd)
-  AVX512_ONLY(vrangeps)
-  AVX512_ONLY(vrndscalepd)
-  AVX512_ONLY(vrndscaleps)
-  AVX512_ONLY(vscalefpd)
-  AVX512_ONLY(vscalefps)
-  AVX512_ONLY(vshuff64x2)
-  AVX512_ONLY(vshufi32x4)
-#undef AVX512_ONLY
+  EVEX_ONLY(valignd)
+  EVEX_ONLY(valignq)
+  EVEX_ONLY(vcvtqq2pd)
+  EVEX_ONLY(vcvtqq2ps)
+  EVEX_ONLY(vcvttpd2qq)
+  EVEX_ONLY(vcvttps2qq)
+  EVEX_ONLY(vextracti32x4)
+  EVEX_ONLY(vfixupimmps)
+  EVEX_ONLY(vinserti32x4)
+  EVEX_ONLY(vpandd)
+  EVEX_ONLY(vpandnd)
+  EVEX_ONLY(vpandnq)
+  EVEX_ONLY(vpandq)
+  EVEX_ONLY(vpmaxsq)
+  EVEX_ONLY(vpmaxuq)
+  EVEX_ONLY(vpminsq)
+  EVEX_ONLY(vpminuq)
+  EVEX_ONLY(vpmovdb)
+  EVEX_ONLY(vpmovdw)
+  EVEX_ONLY(vpmovqd)
+  EVEX_ONLY(vpmullq)
+  EVEX_ONLY(vpord)
+  EVEX_ONLY(vporq)
+  EVEX_ONLY(vpsraq)
+  EVEX_ONLY(vpsravq)
+  EVEX_ONLY(vpternlogd)
+  EVEX_ONLY(vpxord)
+  EVEX_ONLY(vpxorq)
+  EVEX_ONLY(vrangepd)
+  EVEX_ONLY(vrangeps)
+  EVEX_ONLY(vrndscalepd)
+  EVEX_ONLY(vrndscaleps)
+  EVEX_ONLY(vscalefpd)
+  EVEX_ONLY(vscalefps)
+  EVEX_ONLY(vshuff64x2)
+  EVEX_ONLY(vshufi32x4)
+#undef EVEX_ONLY
 
  private:
   [[noreturn]] void FailNoInstruction() const;
   // Separate from the checks, which each operand passes: preparing a message takes long.
   [[noreturn, gnu::noinline]] void FailWidth(int bytes) const;
   [[noreturn, gnu::noinline]] void FailVectorRegister(int64_t number) const;
-  void RequireAvx512(absl::string_view what) const;
+  void RequireEvex(absl::string_view what) const;
   void RequireWidth(int bytes) const {
     const bool has = bytes == 16 || bytes == 32 || bytes == 64;
     if (!has || bytes > VectorBytes(list_.isa)) FailWidth(bytes);

@@ -123,16 +123,16 @@ const OpcodeInfo& Info(Opcode opcode) { return kOpcodes[static_cast<int>(opcode)
 
 bool HasOperation(Isa isa, Opcode opcode, Lane lane) {
   const OpcodeInfo& info = Info(opcode);
-  const LaneSet lacking = isa == Isa::kAvx2 ? info.not_on_avx2 : LaneSet{0};
+  const LaneSet lacking = FactsOf(isa).evex ? LaneSet{0} : info.only_evex;
   return (info.lanes & ~lacking & SetOf(lane)) != 0;
 }
 
-// Only AVX-512 (DQ) has vector instructions from 64-bit integers to floats and back.
+// Only EVEX has vector instructions from 64-bit integers to floats and back.
 bool HasConversion(Isa isa, Lane from, Lane to) {
   if (from == to || LaneBytes(from) < 4 || LaneBytes(to) < 4) return false;
   const bool of_i64_and_float =
       (from == Lane::kI64 && IsFloat(to)) || (IsFloat(from) && to == Lane::kI64);
-  return !of_i64_and_float || isa != Isa::kAvx2;
+  return !of_i64_and_float || FactsOf(isa).evex;
 }
 
 namespace {

@@ -80,7 +80,7 @@ struct OpcodeInfo {
   absl::string_view name;
   RegisterClass result, operands[3];  // kMask as the table says, whatever the instruction set
   LaneSet lanes = kAllLanes;
-  LaneSet not_on_avx2 = 0;  // those of `lanes` for which AVX2 has no instruction
+  LaneSet only_evex = 0;  // those of `lanes` for which there are instructions in EVEX alone
   ImmediateKind immediate = ImmediateKind::kNone;
   uint8_t traits = 0;
 
@@ -97,8 +97,8 @@ const OpcodeInfo& Info(Opcode opcode);
 // Whether the set has instructions for the operation on such lanes. (Convert: HasConversion.)
 bool HasOperation(Isa isa, Opcode opcode, Lane lane);
 // i32 -> f32, i32 -> f64, i32 -> i64 (signed), i64 -> i32 (truncated), f32 -> f64, f64 -> f32,
-// f32 -> i32, f64 -> i32 (towards zero; INT32_MIN outside). Not on AVX2: i64 <-> floats (f64 -> i64
-// towards zero; INT64_MIN outside; i64 -> f32 rounds once).
+// f32 -> i32, f64 -> i32 (towards zero; INT32_MIN outside). With EVEX alone: i64 <-> floats
+// (f64 -> i64 towards zero; INT64_MIN outside; i64 -> f32 rounds once).
 bool HasConversion(Isa isa, Lane from, Lane to);
 
 enum class RoundingMode : uint8_t { kNearest, kFloor, kCeil, kTruncate };
@@ -210,7 +210,7 @@ struct OperationList {
 
   Isa isa;
   std::vector<Operation> operations;
-  // By virtual register: kVector, kMask (AVX-512 only) or kGeneral.
+  // By virtual register: kVector, kMask (unless masks are vectors) or kGeneral.
   std::vector<RegisterClass> classes;
   std::vector<PoolConstant> constants;
   int labels = 0;

@@ -1,4 +1,4 @@
-// Narrowing is where the instruction sets differ: AVX-512 has it, AVX2 picks bytes by a
+// Narrowing is where the instruction sets differ: EVEX has moves for it, VEX picks bytes by a
 // shuffle within each 128 bits and then brings the two parts together. Only the low bytes
 // of an integer lane, and the upper half of an f32 that is a bf16, are of interest; but
 // the upper half of a NaN may be that of an infinity, so NaNs come first.
@@ -90,14 +90,14 @@ void WidenInPlace(Generator& g, const Operation& op) {
   Widen(g, r, g.Vector(r.getIdx(), std::max(16, PackedBytes(op))), op.type);
 }
 
-// AVX-512 has an instruction that replaces by class of number; else lanes that compare unordered
+// EVEX has an instruction that replaces by class of number; else lanes that compare unordered
 // with themselves are replaced.
 VectorRegister OneNaN(Generator& g, const Operand& from, int bytes) {
   constexpr uint8_t kUnordered = 3, kChooseByA = 0xAC;
   constexpr uint32_t kNaN = 0x7fc00000;  // that of bf16 in its upper half
   const VectorRegister scratch = g.Scratch(bytes);
   const Xbyak::Address nan = g.Constant(PoolConstant{Lane::kF32, kNaN, 0}, bytes);
-  if (g.avx512() && from.is_register()) {
+  if (g.has_evex() && from.is_register()) {
     // The result for each class of numbers: nothing for the two of NaNs, so that `nan` stays; the
     // number itself for the others.
     constexpr uint32_t kOthers = 0x11111100;
@@ -108,7 +108,7 @@ VectorRegister OneNaN(Generator& g, const Operand& from, int bytes) {
   }
   const VectorRegister a = g.Loaded(from, bytes);
   const Place again = g.VectorPlace(from, bytes);
-  if (g.avx512()) {
+  if (g.has_mask_registers()) {
     g.vcmpps(g.ScratchMask(), a, again, kUnordered);
     g.vpmovm2d(scratch, g.ScratchMask());
   } else {
@@ -117,7 +117,7 @@ VectorRegister OneNaN(Generator& g, const Operand& from, int bytes) {
   if (again.is_memory()) {
     g.vandps(scratch, scratch, nan);
     g.vorps(scratch, scratch, again);
-  } else if (g.avx512()) {
+  } else if (g.has_evex()) {
     g.vpternlogd(scratch, a, nan, kChooseByA);
   } else {
     g.vblendvps(scratch, a, nan, scratch);
@@ -155,13 +155,13 @@ VectorRegister Pack(Generator& g, const Operation& op, const Operand& from) {
     g.vcvtps2ph(g.Scratch(wide <= 32 ? 16 : 32), g.Loaded(from, wide), 0);
   } else if (op.type == DType::kBF16) {
     const VectorRegister value = OneNaN(g, from, wide);
-    if (!g.avx512()) {
+    if (!g.has_evex()) {
       PackByShuffle(g, r, value, kUpperWords, 2);
     } else {
       g.vpsrld(r, value, 16);
       g.vpmovdw(g.Scratch(wide <= 32 ? 16 : 32), r);
     }
-  } else if (g.avx512()) {
+  } else if (g.has_evex()) {
     NarrowLanes(g, g.Scratch(wide <= 32 || ByteSize(op.type) == 1 ? 16 : 32), g.Loaded(from, wide),
                 op.type);
   } else {

@@ -39,7 +39,7 @@ void WidenInPlace(Generator& g, const Operation& op);
 // Makes every NaN in f32 lanes the one NaN, in the scratch vector. A spilled value has no second
 // copy to blend with: its NaNs become quiet, but keep their sign.
 VectorRegister OneNaN(Generator& g, const Operand& from, int bytes);
-// The low bytes of integer lanes; `to` may carry a mask. REQUIRES: AVX-512, elements
+// The low bytes of integer lanes; `to` may carry a mask. REQUIRES: the set has EVEX; elements
 // of 8 or 16 bits.
 void NarrowLanes(Generator& g, const Xbyak::Operand& to, const VectorRegister& lanes, DType type);
 // Packs the elements into the scratch vector. REQUIRES: IsNarrow(op).

@@ -3,7 +3,7 @@
 // max and min of floats (IEEE 754-2019). max_x86(a, b) gives b for a NaN and for two
 // zeros, so max_x86(a, b) and max_x86(b, a) differ in these cases only, and there are a and b
 // themselves. For min their Or is right: a NaN stays one, and -0 wins. For max, zeros need And, and
-// a comparison must restore a NaN; AVX-512 has a maximum that needs nothing for zeros. With a
+// a comparison must restore a NaN; EVEX has a maximum that needs nothing for zeros. With a
 // constant that is not NaN one operation is enough, unless the constant is the zero that loses.
 //
 // AVX2 lacks products and min and max of 64-bit integers; the latter use a comparison instead. No

@@ -82,9 +82,15 @@ struct CallState {
 };
 
 struct Features {
-  bool has_avx512 = CheckIsa(Isa::kAvx512).ok();
+  bool has_zmm = HasVectorsOf(kVectorBytes);
   bool has_in_use = HasInUse();  // XINUSE can be read
 
+  // Code can change such vectors only where a set that has them runs.
+  static bool HasVectorsOf(int bytes) {
+    return std::any_of(std::begin(kIsas), std::end(kIsas), [&](const IsaFacts& set) {
+      return set.vector_bytes == bytes && CheckIsa(set.isa).ok();
+    });
+  }
   static bool HasInUse() {
     uint32_t eax, ebx, ecx, edx;
     return __get_cpuid_count(0xd, 1, &eax, &ebx, &ecx, &edx) && (eax >> 2 & 1) != 0;
@@ -167,7 +173,7 @@ class Trampoline : public Xbyak::CodeGenerator {
     ReadInUse(offsetof(CallState, in_use));
     for (int i = 0; i < kVectors; ++i) {
       const Xbyak::Address place = Field(offsetof(CallState, vectors) + kVectorBytes * i);
-      if (features_.has_avx512) {
+      if (features_.has_zmm) {
         vmovups(place, Xbyak::Zmm(i));
       } else {
         vmovups(place, Xbyak::Ymm(i));
@@ -286,7 +292,7 @@ constexpr Surroundings kSurroundings[] = {
 // One call per alignment of the stack.
 absl::StatusOr<int64_t> CallCheckingAbi(KernelFunction function, const int64_t* table, int64_t p0,
                                         int64_t p1, int64_t p2) {
-  NESTOR_RETURN_IF_ERROR(CheckIsa(Isa::kAvx2));
+  NESTOR_RETURN_IF_ERROR(CheckIsa(kLeastIsa));
   CallState state = {};
   state.function = function;
   const int64_t arguments[] = {static_cast<int64_t>(reinterpret_cast<intptr_t>(table)), p0, p1, p2};

@@ -195,15 +195,18 @@ std::string FindCpuName() {
 
 }  // namespace
 
+std::vector<absl::string_view> IsaNames() {
+  std::vector<absl::string_view> names;
+  for (const IsaFacts& facts : kIsas) names.push_back(facts.name);
+  return names;
+}
+
 absl::StatusOr<Isa> IsaByName(absl::string_view name) {
   for (const IsaFacts& facts : kIsas) {
     if (facts.name == name) return facts.isa;
   }
-  const auto append = [](std::string* out, const IsaFacts& facts) {
-    absl::StrAppend(out, facts.name);
-  };
   return absl::InvalidArgumentError(absl::StrCat("there is no instruction set '", name, "', only ",
-                                                 absl::StrJoin(kIsas, ", ", append)));
+                                                 absl::StrJoin(IsaNames(), ", ")));
 }
 
 absl::StatusOr<Isa> BestIsa() {

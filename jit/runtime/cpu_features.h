@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -11,7 +12,9 @@
 
 namespace nestor::jit {
 
-// "avx2", "avx512"; InvalidArgument, naming what there is.
+// The names that IsaByName knows, in ascending order of the sets.
+std::vector<absl::string_view> IsaNames();
+// InvalidArgument, naming what there is.
 absl::StatusOr<Isa> IsaByName(absl::string_view name);
 
 // The best set that the CPU and the operating system support, up to the one that the environment

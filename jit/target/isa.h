@@ -23,6 +23,12 @@ struct IsaFacts {
   // Registers that can mask the lanes of an operation. 0: masks are vectors, with lanes of all ones
   // or zeros.
   int masks;
+  // Whether instructions have the EVEX encoding. Only this one reaches vector registers from 16 on,
+  // where operations on bits, rounding and moves of 128 bits have mnemonics of their own (vpandd,
+  // vrndscale, vinserti32x4). With it come instructions that no VEX set has: any function of three
+  // operands' bits (vpternlog), shifts across 128 bits (valign), moves that narrow lanes (vpmovdb),
+  // broadcasts from general registers, and arithmetic and conversions of 64-bit integers.
+  bool evex;
   // The narrowest elements, in bytes, that loads and stores by a mask take; 0: there are no such
   // stores, or they are slow.
   int masked_load_bytes, masked_store_bytes;
@@ -33,8 +39,8 @@ struct IsaFacts {
 
 inline constexpr IsaFacts kIsas[] = {
     // On some processors (AMD's Zen 2 and 3) a masked store of AVX2 takes 15 cycles.
-    {Isa::kAvx2, "avx2", 32, 16, 0, 4, 0, 6, 2},
-    {Isa::kAvx512, "avx512", 64, 32, 7, 1, 1, 8, 3},
+    {Isa::kAvx2, "avx2", 32, 16, 0, false, 4, 0, 6, 2},
+    {Isa::kAvx512, "avx512", 64, 32, 7, true, 1, 1, 8, 3},
 };
 
 // The set that every machine has on which code runs.

@@ -5,8 +5,8 @@
 // value leaves room for. If all values are integers of one narrow width, lanes of that width
 // suffice: integers wrap, so that their low bits depend on no others.
 //
-//   y[i] = x[i] + 1      x, y: u8       64 lanes of 8 bits on AVX-512
-//   y[i] = f32(x[i])     x: u8          16 lanes of 32 bits: f32 is the widest
+//   y[i] = x[i] + 1      x, y: u8       64 lanes of 8 bits, if vectors have 64 bytes
+//   y[i] = f32(x[i])     x: u8          16 lanes of 32 bits then: f32 is the widest
 #include "jit/target/lanes.h"
 
 #include <algorithm>
