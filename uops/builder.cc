@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "uops/call.h"
 #include "uops/invariant.h"
@@ -50,11 +49,9 @@ void OpBuilder::Keep(const absl::Status& status, absl::string_view where) {
 // unique.
 absl::Status OpBuilder::Claim(absl::string_view name, absl::string_view what) {
   const absl::string_view word = what == "parameter" && !name.empty() ? name.substr(1) : name;
-  bool fits = !word.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(word[0])) &&
-              !IsReserved(word);
+  bool fits = IsName(word);
   if (what == "parameter") fits &= name[0] == '$';
   if (what == "op") fits &= !ScalarOpByName(name);
-  for (char c : word) fits &= c == '_' || absl::ascii_isalnum(static_cast<unsigned char>(c));
   if (!fits) return Misuse(absl::StrCat("'", name, "' cannot be the name of a ", what));
   if (std::find(names_.begin(), names_.end(), name) != names_.end())
     return Misuse(absl::StrCat("'", name, "' is already defined"));

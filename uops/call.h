@@ -39,11 +39,17 @@ absl::StatusOr<std::vector<NodeId>> CallOp(const Op& callee, absl::Span<const No
                                            const CallBindings& bindings, Op& caller);
 
 // One op that runs `ops` in order, connected by names: an argument takes the result with that name
-// of an earlier op, or else is an argument of the whole op; a $param is one of the whole op.
-// `results` names what it returns; empty: the results of all ops, where it is an error if a name is
-// given twice. InvalidArgument, too, where no op has a result of such a name, where two ops
-// disagree about a $param, and as CallOp.
+// of an earlier op, or else is an argument of the whole op, which later ops with an argument of
+// that name share; a $param is one of the whole op, with the first op's default. A dimension is the
+// extent of a tensor that its op takes from an earlier op; where there is none, it is a dimension
+// of the whole op, and those of one name are one size, which is checked when the op runs.
+// `results` names what it returns, each the last op's that has it; empty: the results of all ops.
 //   mlp of linear(x, w) -> (h) and gelu(h) -> (y), for {"y"}:  mlp(x, w) -> (y)
+//   linear(x: f32[N, K], w: f32[K, M]) -> (h) and bias(h: f32[B, N], b: f32[N]):  b is f32[M]
+// InvalidArgument where no op has a result of such a name, where two ops disagree about a $param,
+// and as CallOp; also where the whole op's text could not be read back: `name` is no name for an
+// op, a result is there twice or has the name of another argument or of a dimension, or an argument
+// has the name of a dimension.
 absl::StatusOr<Op> Combine(absl::string_view name, absl::Span<const Op> ops,
                            absl::Span<const std::string> results = {});
 

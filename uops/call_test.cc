@@ -267,6 +267,26 @@ TEST(Call, NotesOpsWithTheirOwnGradient) {
 
 // ---- Combine
 
+// The result is a copy, where the gradient has its place, and has the name of the argument.
+TEST(Combine, TakesAnArgumentThatAnOpWithItsOwnGradientHandsOn) {
+  Op reversed = Parsed("op reversed(x: f32[N]) -> (y, x) { y[i] = exp(x[i]) }");
+  reversed.gradient =
+      std::make_shared<const Op>(Parsed("op back(g_y: f32[N]) -> (g_x) { g_x[i] = -g_y[i] }"));
+  absl::StatusOr<Op> whole = Combine("whole", {reversed});
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  for (int level = 0; level < 2; ++level) {
+    EXPECT_EQ(whole->graph.As<Map>(whole->results[1].node)->tag, level + 1);
+    const std::string text = PrintOp(*whole);
+    EXPECT_EQ(text,
+              absl::StrCat("op whole(x: f32[N]) -> (y, x) {\n  y[i] = ",
+                           level == 0 ? "copy(exp(x[i]))" : "copy(copy(exp(x[i])))", "\n}\n"));
+    EXPECT_TRUE(ParseOp(text).ok()) << ParseOp(text).status();
+    whole->gradient = reversed.gradient;
+    whole = Combine("whole", {*whole});
+    ASSERT_TRUE(whole.ok()) << whole.status();
+  }
+}
+
 struct CombineCase {
   std::vector<const char*> ops;
   std::vector<std::string> results;
@@ -318,6 +338,29 @@ TEST(Combine, ConnectsByNames) {
        {},
        "op whole(x: f32[N]; $k = 1, $s: f32 in [0.0, 1.0], $b: bool) -> (p, q) {\n"
        "  p[i] = x[i + $k] * $s where i < N\n  q[i] = x[i - $k] where i < N\n}\n"},
+      // A dimension is the extent of what an earlier op gives, also where other ops have another
+      // dimension of its name; dimensions that no earlier op gives are one.
+      {{kLinear, "op bias(b: f32[N], h: f32[B, N], d: f32[K]) -> (y) { y[i, j] = h[i, j] + b[j] * "
+                 "d[0] }"},
+       {"y"},
+       "op whole(x: f32[N, K], w: f32[K, M], b: f32[M], d: f32[K]) -> (y) {\n"
+       "  y[i, j] = sum[k](x[i, k] * w[k, j]) + b[j] * d[0]\n}\n"},
+      {{"op a(x: f32[N]; $k) -> (h) { h[i] = x[0] where i < 2*N + $k }",
+        "op b(h: f32[K], z: f32[K + 1]) -> (y) { y[i] = h[i] + z[i + 1] }"},
+       {"y"},
+       "op whole(x: f32[N], z: f32[$k + 2*N + 1]; $k) -> (y) {\n"
+       "  y[i] = x[0] + z[i + 1] where i < $k + 2*N\n}\n"},
+      // An argument as a result, by its own name.
+      {{"op a(x: f32[N]) -> (x, y) { y[i] = exp(x[i]) }"},
+       {},
+       "op whole(x: f32[N]) -> (x, y) {\n  y[i] = exp(x[i])\n}\n"},
+      // Inside, a name may be both.
+      {{"op a(x: f32[N]) -> (x) { }", "op b(x: f32[N]) -> (h) { h[i] = x[i] + 1.0 }",
+        "op c(h: f32[Q]) -> (N) { N[i] = 2.0 * h[i] }",
+        "op d(N: f32[K]) -> (x) { x[i] = exp(N[i]) }",
+        "op e(x: f32[N]) -> (y) { y[i] = sin(x[i]) }"},
+       {"y"},
+       "op whole(x: f32[N]) -> (y) {\n  y[i] = sin(exp(2.0 * (x[i] + 1.0)))\n}\n"},
       // The last result of a name.
       {{"op a(x: f32[N]) -> (y) { y[i] = exp(x[i]) }",
         "op b(x: f32[N]) -> (y) { y[i] = sin(x[i]) }"},
@@ -328,6 +371,9 @@ TEST(Combine, ConnectsByNames) {
     const absl::StatusOr<Op> whole = Combine("whole", AllParsed(c.ops), c.results);
     ASSERT_TRUE(whole.ok()) << whole.status() << c.text;
     EXPECT_EQ(PrintOp(*whole), c.text);
+    const absl::StatusOr<Op> read = ParseOp(PrintOp(*whole));
+    ASSERT_TRUE(read.ok()) << read.status() << c.text;
+    EXPECT_TRUE(SameOp(*read, *whole)) << c.text;
   }
 }
 
@@ -345,11 +391,29 @@ TEST(Combine, Refuses) {
       {{"op a(x: f32[N]) -> (p) { p[i] = x[i] }", "op b(x: i64[N]) -> (q) { q[i] = x[i] }"},
        {},
        "op b: argument x is i64, is given f32"},
+      // What could not be read back.
+      {{kLinear, kExp}, {"y", "h", "y"}, "Combine: the result y is named twice"},
+      {{kLinear}, {"x"}, "Combine: no op has a result named x"},
+      {{kExp, "op g(y: f32[N, M]) -> (h) { h[i, j] = y[i, j] }"},
+       {},
+       "Combine: the result h has the name of an argument"},
+      {{kExp, "op g(y: f32[P, Q]) -> (M) { M[i, j] = y[i, j] }"},
+       {"M"},
+       "Combine: the result M has the name of a dimension of h"},
+      {{"op a(x: f32[2*N, N]) -> (y) { y[i, j] = x[i, j] }",
+        "op b(N: f32[K]) -> (z) { z[i] = N[i] }"},
+       {"z"},
+       "Combine: the argument N has the name of a dimension of x"},
   };
   for (const CombineCase& c : kCases) {
     const absl::Status status = Combine("whole", AllParsed(c.ops), c.results).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(status.message(), c.text);
+  }
+  for (const char* name : {"", "sum", "f32", "exp", "2nd", "one-step", "$k"}) {
+    const absl::Status status = Combine(name, AllParsed({kExp})).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(), absl::StrCat("Combine: '", name, "' cannot be the name of an op"));
   }
 }
 

@@ -2,7 +2,9 @@
 // Expressions are read by expression_parser.cc.
 #include "uops/notation/parser.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "uops/dtype.h"
 #include "uops/graph.h"
@@ -330,6 +332,14 @@ bool IsReserved(absl::string_view word) {
     return set;
   }();
   return words->contains(word);
+}
+
+bool IsName(absl::string_view word) {
+  const auto fits = [](char c) {
+    return c == '_' || absl::ascii_isalnum(static_cast<unsigned char>(c));
+  };
+  return !word.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(word[0])) &&
+         absl::c_all_of(word, fits) && !IsReserved(word);
 }
 
 absl::StatusOr<ast::File> ParseFile(absl::string_view text) {

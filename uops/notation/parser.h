@@ -24,6 +24,9 @@ absl::StatusOr<ast::ExprPtr> ParseExpression(absl::string_view text);
 // True for the words that no name may be: "sum", "where", "f32", ...
 bool IsReserved(absl::string_view word);
 
+// True for a NAME of the grammar that is not reserved: one of a tensor, a dimension or an index.
+bool IsName(absl::string_view word);
+
 }  // namespace nestor
 
 #endif  // NESTOR_UOPS_NOTATION_PARSER_H_

@@ -39,7 +39,7 @@ class Printer {
       const NodeId id{i};
       if (!names_.Has(id) || graph_.As<Input>(id) != nullptr || names_.StepAxisOf(id) >= 0)
         continue;
-      if (graph_.As<Carry>(id) != nullptr) continue;
+      if (graph_.As<Carry>(id) != nullptr || IsHandedOn(id)) continue;
       const Recurrence* recurrence = graph_.As<Recurrence>(id);
       if (recurrence == nullptr) absl::StrAppend(&text, "  ", Definition(id), "\n");
       else text += BlockText(*recurrence);
@@ -51,6 +51,17 @@ class Printer {
   }
 
  private:
+  // Whether it is an argument that an op with a gradient of its own returns under its name: a copy,
+  // so that the gradient has a place. The text has no such gradients, and one tensor of a name.
+  bool IsHandedOn(NodeId id) const {
+    NodeId x = id;
+    for (const Map* map = graph_.As<Map>(x); map != nullptr && map->tag > 0;
+         map = graph_.As<Map>(x)) {
+      x = map->args[0];
+    }
+    return x != id && graph_.As<Input>(x) != nullptr && names_.Of(x) == names_.Of(id);
+  }
+
   // ---- Recurrences: each system is a block, whose statements are its steps that have names.
 
   // The text of a block; empty for a system that has been written.
