@@ -83,11 +83,11 @@ absl::StatusOr<Scalar> ExpressionParser::LiteralOf(DType type, LiteralReader rea
   return ErrorAt(position, absl::StrCat("the literal '", text, "' does not fit ", Name(type)));
 }
 
-// nullopt: there is no bound on this side.
-absl::StatusOr<absl::optional<Scalar>> ExpressionParser::BoundOf(DType type, LiteralReader read) {
-  if (Take("inf")) return absl::optional<Scalar>();
-  if (At("-") && At("inf", 1)) {
-    next_ += 2;
+absl::StatusOr<absl::optional<Scalar>> ExpressionParser::BoundOf(absl::string_view no_bound,
+                                                                 DType type, LiteralReader read) {
+  NESTOR_RETURN_IF_ERROR(CheckBound(no_bound));
+  if (At("inf", At("-") ? 1 : 0)) {
+    TakeLiteral();
     return absl::optional<Scalar>();
   }
   NESTOR_ASSIGN_OR_RETURN(const Scalar value, LiteralOf(type, read));
@@ -241,9 +241,10 @@ absl::StatusOr<Access> ExpressionParser::LoadAccess() {
   Access access;
   NESTOR_ASSIGN_OR_RETURN(access.tensor, Tensor());
   if (!Take("[")) return access;
-  while (!At("]") && !At("|")) {
-    NESTOR_RETURN_IF_ERROR(AppendPlace(access));
-    if (!Take(",")) break;
+  if (!At("]") && !At("|")) {
+    do {
+      NESTOR_RETURN_IF_ERROR(AppendPlace(access));
+    } while (Take(","));
   }
   access.masked = Take("|");
   if (access.masked) {

@@ -42,8 +42,10 @@ class ExpressionParser : protected TokenReader {
   // `read`: ParseLiteral, or ParseParamLiteral for the value of a $param.
   using LiteralReader = absl::optional<Scalar> (*)(absl::string_view text, DType type);
   absl::StatusOr<Scalar> LiteralOf(DType type, LiteralReader read = ParseLiteral);
-  // A bound of a range; an infinity is no bound.
-  absl::StatusOr<absl::optional<Scalar>> BoundOf(DType type, LiteralReader read = ParseLiteral);
+  // A bound of a range, or nullopt for `no_bound`: "-inf" where it is a lower one, "inf" where it
+  // is an upper one.
+  absl::StatusOr<absl::optional<Scalar>> BoundOf(absl::string_view no_bound, DType type,
+                                                 LiteralReader read = ParseLiteral);
 
   // ---- Expressions, of operators at least as tight as `tightness`
 

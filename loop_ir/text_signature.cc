@@ -110,9 +110,9 @@ absl::Status SignatureParser::AddParam() {
   }
   if (Take("in")) {
     NESTOR_RETURN_IF_ERROR(Need("["));
-    NESTOR_ASSIGN_OR_RETURN(param.low, BoundOf(param.type, ParseParamLiteral));
+    NESTOR_ASSIGN_OR_RETURN(param.low, BoundOf("-inf", param.type, ParseParamLiteral));
     NESTOR_RETURN_IF_ERROR(Need(","));
-    NESTOR_ASSIGN_OR_RETURN(param.high, BoundOf(param.type, ParseParamLiteral));
+    NESTOR_ASSIGN_OR_RETURN(param.high, BoundOf("inf", param.type, ParseParamLiteral));
     NESTOR_RETURN_IF_ERROR(Need("]"));
   }
   program_.params.push_back(std::move(param));
@@ -149,11 +149,11 @@ absl::Status SignatureParser::RequireEquality() {
 
 absl::Status SignatureParser::RequireRange() {
   RangeCheck check;
-  NESTOR_ASSIGN_OR_RETURN(const auto low, BoundOf(DType::kI64));
+  NESTOR_ASSIGN_OR_RETURN(const auto low, BoundOf("-inf", DType::kI64));
   NESTOR_RETURN_IF_ERROR(Need("<="));
   NESTOR_ASSIGN_OR_RETURN(check.value, Index(kSumTightness));
   NESTOR_RETURN_IF_ERROR(Need("<="));
-  NESTOR_ASSIGN_OR_RETURN(const auto high, BoundOf(DType::kI64));
+  NESTOR_ASSIGN_OR_RETURN(const auto high, BoundOf("inf", DType::kI64));
   if (low) check.low = low->ToInt();
   if (high) check.high = high->ToInt();
   program_.range_checks.push_back(std::move(check));

@@ -9,6 +9,7 @@
 #include "uops/builder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -112,15 +113,24 @@ void OpBuilder::ShapeInput(absl::string_view name, DType type,
 absl::Status OpBuilder::AddParam(absl::string_view name, DType type, const ParamLimits& limits) {
   NESTOR_RETURN_IF_ERROR(Claim(name, "parameter"));
   ParamInfo info{std::string(name), type, {}, {}, {}};
-  const std::pair<const absl::optional<Expr>*, absl::optional<Scalar>*> literals[] = {
-      {&limits.value, &info.value}, {&limits.low, &info.low}, {&limits.high, &info.high}};
-  for (const auto& [expr, scalar] : literals) {
-    if (!*expr) continue;
-    const ExprNode& node = *(*expr)->node();
-    if (node.form == Form::kLiteral) *scalar = ParseParamLiteral(node.text, type);
-    if (!*scalar)
+  const struct {
+    const absl::optional<Expr>& given;
+    absl::optional<Scalar>& scalar;
+    absl::string_view no_limit;  // empty for the default
+  } literals[] = {{limits.value, info.value, ""},
+                  {limits.low, info.low, "-inf"},
+                  {limits.high, info.high, "inf"}};
+  for (const auto& [given, scalar, no_limit] : literals) {
+    if (!given) continue;
+    const ExprNode& node = *given->node();
+    const bool is_literal = node.form == Form::kLiteral;
+    if (is_literal && node.text == no_limit) continue;
+    if (is_literal) scalar = ParseParamLiteral(node.text, type);
+    if (!scalar)
       return Misuse(
           absl::StrCat("its default and limits must be literals that fit ", nestor::Name(type)));
+    if (!no_limit.empty() && !std::isfinite(scalar->ToDouble()))
+      return Misuse(absl::StrCat("a limit must be a number or ", no_limit, ", which is none"));
   }
   op_.params.push_back(std::move(info));
   return absl::OkStatus();

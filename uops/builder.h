@@ -187,7 +187,8 @@ inline Expr Argmin(Indices i, const Expr& body) { return Reduce(ReduceOp::kArgmi
 inline Expr Any(Indices i, const Expr& body) { return Reduce(ReduceOp::kAny, i, body); }
 inline Expr All(Indices i, const Expr& body) { return Reduce(ReduceOp::kAll, i, body); }
 
-// The default of a $param and the range that it must lie in: literals.
+// The default of a $param and the range that it must lie in: literals. As in the notation, a lower
+// limit of -inf and an upper one of inf are none.
 struct ParamLimits {
   absl::optional<Expr> value = {}, low = {}, high = {};
 };

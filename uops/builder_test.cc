@@ -305,6 +305,9 @@ TEST(Builder, MisuseIsAStatus) {
       {"argument sum: 'sum' cannot be", [](B b, T, T, I, I) { return b.Input("sum", kF32, {}); }},
       {"argument y: axis 1: an extent cannot", [](B b, T, T, I i, I) { return b.Input("y", kF32, {2, i}); }},
       {"parameter $p: its default", [](B b, T x, T, I, I) { return b.Param("$p", kI64, {.value = 0.5}), x; }},
+      {"parameter $p: a limit must be a number", [](B b, T x, T, I, I) { return b.Param("$p", kF32, {.low = NAN}), x; }},
+      {"parameter $p: a limit must be a number", [](B b, T x, T, I, I) { return b.Param("$p", kF32, {.low = kInf}), x; }},
+      {"parameter $p: a limit must be a number", [](B b, T x, T, I, I) { return b.Param("$p", kF32, {.high = -kInf}), x; }},
       {"dimension Q is in no argument", [](B b, T x, T, I, I) { return b.Dimension("Q"), x; }},
       {"nested deeper", [](B b, T x, T, I i, I j) {
          Expr e = x(i, j);
@@ -330,6 +333,22 @@ TEST(Builder, MisuseIsAStatus) {
   }
   EXPECT_TRUE(absl::StrContains(OpBuilder("exp").Build().status().message(), "cannot be the name"));
   EXPECT_EQ(OpBuilder("f").Build().status().message(), "op f: it has no result");
+}
+
+// Infinities are no limits, as in the notation.
+TEST(Builder, InfiniteLimitsAreNone) {
+  OpBuilder b("f");
+  const TensorRef x = b.Input("x", kF32, {3});
+  const Expr p = b.Param("$p", kF32, {.value = kInf, .low = -kInf, .high = 2});
+  const IndexExpr k = b.IndexParam("$k", {.low = 0, .high = kInf}), i = b.NewIndex("i", 2);
+  b.Result("r", b.Define({i}, x(i + k) * p));
+  const absl::StatusOr<Op> op = b.Build();
+  ASSERT_TRUE(op.ok()) << op.status();
+  const absl::StatusOr<Op> expected =
+      ParseOp("op f(x: f32[3]; $p: f32 = inf in [-inf, 2], $k in [0, inf]) -> (r) { r[i] = x[i + "
+              "$k] * $p where i < 2 }");
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  EXPECT_TRUE(SameOp(*op, *expected)) << PrintOp(*op);
 }
 
 // A shared subtree is built once, not once per path.

@@ -236,9 +236,12 @@ absl::StatusOr<ExprPtr> ExpressionParser::Access() {
   ExprPtr expr = NewExpr(ExprKind::kAccess, Peek().position, Peek().text);
   next_ += 2;
   // A scalar has no places but may have a fill: y[ | 1.0 if i < 3].
-  while (!At("]") && !At("|") && !At("if")) {
+  const auto at_end = [&] { return At("]") || At("|") || At("if"); };
+  bool more = !at_end();
+  while (more) {
     NESTOR_RETURN_IF_ERROR(OneItem(expr->items));
-    if (!Take(",")) break;
+    more = Take(",");
+    if (more && at_end()) return Expected("an index");
   }
   if (Take("|")) {
     if (Peek().kind == TokenKind::kParam) {

@@ -161,8 +161,10 @@ class Parser : ExpressionParser {
     }
     if (Take("in")) {
       NESTOR_RETURN_IF_ERROR(Need("["));
+      NESTOR_RETURN_IF_ERROR(CheckBound("-inf"));
       NESTOR_ASSIGN_OR_RETURN(param.low, SignedLiteral());
       NESTOR_RETURN_IF_ERROR(Need(","));
+      NESTOR_RETURN_IF_ERROR(CheckBound("inf"));
       NESTOR_ASSIGN_OR_RETURN(param.high, SignedLiteral());
       NESTOR_RETURN_IF_ERROR(Need("]"));
     }
@@ -193,27 +195,36 @@ class Parser : ExpressionParser {
       NESTOR_RETURN_IF_ERROR(Call(statement));
       return statement;
     }
-    if (Take("[")) {
-      NESTOR_ASSIGN_OR_RETURN(statement.items, Items());
-    }
-    statement.kind = ast::StatementKind::kDefinition;
-    if (Take(":")) {
-      statement.kind = ast::StatementKind::kScatter;
-      NESTOR_ASSIGN_OR_RETURN(statement.type, Type());
-      NESTOR_RETURN_IF_ERROR(Need("["));
-      NESTOR_ASSIGN_OR_RETURN(statement.dims, Items());
-      NESTOR_RETURN_IF_ERROR(ScatterOperator(statement));
-      // A scatter makes a new tensor, so it says type and shape: y[ids[i]]: f32[N] += x[i].
-    } else if (At("+=") || At("*=") || ((At("max") || At("min")) && At("=", 1))) {
-      return Expected("':' and the result's type and dimensions before an accumulation");
-    } else if (!Take("=")) {
-      return Expected("'='");
-    }
+    NESTOR_RETURN_IF_ERROR(LeftSide(statement));
     NESTOR_ASSIGN_OR_RETURN(statement.expr, Expression());
     if (Take("where")) {
       NESTOR_RETURN_IF_ERROR(Bounds(statement));
     }
     return statement;
+  }
+
+  // [INDICES] =, or [INDICES]: TYPE[DIMENSIONS] +=
+  absl::Status LeftSide(ast::Statement& statement) {
+    statement.kind = ast::StatementKind::kDefinition;
+    const ast::Position bracket = Peek().position;
+    const bool has_bracket = Take("[");
+    if (has_bracket) {
+      NESTOR_ASSIGN_OR_RETURN(statement.items, Items());
+    }
+    if (Take(":")) {
+      statement.kind = ast::StatementKind::kScatter;
+      NESTOR_ASSIGN_OR_RETURN(statement.type, Type());
+      NESTOR_RETURN_IF_ERROR(Need("["));
+      NESTOR_ASSIGN_OR_RETURN(statement.dims, Items());
+      return ScatterOperator(statement);
+    }
+    // A scatter makes a new tensor, so it says type and shape: y[ids[i]]: f32[N] += x[i].
+    if (At("+=") || At("*=") || ((At("max") || At("min")) && At("=", 1)))
+      return Expected("':' and the result's type and dimensions before an accumulation");
+    NESTOR_RETURN_IF_ERROR(Need("="));
+    if (!has_bracket || !statement.items.empty()) return absl::OkStatus();
+    return ErrorAt(bracket, absl::StrCat("a tensor without axes is defined without '[]': write ",
+                                         statement.targets[0], " = .."));
   }
 
   // for INDEX < extent { .. }

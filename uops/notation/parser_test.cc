@@ -245,6 +245,9 @@ TEST(Parser, ErrorsOfExpressions) {
       // Accesses.
       {"x[i", "1:4: expected ',', '|', 'if' or ']', found the end of the text"},
       {"x[i j]", "1:5: expected ',', '|', 'if' or ']', found 'j'"},
+      {"x[i,]", "1:5: expected an index, found ']'"},
+      {"x[i, | 0]", "1:6: expected an index, found '|'"},
+      {"x[i, ..n, if a]", "1:11: expected an index, found 'if'"},
       {"x[i | a]", "1:7: expected a literal, found 'a'"},
       {"x[i | 1 + 2]", "1:9: expected ',', '|', 'if' or ']', found '+'"},
       {"x[i | -$p]", "1:8: expected a literal, found '$p'"},
@@ -383,7 +386,7 @@ TEST(Parser, Ops) {
 TEST(Parser, Statements) {
   const Case kCases[] = {
       {"y = 1", "y[] = '1';"},
-      {"y[] = a; z[i] = b", "y[] = a; z[i] = b;"},
+      {"y = a; z[i] = b", "y[] = a; z[i] = b;"},
       {"y[i, ..n] = a\n\n;; z = b\n", "y[i, ..n] = a; z[] = b;"},
       {"y[i] = a\n where i < N - 1, j < 2*M", "y[i] = a where i < (N - '1') where j < ('2' * M);"},
       {"y[i] =\n a +\n b", "y[i] = (a + b);"},
@@ -402,7 +405,6 @@ TEST(Parser, Statements) {
       {"y = f32(a)", "y[] = (f32 of a);"},
       {"y = T(a)", "y[] = (T of a);"},
       {"y = U(a)", "y call U(a;);"},
-      {"y[] = g(a)", "y[] = (g of a);"},
       // Blocks.
       {"for t < N { a[t] = b; c = d } e = f", "for t < N { a[t] = b c[] = d }; e[] = f;"},
       {"for t < N - 1\n{\n}\n", "for t < (N - '1') { };"},
@@ -445,6 +447,10 @@ TEST(Parser, ErrorsOfOps) {
       {"op f(; $k = -)", "1:14: expected a literal, found ')'"},
       {"op f(; $k in 1)", "1:14: expected '[', found '1'"},
       {"op f(; $k in [1; 2])", "1:16: expected ',', found ';'"},
+      {"op f(; $k in [nan, 1])", "1:15: expected a number or -inf (no bound), found 'nan'"},
+      {"op f(; $k in [inf, 1])", "1:15: expected a number or -inf (no bound), found 'inf'"},
+      {"op f(; $k in [1, -nan])", "1:18: expected a number or inf (no bound), found '-nan'"},
+      {"op f(; $k in [1, -inf])", "1:18: expected a number or inf (no bound), found '-inf'"},
       {"op f(; $k in [1, 2, 3])", "1:19: expected ']', found ','"},
       {"op f() (y)", "1:8: expected '->', found '('"},
       {"op f() -> y", "1:11: expected '(', found 'y'"},
@@ -467,6 +473,9 @@ TEST(Parser, ErrorsOfStatements) {
       {"y[i]", "2:5: expected '=', found the end of the line"},
       {"y[i = 1", "2:5: expected ',' or ']', found '='"},
       {"y = ", "3:1: expected an expression, found '}'"},
+      {"y[] = a", "2:2: a tensor without axes is defined without '[]': write y = .."},
+      {"y[] = g(a)", "2:2: a tensor without axes is defined without '[]': write y = .."},
+      {"y[i,] = a", "2:5: expected an expression, found ']'"},
       {"y = a b", "2:7: expected an operator, 'where' or the end of the statement, found 'b'"},
       {"y = a\n+ b", "3:1: expected a name to define, found '+'"},
       {"y = a y = b", "2:7: expected an operator, 'where' or the end of the statement, found 'y'"},

@@ -33,6 +33,15 @@ absl::Status TokenReader::Need(absl::string_view text) {
   return Take(text) ? absl::OkStatus() : Expected(absl::StrCat("'", text, "'"));
 }
 
+// Every comparison with nan is false, so it would bound nothing, or all.
+absl::Status TokenReader::CheckBound(absl::string_view no_bound) const {
+  const size_t sign = At("-") ? 1 : 0;
+  const std::string text = absl::StrCat(sign == 1 ? "-" : "", Peek(sign).text);
+  if (!At("nan", sign) && (!At("inf", sign) || text == no_bound)) return absl::OkStatus();
+  return ErrorAt(Peek().position, absl::StrCat("expected a number or ", no_bound,
+                                               " (no bound), found '", text, "'"));
+}
+
 absl::Status TokenReader::List(absl::string_view close, absl::FunctionRef<absl::Status()> element) {
   if (Take(close)) return absl::OkStatus();
   do {

@@ -31,6 +31,9 @@ class TokenReader {
   absl::Status Expected(absl::string_view what) const;
   // Take, or the error that something else is there.
   absl::Status Need(absl::string_view text);
+  // An error where the next token cannot be a bound of a range: nan, or the infinity that is not
+  // `no_bound`, which is "-inf" for a lower bound and "inf" for an upper one.
+  absl::Status CheckBound(absl::string_view no_bound) const;
   // Reads `element` separated by commas up to `close`, which may come at once.
   absl::Status List(absl::string_view close, absl::FunctionRef<absl::Status()> element);
 
