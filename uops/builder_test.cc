@@ -288,6 +288,7 @@ TEST(Builder, MisuseIsAStatus) {
       {"'x' has 2 dimensions and is given 0 indices", [](B b, T x, T, I, I) { return b.Define({}, x); }},
       {"'x' is not an integer tensor", [](B b, T x, T, I i, I j) { return b.Define({i}, x(x(i, j), i)); }},
       {"the index 'i' is already in use", [](B b, T x, T, I i, I) { return b.Define({i}, Sum({i}, x(i, i))); }},
+      {"the index 'j' is already in use", [](B b, T x, T, I i, I j) { return b.Define({i}, Sum({j, j}, x(i, j))); }},
       {"standing alone", [](B b, T x, T, I i, I j) { return b.Define({i + 1}, x(i, j)); }},
       {"the literal '2.5' does not fit i32", [](B b, T, T ids, I i, I) { return b.Define({i}, ids(i) * 2.5); }},
       {"the literal '300' does not fit u8", [](B b, T, T, I, I) { return b.Define({}, Cast(DType::kU8, 300)); }},

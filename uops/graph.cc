@@ -76,6 +76,14 @@ IndexList Renumbering(IndexPool& pool, size_t rank, absl::Span<const int> axes) 
   return vars;
 }
 
+// The expressions hold no index but those of `rank` axes: another one would be looked up in a shape
+// that has no such axis.
+void CheckVars(const IndexPool& pool, const IndexList& list, int rank, const char* what) {
+  std::vector<int64_t> vars;
+  for (IndexId e : list) CollectVars(pool, e, vars);
+  NESTOR_CHECK(vars.empty() || vars.back() < rank, what);
+}
+
 }  // namespace
 
 absl::string_view Name(ReduceOp op) { return kReduceRows[static_cast<int>(op)].name; }
@@ -155,6 +163,8 @@ NodeId Graph::AddIndex(IndexId expr, Shape shape) {
   }
   std::vector<int64_t> vars;
   CollectVars(pool_, expr, vars);
+  NESTOR_CHECK(vars.empty() || vars.back() < static_cast<int64_t>(shape.size()),
+               "an index of an expression is an axis of the result");
   // 2*j over [i, j] is t[j] = 2*j, repeated along i
   if (vars.size() == shape.size()) return Intern(Index{expr}, DType::kI64, std::move(shape));
   const std::vector<int> axes(vars.begin(), vars.end());
@@ -193,6 +203,9 @@ NodeId Graph::Compose(const Reindex& inner, Shape shape, const IndexList& place)
 NodeId Graph::AddReindex(NodeId x, Shape shape, IndexList place, NodeId fill,
                          IndexList conditions) {
   NESTOR_CHECK(place.size() == this->shape(x).size(), "a place has one index per axis");
+  const int axes = static_cast<int>(shape.size());
+  CheckVars(pool_, place, axes, "an index of a place is an axis of the result");
+  CheckVars(pool_, conditions, axes, "an index of a condition is an axis of the result");
   if (!fill.valid()) fill = AddConstant(Scalar::Zero(type(x)));
   NESTOR_CHECK(rank(fill) == 0 && type(fill) == type(x),
                "a fill is a scalar of the operand's type");
@@ -331,7 +344,11 @@ NodeId Graph::AddReduce(ReduceOp op, NodeId x, absl::Span<const int> axes) {
   NESTOR_CHECK(result.has_value(), absl::StrCat(Name(op), " of ", Name(type(x))));
   if (axes.empty()) return ReduceNothing(op, x);
   std::vector<bool> reduced(rank(x), false);
-  for (int axis : axes) reduced[axis] = true;
+  for (int axis : axes) {
+    NESTOR_CHECK(axis >= 0 && axis < rank(x) && !reduced[axis],
+                 "the axes of a reduction are distinct axes of its operand");
+    reduced[axis] = true;
+  }
   const std::vector<int> used = UsedAxes(x);
   std::vector<int> kept, kept_used;
   for (int axis = 0; axis < rank(x); ++axis) {
@@ -370,7 +387,10 @@ NodeId Graph::AddReduce(ReduceOp op, NodeId x, absl::Span<const int> axes) {
 // y[Var(1)] += x over [i, j]   ->   y[Var(0)] += x' over [j, i], with x'[j, i] = x[i, j]
 NodeId Graph::AddScatter(ReduceOp op, NodeId x, Shape shape, IndexList place) {
   NESTOR_CHECK(op <= ReduceOp::kMin, "a scatter is by sum, prod, max or min");
+  NESTOR_CHECK(ReduceResultType(op, type(x)).has_value(),
+               absl::StrCat("a scatter by ", Name(op), " of ", Name(type(x))));
   NESTOR_CHECK(place.size() == shape.size(), "a place has one index per axis");
+  CheckVars(pool_, place, rank(x), "an index of a place is an axis of the scatter's operand");
   std::vector<int> order;
   const auto mention = [&](int axis) {
     if (std::find(order.begin(), order.end(), axis) == order.end()) order.push_back(axis);
