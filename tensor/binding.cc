@@ -226,8 +226,12 @@ class Binder {
                               EvaluateShape(pool_, *arg.shape, binding_, what));
       for (size_t axis = 0; axis < given.size(); ++axis) {
         if (given[axis] == expected[axis]) continue;
+        const IndexId extent = (*arg.shape)[axis];
+        const std::string must = pool_.ConstValue(extent)
+                                     ? "must be "
+                                     : absl::StrCat(SymbolicText(pool_, extent), " = ");
         return Error(absl::StrCat("axis ", axis, " of ", arg.name, " is ", given[axis], ", but ",
-                                  SymbolicText(pool_, (*arg.shape)[axis]), " = ", expected[axis]));
+                                  must, expected[axis]));
       }
     }
     return absl::OkStatus();

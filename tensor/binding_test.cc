@@ -221,7 +221,7 @@ TEST(Bind, NamesTheMistake) {
       {"op f(x: f32[N], s: shape f32[N]) -> (y) { y[i] = x[i] }", "x=f32[3] s=f32[4]",
        "axis 0 of s (N) is 4, but axis 0 of x (N) is 3"},
       // Extents that are no dimension alone.
-      {"op f(x: f32[3]) -> (y) { y[i] = x[i] }", "x=f32[4]", "axis 0 of x is 4, but 3 = 3"},
+      {"op f(x: f32[3]) -> (y) { y[i] = x[i] }", "x=f32[4]", "axis 0 of x is 4, but must be 3"},
       {"op f(z: f32[2*N + 1], x: f32[N]) -> (y) { y = N }", "z=f32[8] x=f32[4]",
        "axis 0 of z is 8, but 2*N + 1 = 9"},
       {"op f(x: f32[$k]; $k) -> (y) { y[i] = x[i] }", "x=f32[2] $k=i64:3",
