@@ -96,10 +96,6 @@ absl::StatusOr<absl::optional<Scalar>> ExpressionParser::BoundOf(absl::string_vi
 
 // ---- Expressions
 
-const InfixOperator* ExpressionParser::AtInfix() const {
-  return Peek().kind == TokenKind::kSymbol ? FindInfix(Peek().text) : nullptr;
-}
-
 // Operators at least as tight as `tightness`, by precedence climbing: a chain
 // of any length takes no stack.
 template <class T>

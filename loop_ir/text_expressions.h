@@ -69,7 +69,6 @@ class ExpressionParser : protected TokenReader {
   absl::StatusOr<T> Binary(int tightness);
   template <class T>
   absl::StatusOr<T> Prefix();
-  const InfixOperator* AtInfix() const;
   std::string TakeLiteral();
 
   absl::StatusOr<IndexId> Literal(IndexId);

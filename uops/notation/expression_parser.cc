@@ -123,10 +123,6 @@ absl::StatusOr<ExprPtr> ExpressionParser::Chain(ExprPtr first, int tightness) {
   return chain;
 }
 
-const InfixOperator* ExpressionParser::AtInfix() const {
-  return Peek().kind == TokenKind::kSymbol ? FindInfix(Peek().text) : nullptr;
-}
-
 // A minus before a number is part of the literal: -128 must fit i8, as 128 does not.
 absl::StatusOr<ExprPtr> ExpressionParser::Prefix() {
   const Nesting nesting(*this);

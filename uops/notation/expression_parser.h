@@ -42,7 +42,6 @@ class ExpressionParser : protected TokenReader {
  private:
   absl::Status OneItem(std::vector<ast::Item>& items);
   absl::StatusOr<ast::ExprPtr> Chain(ast::ExprPtr first, int tightness);
-  const InfixOperator* AtInfix() const;
   absl::StatusOr<ast::ExprPtr> Prefix();
   absl::StatusOr<ast::ExprPtr> Primary();
   absl::StatusOr<ast::ExprPtr> Size();

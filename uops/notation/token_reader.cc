@@ -15,6 +15,10 @@ bool TokenReader::At(absl::string_view text, size_t ahead) const {
   return token.kind != TokenKind::kNumber && token.text == text;
 }
 
+const InfixOperator* TokenReader::AtInfix() const {
+  return Peek().kind == TokenKind::kSymbol ? FindInfix(Peek().text) : nullptr;
+}
+
 bool TokenReader::Take(absl::string_view text) {
   if (!At(text) || Peek().kind == TokenKind::kEof) return false;
   ++next_;

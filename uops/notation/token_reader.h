@@ -10,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "uops/index/operators.h"
 #include "uops/notation/lexer.h"
 
 namespace nestor {
@@ -24,6 +25,8 @@ class TokenReader {
     return tokens_[std::min(next_ + ahead, tokens_.size() - 1)];
   }
   bool At(absl::string_view text, size_t ahead = 0) const;
+  // The infix operator that is the next token; null if it is none.
+  const InfixOperator* AtInfix() const;
   // Moves past the token if it is the next one.
   bool Take(absl::string_view text);
   // The error that there is something other than `what`:
