@@ -395,23 +395,23 @@ TEST(LanePartials, SeveralVectors) {
   Expect(options,
          {
              // Two vectors of partial results are as many lanes.
-             {"for i in [0, N) { acc a: f32 = sum  for k in [0, 64) { a += s[i, k] }  y[i] = a }",
+             {"for i in [0, N) { acc a: f32 = max  for k in [0, 64) { a max= s[i, k] }  y[i] = a }",
               R"(
-         for i in [0, N) {
-           acc a: f32 = sum
-           acc a_lanes: f32[16] = sum register
-           for k_2 in [0, 4) { for l in [0, 16) vector { a_lanes[l] += s[i, 16*k_2 + l] } }
-           temp a_8: f32[8] register
-           for l_2 in [0, 8) vector { a_8[l_2] = a_lanes[l_2] + a_lanes[l_2 + 8] }
-           temp a_4: f32[4] register
-           for l_3 in [0, 4) vector { a_4[l_3] = a_8[l_3] + a_8[l_3 + 4] }
-           temp a_2: f32[2] register
-           for l_4 in [0, 2) vector { a_2[l_4] = a_4[l_4] + a_4[l_4 + 2] }
-           temp a_1: f32[1] register
-           for l_5 in [0, 1) vector { a_1[l_5] = a_2[l_5] + a_2[l_5 + 1] }
-           a += a_1[0]
-           y[i] = a
-         })"},
+                for i in [0, N) {
+                  acc a: f32 = max
+                  acc a_lanes: f32[16] = max register
+                  for k_2 in [0, 4) { for l in [0, 16) vector { a_lanes[l] max= s[i, 16*k_2 + l] } }
+                  temp a_8: f32[8] register
+                  for l_2 in [0, 8) vector { a_8[l_2] = max(a_lanes[l_2], a_lanes[l_2 + 8]) }
+                  temp a_4: f32[4] register
+                  for l_3 in [0, 4) vector { a_4[l_3] = max(a_8[l_3], a_8[l_3 + 4]) }
+                  temp a_2: f32[2] register
+                  for l_4 in [0, 2) vector { a_2[l_4] = max(a_4[l_4], a_4[l_4 + 2]) }
+                  temp a_1: f32[1] register
+                  for l_5 in [0, 1) vector { a_1[l_5] = max(a_2[l_5], a_2[l_5 + 1]) }
+                  a max= a_1[0]
+                  y[i] = a
+                })"},
          });
 }
 

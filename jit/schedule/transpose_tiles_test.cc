@@ -401,6 +401,9 @@ TEST(TransposeTiles, Avx512) {
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i + 1 | 0.0] } }", ""},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i | 0.0 if j < 5] } }", ""},
       {"for i in [0, N) { for j in [0, M) { drop y[i, j] if i < 5 = x[j, i] } }", ""},
+      {"for a in [0, A) { for i in [0, N) { for j in [0, M) { drop v[a, i, j] if a < 5 = z[a, j, i] "
+       "} } }",
+       ""},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, ids[i] | 0.0] } }", ""},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, 2*i | 0.0] } }", ""},
       {"for j in [0, N) { for i in [0, M/N) { drop y[j, i] = x[i, j | 0.0] } }", ""},
