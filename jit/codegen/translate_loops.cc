@@ -278,7 +278,19 @@ void LoopTranslator::InterleavedVectors(const loop::Loop& loop, Operand begin, O
   const bool are_left =
       !loop::LengthIsMultiple(program_, loop, int64_t{interleave} * f_.lanes().count);
   if (interleave == 1 || are_left) VectorGroups(loop, index, end, 1);
-  if (loop.attributes.tail) VectorTail(loop, index, end);
+  if (!loop.attributes.tail) return;
+  IndexPool& pool = program_.pool;
+  const bool alike = RunsAlike(loop, begin, end);
+  const IndexId left = pool.Mod(pool.Sub(loop.end, loop.begin), pool.Const(f_.lanes().count));
+  VectorTail(loop, index, end, alike ? f_.Index(left) : f_.General(Opcode::kSubG, end, index));
+}
+
+// Whether these are the loop's own bounds, not those of a piece, and follow from sizes alone. What
+// follows from them is in the table then, and masks of so many lanes are made once for all rows.
+bool LoopTranslator::RunsAlike(const loop::Loop& loop, Operand begin, Operand end) {
+  const IndexPool& pool = program_.pool;
+  return !pool.HasVar(loop.begin) && !pool.HasVar(loop.end) && begin == f_.Index(loop.begin) &&
+         end == f_.Index(loop.end);
 }
 
 // while (index + lanes * interleave <= end)
@@ -304,14 +316,14 @@ void LoopTranslator::VectorGroups(const loop::Loop& loop, Operand index, Operand
   f_.lanes() = around;
 }
 
-// One group in which only the first end - index lanes take part.
-void LoopTranslator::VectorTail(const loop::Loop& loop, Operand index, Operand end) {
+// One group, of the `left` iterations from index to end, if there are any.
+void LoopTranslator::VectorTail(const loop::Loop& loop, Operand index, Operand end, Operand left) {
   const Lanes around = f_.lanes();
   const int done = f_.list().NewLabel();
   f_.Branch(Condition::kGreaterEqual, index, end, done);
   f_.OpenRegion();
   f_.lanes().region = f_.Depth();
-  f_.lanes().active = f_.General(Opcode::kSubG, end, index);
+  f_.lanes().active = left;
   if (NESTOR_MUTANT("tail_mask_too_long"))
     f_.lanes().active = f_.General(Opcode::kAddG, f_.lanes().active, Immediate(1));
   if (NESTOR_MUTANT("tail_mask_too_short"))
@@ -346,11 +358,8 @@ void LoopTranslator::UnrolledVectors(const loop::Loop& loop, Operand begin, Oper
     f_.OpenRegion();
     f_.lanes().region = f_.Depth();
     if (!whole) {
-      Operand left = fixed ? Immediate(extent - offset) : f_.General(Opcode::kSubG, end, begin);
-      if (!fixed && offset > 0) left = f_.General(Opcode::kSubG, left, Immediate(offset));
-      if (!fixed) f_.Branch(Condition::kLessEqual, left, Immediate(0), done);
-      if (!fixed) left = f_.General(Opcode::kMinG, left, Immediate(f_.lanes().count));
-      f_.lanes().active = fixed ? left : f_.InRegister(left);
+      f_.lanes().active = fixed ? Immediate(extent - offset) : LanesLeft(loop, begin, end, offset);
+      if (!fixed) f_.Branch(Condition::kLessEqual, f_.lanes().active, Immediate(0), done);
     }
     Group(loop, index, offset);
     f_.CloseRegion();
@@ -358,6 +367,20 @@ void LoopTranslator::UnrolledVectors(const loop::Loop& loop, Operand begin, Oper
   }
   if (!starts.empty()) Interleave(f_.list().operations, starts);
   if (!fixed) f_.Label(done);
+}
+
+// How many lanes of the group at begin + offset take part; not positive: none.
+Operand LoopTranslator::LanesLeft(const loop::Loop& loop, Operand begin, Operand end,
+                                  int64_t offset) {
+  const int64_t lanes = f_.lanes().count;
+  if (RunsAlike(loop, begin, end)) {
+    IndexPool& pool = program_.pool;
+    const IndexId length = pool.Sub(loop.end, loop.begin);
+    return f_.Index(pool.Min(pool.Sub(length, pool.Const(offset)), pool.Const(lanes)));
+  }
+  Operand left = f_.General(Opcode::kSubG, end, begin);
+  if (offset > 0) left = f_.General(Opcode::kSubG, left, Immediate(offset));
+  return f_.General(Opcode::kMinG, left, Immediate(lanes));
 }
 
 }  // namespace nestor::jit

@@ -43,8 +43,10 @@ class LoopTranslator {
   void VectorLoop(const loop::Loop& loop, Operand begin, Operand end);
   void InterleavedVectors(const loop::Loop& loop, Operand begin, Operand end);
   void VectorGroups(const loop::Loop& loop, Operand index, Operand end, int interleave);
-  void VectorTail(const loop::Loop& loop, Operand index, Operand end);
+  bool RunsAlike(const loop::Loop& loop, Operand begin, Operand end);
+  void VectorTail(const loop::Loop& loop, Operand index, Operand end, Operand left);
   void UnrolledVectors(const loop::Loop& loop, Operand begin, Operand end);
+  Operand LanesLeft(const loop::Loop& loop, Operand begin, Operand end, int64_t offset);
   // The loop's body for the lanes from index + offset on.
   void Group(const loop::Loop& loop, Operand index, int64_t offset);
   void BodyAndPrefetches(const loop::Loop& loop);

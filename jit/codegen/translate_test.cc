@@ -107,7 +107,8 @@ loop_begin L1
 loop_end less g2, g1, L1
 label L0
 return 0)"},
-      // Two vectors at a time, then one, and then the remaining elements.
+      // Two vectors at a time, then one, and then the remaining elements, whose number is in the
+      // table.
       {"program scale(x: f32[N]) -> (y: f32[N])"
        " { for i in [0, N) vector(8) interleave(2) tail { y[i] = x[i] * 2.0 } }",
        R"(
@@ -138,11 +139,10 @@ loop_begin L3
 loop_end less g0, g8, L3
 label L2
 branch greater_equal g0, table[0], L4
-g11 = sub_g table[0], g0
-v12 = mask_of_count.i32x8 g11
-v13 = load_partial.f32x8 f32 invariant [g3 + g0 * 4], v12, g11
-v14 = mul.f32x8 v13, c0
-store_partial.f32x8 f32 [g2 + g0 * 4], v14, none, g11
+v11 = mask_of_count.i32x8 table[3]
+v12 = load_partial.f32x8 f32 invariant [g3 + g0 * 4], v11, table[3]
+v13 = mul.f32x8 v12, c0
+store_partial.f32x8 f32 [g2 + g0 * 4], v13, none, table[3]
 label L4
 return 0)"},
       // One vector at a time, of a length that leaves nothing.
