@@ -125,6 +125,24 @@ TEST_F(CompiledOp, RefusesWhatTheReferenceRefuses) {
   }
 }
 
+// The result has its shape at all sizes: only the sum's extent is refused.
+TEST_F(CompiledOp, RefusesSizesThatAnIndexCannotHave) {
+  const auto op =
+      Parse("op f(x: f32[N]; $k: i64 = 1) -> (y) { y = sum[i](x[i]) where i < N - $k }");
+  ASSERT_TRUE(op.ok()) << op.status();
+  const auto executable = Strict(*op);
+  jit::Workspace workspace;
+  for (const int64_t k : {1, 3, 1}) {
+    const RunInputs inputs = {{{"x", W()}}, {{"$k", Scalar::Integer(DType::kI64, k)}}, {{"N", 2}}};
+    const auto expected = nestor::Run(*op, inputs),
+               actual = nestor::Run(*executable, inputs, &workspace);
+    ASSERT_EQ(expected.ok(), k == 1) << expected.status();
+    ASSERT_EQ(actual.status(), expected.status());
+    if (k != 1) continue;
+    EXPECT_EQ(FirstDifference((*expected)[0], (*actual)[0]), absl::nullopt);
+  }
+}
+
 // The check that docs/bounds.md shows.
 absl::Status CheckFirst(const Op& op, const RunInputs& inputs, const TensorView& kernel_result) {
   const absl::StatusOr<std::vector<ReferenceTensor>> want = InterpretReference(Lower(op), inputs);

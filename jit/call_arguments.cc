@@ -67,6 +67,13 @@ absl::Status ArgumentError(const Program& program, size_t number, absl::string_v
       program[ArgumentOf(program, number)].name, ": ", what));
 }
 
+absl::StatusOr<Binding> BindCall(const Program& program, const RunInputs& inputs) {
+  NESTOR_ASSIGN_OR_RETURN(Binding binding, Bind(SignatureOf(program), inputs));
+  NESTOR_RETURN_IF_ERROR(
+      loop::CheckDomains(program, [&](const std::string& name) { return binding.Find(name); }));
+  return binding;
+}
+
 // Sizes from shapes, $params from the call or their defaults; then the checks of the op as written.
 absl::StatusOr<Binding> CallArguments::Bind() const {
   if (given_inputs_.size() != bound_.NumGiven()) {
@@ -81,10 +88,7 @@ absl::StatusOr<Binding> CallArguments::Bind() const {
   for (size_t i = 0; i < NumInputs(); ++i) run.tensors[Info(i).name] = (*this)[i];
   for (size_t i = 0; i < params.size(); ++i) run.params[program_.params[i].name] = params[i];
   if (given_.dims != nullptr) run.dims = *given_.dims;
-  NESTOR_ASSIGN_OR_RETURN(Binding binding, nestor::Bind(SignatureOf(program_), run));
-  NESTOR_RETURN_IF_ERROR(
-      loop::CheckDomains(program_, [&](const std::string& name) { return binding.Find(name); }));
-  return binding;
+  return BindCall(program_, run);
 }
 
 // Shapes must be exactly those that the sizes give. Two elements in one place would be written in

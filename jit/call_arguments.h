@@ -33,6 +33,10 @@ std::vector<std::pair<int, int>> AliasesOf(const Kernel& kernel);
 // An InvalidArgument that names program and argument.
 absl::Status ArgumentError(const loop::Program& program, size_t number, absl::string_view what);
 
+// Binds the symbols to inputs by name, bound ones, too. InvalidArgument where names, types, ranks or
+// sizes do not fit, or a domain of the program refuses the sizes.
+absl::StatusOr<Binding> BindCall(const loop::Program& program, const RunInputs& inputs);
+
 // Refers to all that it is made from. Bound inputs are arguments like the others.
 class CallArguments {
  public:
@@ -41,8 +45,7 @@ class CallArguments {
       : program_(program), bound_(inputs), given_(given), inputs_(inputs.all()),
         given_inputs_(given.inputs), outputs_(given.outputs) {}
 
-  // Binds the symbols. InvalidArgument where counts, types, ranks or sizes do not fit, or a domain
-  // of the program refuses the sizes.
+  // BindCall for these inputs; InvalidArgument also where counts do not fit.
   absl::StatusOr<Binding> Bind() const;
   // InvalidArgument where an output does not have the type and shape that the program gives it, or
   // two of its elements share a place.

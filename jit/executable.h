@@ -123,6 +123,10 @@ class Executable {
   // tensor: outputs are then unspecified. A layout that was not seen before is compiled first, and
   // so is a class of sizes. Equal calls give equal bits.
   absl::Status Run(const Arguments& arguments, Workspace* workspace) const;
+  // nestor::Run (nestor.h): inputs by name, and new results. The Statuses of Run; InvalidArgument
+  // also where an input is missing, unknown or bound. `workspace` may be null.
+  absl::StatusOr<std::vector<Tensor>> RunByName(const RunInputs& inputs,
+                                                Workspace* workspace) const;
   // Called before each function of the kernel that runs, with the number of the top-level item of
   // its program that the function begins with.
   using Watcher = absl::FunctionRef<void(const Kernel& kernel, int first_item)>;
@@ -180,7 +184,10 @@ class Executable {
   Executable(std::shared_ptr<const Code> code, BoundInputs inputs);
 
   // The steps of a call; see executable_call.cc for their order.
-  absl::Status Prepare(const CallArguments& arguments, Workspace::State& state) const;
+  absl::Status RunBound(const Arguments& arguments, const Binding* binding, Workspace* workspace,
+                        const Hooks& hooks) const;
+  absl::Status Prepare(const CallArguments& arguments, const Binding& binding,
+                       Workspace::State& state) const;
   bool ComputesMuch(const Binding& binding) const;
   absl::StatusOr<std::shared_ptr<const Kernel>> KernelFor(const CallArguments& arguments,
                                                           const Binding& binding,

@@ -4,9 +4,11 @@
 // the kernel prepared for them.
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "jit/argument_layout.h"
 #include "jit/call_arguments.h"
 #include "jit/executable.h"
@@ -26,6 +28,32 @@ Residence ResidenceOf(const ExecutableOptions& options, int64_t bytes) {
   return reaches(options.prefetching_bytes) ? Residence::kLastCache : Residence::kCore;
 }
 
+// The inputs of a call and the tensors to which others are bound.
+absl::StatusOr<RunInputs> WithBound(const Executable& executable, RunInputs inputs) {
+  const loop::Program& program = executable.program();
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const TensorView* const bound = executable.bound(i);
+    const std::string& name = program[program.inputs[i]].name;
+    if (bound == nullptr || inputs.tensors.emplace(name, *bound).second) continue;
+    return absl::InvalidArgumentError(absl::StrCat("op ", program.name, ": argument ", name,
+                                                   " is bound, and calls do not give it"));
+  }
+  return inputs;
+}
+
+absl::StatusOr<std::vector<Dims>> ShapesOfOutputs(const loop::Program& program,
+                                                  const Binding& binding) {
+  std::vector<Dims> shapes;
+  for (loop::TensorId id : program.outputs) {
+    const std::string what = absl::StrCat("program ", program.name, ": output ", program[id].name);
+    NESTOR_ASSIGN_OR_RETURN(Dims shape,
+                            EvaluateShape(program.pool, program[id].shape, binding, what));
+    NESTOR_RETURN_IF_ERROR(NumBytes(program[id].type, shape).status());
+    shapes.push_back(std::move(shape));
+  }
+  return shapes;
+}
+
 }  // namespace
 
 Workspace::Workspace() : state_(std::make_unique<State>()) {}
@@ -34,19 +62,55 @@ Workspace& Workspace::operator=(Workspace&&) noexcept = default;
 Workspace::~Workspace() = default;
 
 absl::Status Executable::Run(const Arguments& arguments, Workspace* workspace) const {
-  return RunWatched(arguments, workspace, {});
+  return RunBound(arguments, nullptr, workspace, {});
 }
 
-// The workspace belongs to no call while it is prepared: if that fails, the next call prepares
-// again.
 absl::Status Executable::RunWatched(const Arguments& arguments, Workspace* workspace,
                                     const Hooks& hooks) const {
+  return RunBound(arguments, nullptr, workspace, hooks);
+}
+
+// Results need memory before the call runs, and so sizes: it takes over the binding that gives them.
+absl::StatusOr<std::vector<Tensor>> Executable::RunByName(const RunInputs& given,
+                                                          Workspace* workspace) const {
+  absl::optional<RunInputs> all;  // a copy only where some inputs are bound
+  if (inputs_.NumGiven() < inputs_.all().size()) {
+    NESTOR_ASSIGN_OR_RETURN(all, WithBound(*this, given));
+  }
+  const RunInputs& named = all ? *all : given;
+  NESTOR_ASSIGN_OR_RETURN(const Binding binding, BindCall(program(), named));
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<Dims> shapes, ShapesOfOutputs(program(), binding));
+  std::vector<TensorView> arguments, outputs;
+  for (loop::TensorId id : inputs()) arguments.push_back(named.tensors.at(program()[id].name));
+  std::vector<Scalar> params;
+  for (const ParamInfo& param : program().params) params.push_back(binding.params.at(param.name));
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    NESTOR_ASSIGN_OR_RETURN(Tensor result,
+                            Tensor::Create(program()[program().outputs[i]].type, shapes[i]));
+    outputs.push_back(result.view());
+    results.push_back(std::move(result));
+  }
+  Workspace own;
+  NESTOR_RETURN_IF_ERROR(RunBound({arguments, outputs, params, &named.dims}, &binding,
+                                  workspace != nullptr ? workspace : &own, {}));
+  return results;
+}
+
+// `binding`: that of the call, or null where nothing has bound it yet. The workspace belongs to no
+// call while it is prepared: if that fails, the next call prepares again.
+absl::Status Executable::RunBound(const Arguments& arguments, const Binding* binding,
+                                  Workspace* workspace, const Hooks& hooks) const {
   Workspace::State& state = *workspace->state_;
   const CallArguments call(program(), inputs_, arguments);
   const bool reused = NESTOR_MUTANT("workspace_reused_for_other_shapes") && state.owner == id_;
   if (!state.SameCall(id_, arguments) && !reused) {
     state.owner = 0;
-    NESTOR_RETURN_IF_ERROR(Prepare(call, state));
+    absl::optional<Binding> own;
+    if (binding == nullptr) {
+      NESTOR_ASSIGN_OR_RETURN(own, call.Bind());
+    }
+    NESTOR_RETURN_IF_ERROR(Prepare(call, own ? *own : *binding, state));
     state.Remember(id_, arguments);
   }
   NESTOR_RETURN_IF_ERROR(state.memory.Check(call, code_->aliases));
@@ -70,8 +134,8 @@ absl::Status Executable::RunWatched(const Arguments& arguments, Workspace* works
 }
 
 // All that a call decides before it runs code. Results without elements need no kernel.
-absl::Status Executable::Prepare(const CallArguments& arguments, Workspace::State& state) const {
-  NESTOR_ASSIGN_OR_RETURN(const Binding binding, arguments.Bind());
+absl::Status Executable::Prepare(const CallArguments& arguments, const Binding& binding,
+                                 Workspace::State& state) const {
   NESTOR_RETURN_IF_ERROR(arguments.CheckOutputs(binding));
   NESTOR_RETURN_IF_ERROR(state.memory.Measure(arguments));
   if (!state.memory.has_results()) return absl::OkStatus();
@@ -118,16 +182,7 @@ absl::StatusOr<std::vector<Dims>> Executable::OutputShapes(
     const absl::flat_hash_map<std::string, int64_t>* dims) const {
   const Arguments given = {inputs, {}, params, dims};
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, CallArguments(program(), inputs_, given).Bind());
-  std::vector<Dims> shapes;
-  for (loop::TensorId id : program().outputs) {
-    const std::string what =
-        absl::StrCat("program ", program().name, ": output ", program()[id].name);
-    NESTOR_ASSIGN_OR_RETURN(Dims shape,
-                            EvaluateShape(program().pool, program()[id].shape, binding, what));
-    NESTOR_RETURN_IF_ERROR(NumBytes(program()[id].type, shape).status());
-    shapes.push_back(std::move(shape));
-  }
-  return shapes;
+  return ShapesOfOutputs(program(), binding);
 }
 
 }  // namespace nestor::jit
