@@ -75,7 +75,10 @@ bool IsOutOfReach(const Graph& graph, const Map& map, const Params& params) {
   return HoldsLessThanAStep(graph, map.args[1], params);
 }
 
-bool IsOutOfReach(const Op& op, const Params& params) {
+bool IsOutOfReach(const Op& op, Params params) {
+  for (const ParamInfo& param : op.params) {
+    if (param.value) params.emplace(param.name, *param.value);  // where none is given
+  }
   for (int i = 0; i < op.graph.size(); ++i) {
     const auto* map = op.graph.As<Map>(NodeId{i});
     if (map != nullptr && IsOutOfReach(op.graph, *map, params)) return true;

@@ -46,7 +46,7 @@ TEST(SelfCheck, NamesTheSeedThatEndsATrial) {
 TEST(SelfCheck, SaysNothingOfJumpsApartFromTheSteps) {
   for (const char* row :
        {"mod(x[i], 1e-41)", "fmod(x[i], 1e-41)", "x[i] % x[i + M | 1e-41]",
-        "fmod(x[i], where(x[i] > 9, x[i], $a))", "sin(x[i] * x[i] + 1e15)",
+        "fmod(x[i], where(x[i] > 9, x[i], $a))", "x[i] + fmod(1.0, $a)", "sin(x[i] * x[i] + 1e15)",
         "where(x[i] == 0.31, 0.0, where(x[i] > 0.31, x[i] - 1.0, x[i] + 0.38))"}) {
     const auto op_of = [&](uint64_t) {
       return ParseOp(absl::StrCat("op f(x: f32[M]; $a: f32 = 1e-41) -> (y) { y[i] = ", row, " }"))
