@@ -5,10 +5,12 @@
 namespace nestor::jit {
 
 size_t ValueTable::HashOf(const Operation& op, int64_t stores) {
+  const size_t hash = absl::HashOf(op.opcode, op.lane, op.lanes, op.immediate, op.condition,
+                                   op.operands[0], op.operands[1], op.operands[2]);
+  if (!HasMemory(op)) return hash;
   const Memory& memory = op.memory;
-  return absl::HashOf(op.opcode, op.lane, op.lanes, op.immediate, op.condition, op.operands[0],
-                      op.operands[1], op.operands[2], op.type, memory.base, memory.index,
-                      memory.scale, memory.displacement, stores);
+  return absl::HashOf(hash, op.type, memory.base, memory.index, memory.scale, memory.displacement,
+                      stores);
 }
 
 std::pair<Operand*, bool> ValueTable::TryAdd(const Operation& op, int64_t stores) {
