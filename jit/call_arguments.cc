@@ -74,6 +74,13 @@ absl::StatusOr<Binding> BindCall(const Program& program, const RunInputs& inputs
   return binding;
 }
 
+absl::StatusOr<Dims> ShapeOfOutput(const Program& program, loop::TensorId output,
+                                   const Binding& binding) {
+  const std::string what =
+      absl::StrCat("program ", program.name, ": output ", program[output].name);
+  return EvaluateShape(program.pool, program[output].shape, binding, what);
+}
+
 // Sizes from shapes, $params from the call or their defaults; then the checks of the op as written.
 absl::StatusOr<Binding> CallArguments::Bind() const {
   if (given_inputs_.size() != bound_.NumGiven()) {
@@ -103,9 +110,8 @@ absl::Status CallArguments::CheckOutputs(const Binding& binding) const {
     const auto error = [&](absl::string_view what) {
       return ArgumentError(program_, number, what);
     };
-    const std::string what = absl::StrCat("program ", program_.name, ": output ", info.name);
     NESTOR_ASSIGN_OR_RETURN(const Dims shape,
-                            EvaluateShape(program_.pool, info.shape, binding, what));
+                            ShapeOfOutput(program_, ArgumentOf(program_, number), binding));
     if (view.type != info.type || view.shape != shape) {
       return error(absl::StrCat(Name(view.type), ShapeText(view.shape), " given, ", Name(info.type),
                                 ShapeText(shape), " wanted"));

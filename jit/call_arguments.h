@@ -33,9 +33,12 @@ std::vector<std::pair<int, int>> AliasesOf(const Kernel& kernel);
 // An InvalidArgument that names program and argument.
 absl::Status ArgumentError(const loop::Program& program, size_t number, absl::string_view what);
 
-// Binds the symbols to inputs by name, bound ones, too. InvalidArgument where names, types, ranks or
-// sizes do not fit, or a domain of the program refuses the sizes.
+// Binds the symbols to inputs by name, bound ones, too. InvalidArgument where names, types, ranks
+// or sizes do not fit, or a domain of the program refuses the sizes.
 absl::StatusOr<Binding> BindCall(const loop::Program& program, const RunInputs& inputs);
+// The shape of an output, by its sizes. InvalidArgument where an extent is not a size.
+absl::StatusOr<Dims> ShapeOfOutput(const loop::Program& program, loop::TensorId output,
+                                   const Binding& binding);
 
 // Refers to all that it is made from. Bound inputs are arguments like the others.
 class CallArguments {

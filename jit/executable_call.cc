@@ -45,9 +45,7 @@ absl::StatusOr<std::vector<Dims>> ShapesOfOutputs(const loop::Program& program,
                                                   const Binding& binding) {
   std::vector<Dims> shapes;
   for (loop::TensorId id : program.outputs) {
-    const std::string what = absl::StrCat("program ", program.name, ": output ", program[id].name);
-    NESTOR_ASSIGN_OR_RETURN(Dims shape,
-                            EvaluateShape(program.pool, program[id].shape, binding, what));
+    NESTOR_ASSIGN_OR_RETURN(Dims shape, ShapeOfOutput(program, id, binding));
     NESTOR_RETURN_IF_ERROR(NumBytes(program[id].type, shape).status());
     shapes.push_back(std::move(shape));
   }
@@ -70,7 +68,8 @@ absl::Status Executable::RunWatched(const Arguments& arguments, Workspace* works
   return RunBound(arguments, nullptr, workspace, hooks);
 }
 
-// Results need memory before the call runs, and so sizes: it takes over the binding that gives them.
+// Results need memory before the call runs, and so sizes: the call takes over the binding that
+// gives them.
 absl::StatusOr<std::vector<Tensor>> Executable::RunByName(const RunInputs& given,
                                                           Workspace* workspace) const {
   absl::optional<RunInputs> all;  // a copy only where some inputs are bound
