@@ -1,5 +1,6 @@
-// Ops joined by names: each is called in the whole op, where its arguments are what earlier ops have
-// left under these names. Names and dimensions of several ops meet here, so clashes are found here.
+// Ops joined by names: each is called in the whole op, where its arguments are what earlier ops
+// have left under these names. Names and dimensions of several ops meet here, so clashes are found
+// here.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,5 +1,6 @@
 // A function of a kernel under construction: a tree of frames, each with a place for addresses and
-// indices, which are computed once on entry. The order of operations is that of the calls, but for these.
+// indices, which are computed once on entry. The order of operations is that of the calls, but for
+// these.
 #ifndef NESTOR_JIT_CODEGEN_FRAMES_H_
 #define NESTOR_JIT_CODEGEN_FRAMES_H_
 

@@ -1,3 +1,5 @@
+// Registers are not SSA: one that is written again holds another value. So values are looked up by
+// operations whose registers are numbered by their writes, which needs no renaming of the list.
 #include "jit/codegen/known_values.h"
 
 namespace nestor::jit {

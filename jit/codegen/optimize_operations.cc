@@ -274,16 +274,16 @@ class Optimizer {
     const auto same =
         std::find_if(hoisted_.begin() + static_cast<int64_t>(first), hoisted_.end(),
                      [&](const Hoisted& other) { return SameComputation(other.op, op); });
-    if (same != hoisted_.end()) {
-      names_[op.result.value] = same->op.result;
-    } else if (int& free = FreeOf(list_.classes[op.result.value]); free > 0) {
-      --free;
-    } else {
-      return;
-    }
+    const bool is_new = same == hoisted_.end();
+    int& free = FreeOf(list_.classes[op.result.value]);
+    if (is_new && free <= 0) return;
     if (candidate.number < 0) dropped_[candidate.at] = true;
     else hoisted_[candidate.number].moved_on = true;
-    if (same != hoisted_.end()) return;
+    if (!is_new) {
+      names_[op.result.value] = same->op.result;
+      return;
+    }
+    --free;
     LivesThrough(loop, op.result, candidate.at);
     writes_.Move(op.result, loop.begin);
     hoisted_.push_back({loop.begin, op});

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "jit/codegen/allocate_registers.h"
 #include "jit/codegen/operations.h"
@@ -21,6 +22,18 @@ struct Case {
 };
 
 std::string Normal(const std::string& text) { return ToString(ParseOperations(text, Isa::kAvx2)); }
+
+// `inputs`: the lines before those of each case, which stay.
+void ExpectOptimized(absl::Span<const Case> cases, const std::string& inputs,
+                     const RegisterFile& file) {
+  for (const Case& c : cases) {
+    OperationList list = ParseOperations(inputs + c.before, Isa::kAvx2);
+    OptimizeOperations(list, file);
+    EXPECT_EQ(ToString(list), Normal(inputs + c.after)) << c.what;
+  }
+}
+
+const RegisterFile kFourVectors = {{0, 1, 2, 3}, {}, {1, 3, 5}};
 
 TEST(OptimizeOperations, RemovesDeadWrites) {
   const Case kCases[] = {
@@ -42,17 +55,12 @@ TEST(OptimizeOperations, RemovesDeadWrites) {
        "g0 = move_g 0\nloop_begin L0\ng1 = add_g g0, 1\ng0 = move_g 9\nloop_end less g1, 5, L0\nreturn 0",
        "g0 = move_g 0\nloop_begin L0\ng1 = add_g g0, 1\ng0 = move_g 9\nloop_end less g1, 5, L0\nreturn 0"},
   };
-  for (const Case& c : kCases) {
-    const std::string inputs =
-        "g1 = parameter_g 0\nv2 = load.f32x8 f32 [g1]\nv3 = load.f32x8 f32 [g1+32]\n";
-    OperationList list = ParseOperations(inputs + c.before, Isa::kAvx2);
-    OptimizeOperations(list, RegistersOf(Isa::kAvx2));
-    EXPECT_EQ(ToString(list), Normal(inputs + c.after)) << c.what;
-  }
+  ExpectOptimized(kCases,
+                  "g1 = parameter_g 0\nv2 = load.f32x8 f32 [g1]\nv3 = load.f32x8 f32 [g1+32]\n",
+                  RegistersOf(Isa::kAvx2));
 }
 
 TEST(OptimizeOperations, ReusesComputations) {
-  const RegisterFile kFourVectors = {{0, 1, 2, 3}, {}, {1, 3, 5}};
   const Case kCases[] = {
       {"a load that unrolled copies share",
        "v0 = load.f32x8 f32 [g8]\nv1 = load.f32x8 f32 [g8]\nv2 = add.f32x8 v0, v1\nstore.f32x8 f32 [g9], v2",
@@ -108,12 +116,7 @@ TEST(OptimizeOperations, ReusesComputations) {
       {"a line is prefetched once", "prefetch.f32x8 f32 [g8]\nprefetch.f32x8 f32 [g8]\nreturn 0",
        "prefetch.f32x8 f32 [g8]\nreturn 0"},
   };
-  for (const Case& c : kCases) {
-    const std::string addresses = "g8 = parameter_g 0\ng9 = parameter_g 1\n";
-    OperationList list = ParseOperations(addresses + c.before, Isa::kAvx2);
-    OptimizeOperations(list, kFourVectors);
-    EXPECT_EQ(ToString(list), Normal(addresses + c.after)) << c.what;
-  }
+  ExpectOptimized(kCases, "g8 = parameter_g 0\ng9 = parameter_g 1\n", kFourVectors);
 }
 
 TEST(OptimizeOperations, HoistsInvariants) {
@@ -344,16 +347,11 @@ loop_begin L0
 loop_end less g0, 99, L0
 store.f32x8 f32 [g0], v1)"},
   };
-  for (const Case& c : kCases) {
-    OperationList list = ParseOperations(c.before, Isa::kAvx2);
-    OptimizeOperations(list, RegistersOf(Isa::kAvx2));
-    EXPECT_EQ(ToString(list), Normal(c.after)) << c.what;
-  }
+  ExpectOptimized(kCases, "", RegistersOf(Isa::kAvx2));
 }
 
 // Of four vectors, what stands in the loop needs three: one value can move.
 TEST(OptimizeOperations, HoistsWhileRegistersAreFree) {
-  const RegisterFile kFourVectors = {{0, 1, 2, 3}, {}, {1, 3, 5}};
   const Case kCases[] = {
       {"two broadcasts beside two loads",
        R"(g0 = parameter_g 0
@@ -438,12 +436,7 @@ loop_begin L0
   store.f32x8 f32 [g0], v5
 loop_end less g0, 99, L0)"},
   };
-  for (const Case& c : kCases) {
-    const std::string inputs = "g8 = parameter_g 0\n";
-    OperationList list = ParseOperations(inputs + c.before, Isa::kAvx2);
-    OptimizeOperations(list, kFourVectors);
-    EXPECT_EQ(ToString(list), Normal(inputs + c.after)) << c.what;
-  }
+  ExpectOptimized(kCases, "g8 = parameter_g 0\n", kFourVectors);
 }
 
 // Computes values twice where possible, and reads the second result.

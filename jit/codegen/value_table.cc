@@ -1,3 +1,4 @@
+// The values lie in a stack, so that the last ones can be forgotten; a map from hashes finds them.
 #include "jit/codegen/value_table.h"
 
 #include "absl/hash/hash.h"
