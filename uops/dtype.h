@@ -123,7 +123,7 @@ T FromBits(Bits b) {
   } else if constexpr (std::is_same_v<T, double>) {
     return absl::bit_cast<double>(b);
   } else if constexpr (Half<T>) {
-    return T{static_cast<uint16_t>(b)};
+    return T{static_cast<decltype(T::bits)>(b)};
   } else if constexpr (std::is_same_v<T, bool>) {
     return b != 0;
   } else {
