@@ -17,7 +17,7 @@ namespace nestor::jit {
 
 // A value of an element type in registers. Integers narrower than their lanes are extended by their
 // own signedness, so that lanes compare as signed numbers except unsigned ones that fill their
-// lanes; 16-bit floats are held as the f32 of the same value; a bool is a mask. Any NaN stands for
+// lanes; narrow floats are held as the f32 of the same value; a bool is a mask. Any NaN stands for
 // the one NaN; for an f16, the upper half of its bits is a NaN, too, and for a bf16 the lower half
 // is 0, as for its numbers.
 struct TypedValue {

@@ -108,10 +108,7 @@ Operand MaxOrMinOfFloats(const Expansion& x, Opcode opcode) {
   const TypedValue nan = b.Compare(Predicate::kUnordered, lane, x.a(), x.b());
   const Operand greater =
       b.Vector(Opcode::kOr, lane, {b.Vector(Opcode::kAnd, lane, {s, d}), nan.operand});
-  // A bf16's lower half must be 0 for a NaN, too (TypedValue); the mask has all bits set.
-  return x.type() == DType::kBF16
-             ? b.Vector(Opcode::kAnd, lane, {greater, b.ConstantOf(lane, 0xffff0000)})
-             : greater;
+  return WithCleanNaN(b, x.type(), greater);  // the mask has all bits set
 }
 
 // Scaling takes three steps of nearly equal powers of two, of which only the last rounds: a small

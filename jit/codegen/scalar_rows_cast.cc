@@ -12,15 +12,10 @@
 // ("round to odd": Boldo and Melquiond, 2008). The number left converts exactly, and is then
 // rounded once.
 //
-// f64 to a 16-bit float: adding and subtracting C >= |a|, with C's last place one unit of
-// the result at |a|, rounds to nearest even, where the additions round.
-//
 // AVX2 does not convert i64, and neither set converts u64. To f64: the halves are put below the
 // exponents of 2^52 and 2^84 (for i64, those of i64 + 2^63), where they are exact, and the sum
 // of the two rounds once. From f64: halves again, read from the low bits of sums with 2^52 and
 // 1.5 2^52.
-#include <cmath>
-
 #include "jit/codegen/scalar_rows_expansions.h"
 
 namespace nestor::jit {
@@ -75,45 +70,9 @@ Operand FoldedI64ToF64(ValueBuilder& b, DType from, Operand v) {
 
 // ---- Float to float
 
-// The value rounded to `precision` bits, or to a multiple of `least_unit` where that is coarser
-// (subnormal results). The anchor is a power of two whose last place is the unit of the result:
-// adding it drops the bits below, to nearest even, and subtracting it is exact.
-Operand RoundF64(ValueBuilder& b, Operand v, int precision, double least_unit) {
-  const Lane lane = Lane::kF64;
-  const auto vector = [&](Opcode opcode, Operand x, Operand y) {
-    return b.Vector(opcode, lane, {x, y});
-  };
-  const Operand absolute = vector(Opcode::kAnd, v, b.ConstantOf(lane, SignBitOf(lane) - 1));
-  // All numbers from 2^128 on become infinite; a NaN stays.
-  const Operand magnitude = vector(Opcode::kMinX86, b.FloatOf(lane, 0x1p200), absolute);
-  const Operand power = vector(Opcode::kAnd, magnitude, b.ConstantOf(lane, 0x7ff0000000000000));
-  const Operand scaled =
-      vector(Opcode::kMul, power, b.FloatOf(lane, std::ldexp(1.0, 53 - precision)));
-  const Operand anchor =
-      vector(Opcode::kMaxX86, scaled, b.FloatOf(lane, std::ldexp(least_unit, 52)));
-  const Operand rounded = vector(Opcode::kSub, vector(Opcode::kAdd, magnitude, anchor), anchor);
-  const Operand sign = vector(Opcode::kAnd, v, b.ConstantOf(lane, SignBitOf(lane)));
-  return vector(Opcode::kOr, rounded, sign);
-}
-
-// Rounds once; the conversions after the first are exact, except for numbers that become infinite.
-TypedValue FromF64(ValueBuilder& b, DType to, Operand v) {
-  switch (to) {
-    case DType::kBF16: {
-      // The lower half of a number is 0; that of a NaN is made 0.
-      const Operand single = Convert(b, Lane::kF64, Lane::kF32, RoundF64(b, v, 8, 0x1p-133));
-      return {to,
-              b.Vector(Opcode::kAnd, Lane::kF32, {single, b.ConstantOf(Lane::kF32, 0xffff0000)})};
-    }
-    case DType::kF16:
-      return Narrowed(b, to, Convert(b, Lane::kF64, Lane::kF32, RoundF64(b, v, 11, 0x1p-24)));
-    default: return {to, Convert(b, Lane::kF64, LaneOf(to), v)};
-  }
-}
-
 TypedValue FloatToFloat(const Expansion& x) {
   ValueBuilder& b = x.builder;
-  if (x.type() == DType::kF64) return FromF64(b, x.target, x.a());
+  if (x.type() == DType::kF64) return NarrowedF64(b, x.target, x.a());
   if (x.target == DType::kF64) return {x.target, Convert(b, Lane::kF32, Lane::kF64, x.a())};
   return Narrowed(b, x.target, x.a());
 }
@@ -124,7 +83,7 @@ TypedValue I64ToFloat(const Expansion& x) {
   const bool direct = IsSigned(x.type()) && !IsNarrowFloat(x.target) &&
                       HasConversion(b.isa(), Lane::kI64, Lane::kF32);
   if (direct) return {x.target, Convert(b, Lane::kI64, Lane::kF32, x.a())};
-  return FromF64(b, x.target, FoldedI64ToF64(b, x.type(), x.a()));
+  return NarrowedF64(b, x.target, FoldedI64ToF64(b, x.type(), x.a()));
 }
 
 // An f32 holds a folded number exactly: only its own bits are left.

@@ -81,6 +81,13 @@ TypedValue ExpandFromBits(const Expansion& x);
 // ---- scalar_rows_cast.cc: from x.type() to x.target
 TypedValue ExpandCast(const Expansion& x);
 
+// ---- Shared: scalar_rows_narrow.cc
+
+// Makes 0 what must be 0 in a NaN (TypedValue), as in a number of the type. REQUIRES: float lanes.
+Operand WithCleanNaN(ValueBuilder& builder, DType type, Operand lanes);
+// An f64 rounded once to f32 or a narrower float.
+TypedValue NarrowedF64(ValueBuilder& builder, DType type, Operand v);
+
 // ---- Shared: scalar_rows_values.cc
 
 // 0x80 .. 0 of the lane's width. Less 1 it is the mask of all other bits.

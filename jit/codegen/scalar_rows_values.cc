@@ -13,7 +13,6 @@
 #include "jit/codegen/scalar_rows.h"
 #include "jit/codegen/scalar_rows_expansions.h"
 #include "uops/invariant.h"
-#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -23,27 +22,6 @@ bool TakesMiddleConstant(const Operation& op, size_t i) {
   if (i != 1) return false;
   return op.opcode == Opcode::kBlend ||
          (op.opcode == Opcode::kFma && op.operands[2].kind != Operand::kConstant);
-}
-
-// To 8 bits of precision by integer arithmetic, to nearest even: the carry of adding half a unit
-// less the parity goes into the kept half, and on into the exponent. There is no carry if the lower
-// half is 0; then a NaN stays one, otherwise it is restored (`any_nan`).
-Operand RoundToBF16(ValueBuilder& builder, Operand f, bool any_nan) {
-  const auto constant = [&](uint64_t bits) { return builder.ConstantOf(Lane::kI32, bits); };
-  Operand odd = builder.Vector(Opcode::kShiftRight, Lane::kI32, {f}, 16);
-  odd = builder.Vector(Opcode::kAnd, Lane::kI32, {odd, constant(1)});
-  Operand r = builder.Vector(Opcode::kAdd, Lane::kI32, {f, constant(0x7fff)});
-  r = builder.Vector(Opcode::kAdd, Lane::kI32, {r, odd});
-  const bool by_bits = MasksAreVectors(builder.isa());
-  if (any_nan && by_bits) {
-    // A mask of ones is a NaN.
-    const TypedValue nan = builder.Compare(Predicate::kUnordered, Lane::kF32, f, f);
-    r = builder.Vector(Opcode::kOr, Lane::kF32, {r, nan.operand});
-  }
-  r = builder.Vector(Opcode::kAnd, Lane::kI32, {r, constant(0xffff0000)});
-  if (!any_nan || by_bits) return r;
-  const TypedValue number = builder.Compare(Predicate::kEqual, Lane::kF32, f, f);
-  return builder.Select(number, Lane::kF32, r, builder.ConstantOf(Lane::kF32, 0x7fc00000));
 }
 
 }  // namespace
@@ -156,47 +134,6 @@ Operand ValueBuilder::Select(const TypedValue& mask, Lane lane, Operand b, Opera
     if (KnownBits(b) == uint64_t{0}) return Vector(Opcode::kAndNot, lane, {same_width, c});
   }
   return Vector(Opcode::kBlend, lane, {same_width, b, c});
-}
-
-namespace {
-
-// The low bits, extended by the type's own signedness. REQUIRES: an integer.
-Operand NarrowedInteger(ValueBuilder& builder, DType type, Operand lanes) {
-  const Lane lane = builder.LaneOf(type);
-  const int rest = 8 * LaneBytes(lane) - BitWidth(type);
-  if (rest == 0) return lanes;
-  if (IsUnsigned(type)) {
-    return builder.Vector(Opcode::kAnd, lane,
-                          {lanes, builder.ConstantOf(lane, Highest(type).bits)});
-  }
-  const Operand top = builder.Vector(Opcode::kShiftLeft, lane, {lanes}, rest);
-  return builder.Vector(Opcode::kShiftRightSigned, lane, {top}, rest);
-}
-
-// `any_nan`: a lane may hold a NaN whose lower half is not 0, and rounding to bf16 must keep it
-// one.
-TypedValue NarrowedBy(ValueBuilder& builder, DType type, Operand lanes, bool any_nan) {
-  if (IsInteger(type)) return {type, NarrowedInteger(builder, type, lanes)};
-  switch (type) {
-    case DType::kBF16:
-      if (NESTOR_MUTANT("bf16_truncated")) {
-        return {type, builder.Vector(Opcode::kAnd, Lane::kI32,
-                                     {lanes, builder.ConstantOf(Lane::kI32, 0xffff0000)})};
-      }
-      return {type, RoundToBF16(builder, lanes, any_nan)};
-    case DType::kF16: return {type, builder.Vector(Opcode::kRoundToF16, Lane::kF32, {lanes})};
-    default: return {type, lanes};
-  }
-}
-
-}  // namespace
-
-TypedValue Narrowed(ValueBuilder& builder, DType type, Operand lanes) {
-  return NarrowedBy(builder, type, lanes, /*any_nan=*/true);
-}
-
-TypedValue NarrowedOwn(ValueBuilder& builder, DType type, Operand lanes) {
-  return NarrowedBy(builder, type, lanes, /*any_nan=*/false);
 }
 
 // x86 compares signed lanes; flipping the first bit of both turns unsigned order into signed order.
