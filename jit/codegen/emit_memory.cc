@@ -97,36 +97,10 @@ void LoadByMask(Generator& g, const Operation& op, const VectorRegister& r) {
 // REQUIRES: masks are registers.
 void StoreByMask(Generator& g, const Operation& op) {
   const Operand& from = op.operands[0];
-  const int bytes = WideBytes(op);
   const Xbyak::Address masked = g.ptr[g.AddressOf(op.memory)] | g.Mask(op.operands[1]);
-  if (op.type == DType::kBF16) {
-    const VectorRegister value = OneNaN(g, from, bytes);
-    g.vpsrld(value, value, 16);
-    return g.vpmovdw(masked, value);
-  }
-  const VectorRegister value = g.Loaded(from, bytes);
-  if (op.type == DType::kF16) return g.vcvtps2ph(masked, value, 0);
-  if (IsNarrow(op)) return NarrowLanes(g, masked, value, op.type);
+  if (IsNarrow(op)) return PackTo(g, masked, op, from);
+  const VectorRegister value = g.Loaded(from, WideBytes(op));
   BY_LANE(vmovdqu8, vmovdqu16, vmovups, vmovupd, vmovups, vmovupd)(masked, value);
-}
-
-// ---- Single elements, to the low lane or to all.
-
-// Loads one element to the low lane.
-void LoadElement(Generator& g, const VectorRegister& r, DType type, const Xbyak::RegExp& address) {
-  const VectorRegister x = Xmm(g, r);
-  switch (type) {
-    case DType::kBF16:
-      g.movzx(g.eax, g.word[address]);
-      g.shl(g.eax, 16);
-      return g.vmovd(x, g.eax);
-    case DType::kF16: LoadPacked(g, x, address, 2); return g.vcvtph2ps(x, x);
-    default: break;
-  }
-  // A type without a sign to extend gets zeros.
-  if (!IsSigned(type) || ByteSize(type) >= 4) return LoadPacked(g, x, address, ByteSize(type));
-  ByteSize(type) == 1 ? g.movsx(g.eax, g.byte[address]) : g.movsx(g.eax, g.word[address]);
-  g.vmovd(x, g.eax);
 }
 
 }  // namespace

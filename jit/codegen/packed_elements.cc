@@ -84,12 +84,32 @@ void Widen(Generator& g, const VectorRegister& r, const Xbyak::Operand& packed, 
   }
 }
 
+void LoadElement(Generator& g, const VectorRegister& r, DType type, const Xbyak::RegExp& address) {
+  const VectorRegister x = Xmm(g, r);
+  switch (type) {
+    case DType::kBF16:
+      g.movzx(g.eax, g.word[address]);
+      g.shl(g.eax, 16);
+      return g.vmovd(x, g.eax);
+    case DType::kF16: LoadPacked(g, x, address, 2); return g.vcvtph2ps(x, x);
+    default: break;
+  }
+  // A type without a sign to extend gets zeros.
+  if (!IsSigned(type) || ByteSize(type) >= 4) return LoadPacked(g, x, address, ByteSize(type));
+  ByteSize(type) == 1 ? g.movsx(g.eax, g.byte[address]) : g.movsx(g.eax, g.word[address]);
+  g.vmovd(x, g.eax);
+}
+
 void WidenInPlace(Generator& g, const Operation& op) {
   if (!IsNarrow(op)) return;
   const VectorRegister r = g.Vector(op.result.value, WideBytes(op));
   Widen(g, r, g.Vector(r.getIdx(), std::max(16, PackedBytes(op))), op.type);
 }
 
+namespace {
+
+// Makes every NaN in f32 lanes the one NaN, in the scratch vector. A spilled value has no second
+// copy to blend with: its NaNs become quiet, but keep their sign.
 // EVEX has an instruction that replaces by class of number; else lanes that compare unordered
 // with themselves are replaced.
 VectorRegister OneNaN(Generator& g, const Operand& from, int bytes) {
@@ -125,8 +145,6 @@ VectorRegister OneNaN(Generator& g, const Operand& from, int bytes) {
   return scratch;
 }
 
-namespace {
-
 // Moves the bytes or 16-bit words of 32-bit lanes that `shuffle` picks in each 128 bits to the low
 // bytes of `r`.
 void PackByShuffle(Generator& g, const VectorRegister& r, const VectorRegister& from,
@@ -141,31 +159,30 @@ void PackByShuffle(Generator& g, const VectorRegister& r, const VectorRegister& 
 
 }  // namespace
 
-void NarrowLanes(Generator& g, const Xbyak::Operand& to, const VectorRegister& lanes, DType type) {
-  ByteSize(type) == 1 ? g.vpmovdb(to, lanes) : g.vpmovdw(to, lanes);
+// On EVEX, and for an f16 on any set.
+void PackTo(Generator& g, const Xbyak::Operand& to, const Operation& op, const Operand& from) {
+  const int wide = WideBytes(op);
+  if (op.type == DType::kF16) return g.vcvtps2ph(to, g.Loaded(from, wide), 0);
+  if (op.type == DType::kBF16) {
+    const VectorRegister value = OneNaN(g, from, wide);
+    g.vpsrld(value, value, 16);
+    return g.vpmovdw(to, value);
+  }
+  const VectorRegister lanes = g.Loaded(from, wide);
+  ByteSize(op.type) == 1 ? g.vpmovdb(to, lanes) : g.vpmovdw(to, lanes);
 }
 
 // The constants are the bytes that a shuffle picks from each 128 bits; 0x80 gives 0.
 VectorRegister Pack(Generator& g, const Operation& op, const Operand& from) {
   constexpr uint64_t kLowBytes = 0x808080800C080400, kLowWords = 0x0D0C090805040100,
                      kUpperWords = 0x0F0E0B0A07060302;
-  const int wide = WideBytes(op);
+  const int wide = WideBytes(op), element = ByteSize(op.type);
   const VectorRegister r = g.Scratch(wide);
-  if (op.type == DType::kF16) {
-    g.vcvtps2ph(g.Scratch(wide <= 32 ? 16 : 32), g.Loaded(from, wide), 0);
+  if (g.has_evex() || op.type == DType::kF16) {
+    PackTo(g, g.Scratch(std::max(16, PackedBytes(op))), op, from);
   } else if (op.type == DType::kBF16) {
-    const VectorRegister value = OneNaN(g, from, wide);
-    if (!g.has_evex()) {
-      PackByShuffle(g, r, value, kUpperWords, 2);
-    } else {
-      g.vpsrld(r, value, 16);
-      g.vpmovdw(g.Scratch(wide <= 32 ? 16 : 32), r);
-    }
-  } else if (g.has_evex()) {
-    NarrowLanes(g, g.Scratch(wide <= 32 || ByteSize(op.type) == 1 ? 16 : 32), g.Loaded(from, wide),
-                op.type);
+    PackByShuffle(g, r, OneNaN(g, from, wide), kUpperWords, element);
   } else {
-    const int element = ByteSize(op.type);
     PackByShuffle(g, r, g.Loaded(from, wide), element == 1 ? kLowBytes : kLowWords, element);
   }
   return r;

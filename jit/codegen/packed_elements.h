@@ -32,19 +32,18 @@ void Extract(Generator& g, const Xbyak::RegExp& address, const VectorRegister& x
 // To 32-bit lanes, from a register or from memory; `r` may carry a mask. REQUIRES: elements
 // of 8 or 16 bits.
 void Widen(Generator& g, const VectorRegister& r, const Xbyak::Operand& packed, DType type);
+// Loads one element to the low lane; uses eax.
+void LoadElement(Generator& g, const VectorRegister& r, DType type, const Xbyak::RegExp& address);
 // Widens the elements that `op` has packed in the low bytes of its result, if it is narrow.
 void WidenInPlace(Generator& g, const Operation& op);
 
 // ---- From lanes, as Store wants them.
-// Makes every NaN in f32 lanes the one NaN, in the scratch vector. A spilled value has no second
-// copy to blend with: its NaNs become quiet, but keep their sign.
-VectorRegister OneNaN(Generator& g, const Operand& from, int bytes);
-// The low bytes of integer lanes; `to` may carry a mask. REQUIRES: the set has EVEX; elements
-// of 8 or 16 bits.
-void NarrowLanes(Generator& g, const Xbyak::Operand& to, const VectorRegister& lanes, DType type);
-// Packs the elements into the scratch vector. REQUIRES: IsNarrow(op).
+// Packs the elements into a register or memory; `to` may carry a mask. REQUIRES: IsNarrow(op); the
+// set has EVEX.
+void PackTo(Generator& g, const Xbyak::Operand& to, const Operation& op, const Operand& from);
+// The same into the scratch vector, on any set.
 VectorRegister Pack(Generator& g, const Operation& op, const Operand& from);
-// The same, but in whatever register is convenient.
+// The elements as they lie in memory, in whatever register is convenient.
 VectorRegister Packed(Generator& g, const Operation& op, const Operand& from);
 
 }  // namespace nestor::jit
