@@ -89,9 +89,11 @@ bool IsOutOfReach(const Op& op, Params params) {
 // The same op with f64 in its text; nullopt where it would not be the same.
 absl::optional<Op> InF64(const Op& op) {
   if (IsAllF64(op)) return op;
-  const std::string text =
-      absl::StrReplaceAll(PrintOp(op), {{"bf16", "f64"}, {"f16", "f64"}, {"f32", "f64"}});
-  absl::StatusOr<Op> wide = ParseOp(text);
+  std::vector<std::pair<absl::string_view, absl::string_view>> names;
+  for (DType type : AllTypes()) {
+    if (IsFloat(type)) names.emplace_back(Name(type), Name(DType::kF64));
+  }
+  absl::StatusOr<Op> wide = ParseOp(absl::StrReplaceAll(PrintOp(op), names));
   if (!wide.ok() || !IsAllF64(*wide)) return absl::nullopt;
   return *std::move(wide);
 }

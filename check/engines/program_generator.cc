@@ -6,9 +6,11 @@
 #include "check/engines/program_generator.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "check/engines/index_generator.h"
 #include "check/engines/operand_generator.h"
@@ -380,6 +382,11 @@ DType DrawIntegerType(Random& random) {
     const DType type = random.Pick(AllTypes());
     if (IsInteger(type)) return type;
   }
+}
+
+DType DrawFloatType(Random& random, std::vector<DType> usual) {
+  absl::c_copy_if(AllTypes(), std::back_inserter(usual), IsNarrowFloat);
+  return random.Pick(usual);
 }
 
 Op RandomOp(uint64_t seed, const GeneratorOptions& options, std::vector<ConstructorCall>* calls) {

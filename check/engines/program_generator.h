@@ -20,6 +20,8 @@ class Random;
 
 // Any integer type.
 DType DrawIntegerType(Random& random);
+// One of `usual` or of the floats that are computed in a wider type, each with the same chance.
+DType DrawFloatType(Random& random, std::vector<DType> usual);
 
 struct GeneratorOptions {
   // Random steps; each adds one node, and the nodes that fit its operands to it.

@@ -20,8 +20,7 @@ constexpr ScalarOp kSmoothOps[] = {
 
 DType ScalarGenerator::FloatType() {
   if (options_.smooth) return random_.Pick({DType::kF64, DType::kF64, DType::kF32});
-  return random_.Pick(
-      {DType::kF32, DType::kF32, DType::kF32, DType::kF64, DType::kBF16, DType::kF16});
+  return DrawFloatType(random_, {DType::kF32, DType::kF32, DType::kF32, DType::kF64});
 }
 
 DType ScalarGenerator::IndexType() {

@@ -18,8 +18,7 @@ namespace nestor {
 namespace {
 
 DType FloatType(Random& random) {
-  return random.Pick(
-      {DType::kF32, DType::kF32, DType::kF32, DType::kF64, DType::kF64, DType::kBF16, DType::kF16});
+  return DrawFloatType(random, {DType::kF32, DType::kF32, DType::kF32, DType::kF64, DType::kF64});
 }
 
 Op DrawGraph(Random& random) {

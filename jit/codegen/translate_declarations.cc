@@ -21,7 +21,7 @@ Scalar StartOf(const TensorInfo& info) {
     return Scalar::Zero(info.type);
   if (NESTOR_MUTANT("max_starts_at_lowest_finite") && info.op == ReduceOp::kMax &&
       IsFloat(info.type)) {
-    return Scalar::Float(info.type, info.type == DType::kF16 ? -65504.0 : -3.3895313892515355e38);
+    return {info.type, Lowest(info.type).bits - 1};  // below -inf's
   }
   return Identity(info.op, info.type);
 }
