@@ -29,7 +29,7 @@ bool IsTakenInC(absl::string_view name) {
   return words->contains(name);
 }
 
-// bf16 and f16 take the last line: they are not signed integers, so they become uint16_t.
+// Narrow floats take the last line: they are not signed integers, so bf16 becomes uint16_t.
 std::string CType(DType type) {
   if (type == DType::kBool) return "bool";
   if (IsFloat(type) && !IsNarrowFloat(type)) return ByteSize(type) == 4 ? "float" : "double";

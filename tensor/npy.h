@@ -9,9 +9,9 @@
 //   file    |b1  |u1 |i1 <u2 <i2 <u4 <i4 <u8 <i8 <f2 <f4 <f8
 //   tensor  bool u8  i8  u16 i16 u32 i32 u64 i64 f16 f32 f64
 //
-// numpy has no bf16: its bits travel as uint16. So `<u2` (and the `<V2` that
-// numpy makes of ml_dtypes.bfloat16) is read as bf16 where the caller expects
-// that, `<u2` as u16 elsewhere, and bf16 is written as `<u2`. All other types
+// A float that numpy lacks travels as the unsigned integer of its bits. So `<u2` (and
+// the `<V2` that numpy makes of ml_dtypes.bfloat16) is read as bf16 where the caller
+// expects that, `<u2` as u16 elsewhere, and bf16 is written as `<u2`. All other types
 // (complex, objects, structures) are refused: nothing is converted silently.
 //
 // Files are not trusted. Whatever is in them, reading ends in a Tensor or in a

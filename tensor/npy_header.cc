@@ -22,26 +22,34 @@ std::string Excerpt(absl::string_view text) {
 
 // ---- Element types ----
 
-// The code of numpy without its byte order: a letter for the kind, and the bytes. bf16, which numpy
-// lacks, is stored as uint16; its other code is that of two bytes of no type.
-constexpr absl::string_view kTwoBytes = "V2";
+// numpy's floats are those of IEEE 754 with 16, 32 and 64 bits.
+bool IsInNumpy(DType type) {
+  const int significand = FactsOf(type).significand;
+  return !IsFloat(type) || significand == 11 || significand == 24 || significand == 53;
+}
 
+// The code of numpy without its byte order: a letter for the kind, and the bytes. A float that
+// numpy lacks is stored as an unsigned integer.
 std::string CodeOf(DType type) {
-  const char* const kind = type == DType::kBool                       ? "b"
-                           : type == DType::kBF16 || IsUnsigned(type) ? "u"
-                           : IsSigned(type)                           ? "i"
-                                                                      : "f";
+  const char* const kind = type == DType::kBool                   ? "b"
+                           : IsUnsigned(type) || !IsInNumpy(type) ? "u"
+                           : IsSigned(type)                       ? "i"
+                                                                  : "f";
   return absl::StrCat(kind, ByteSize(type));
 }
 
+// The code that no integer has: of a float that numpy lacks, that of bytes of no type.
+std::string OwnCodeOf(DType type) {
+  return IsInNumpy(type) ? CodeOf(type) : absl::StrCat("V", ByteSize(type));
+}
+
 bool MayStore(absl::string_view code, DType type) {
-  return code == CodeOf(type) || (type == DType::kBF16 && code == kTwoBytes);
+  return code == CodeOf(type) || code == OwnCodeOf(type);
 }
 
 std::string KnownCodes() {
-  return absl::StrJoin(AllTypes(), " ", [](std::string* out, DType type) {
-    absl::StrAppend(out, type == DType::kBF16 ? std::string(kTwoBytes) : CodeOf(type));
-  });
+  return absl::StrJoin(AllTypes(), " ",
+                       [](std::string* out, DType type) { absl::StrAppend(out, OwnCodeOf(type)); });
 }
 
 // The type of elements that have the same type in numpy.
@@ -49,16 +57,17 @@ std::string KnownCodes() {
 absl::StatusOr<DType> OwnType(absl::string_view code, absl::string_view descr,
                               absl::optional<DType> expected) {
   for (DType type : AllTypes()) {
-    if (type == DType::kBF16 || code != CodeOf(type)) continue;
+    if (code != OwnCodeOf(type)) continue;
+    if (!IsInNumpy(type)) {
+      return Malformed("elements of type '", descr, "' are read only where ", Name(type),
+                       " is expected",
+                       expected ? absl::StrCat(", here ", Name(*expected), " is") : "");
+    }
     if (!expected) return type;
     return Malformed("holds ", Name(type), " where ", Name(*expected), " is expected");
   }
-  if (code != kTwoBytes) {
-    return absl::UnimplementedError(absl::StrCat("elements of type '", Excerpt(descr),
-                                                 "' are not supported, only ", KnownCodes()));
-  }
-  return Malformed("elements of type '", descr, "' are read only where bf16 is expected",
-                   expected ? absl::StrCat(", here ", Name(*expected), " is") : "");
+  return absl::UnimplementedError(absl::StrCat("elements of type '", Excerpt(descr),
+                                               "' are not supported, only ", KnownCodes()));
 }
 
 std::string DescrOf(DType type) {
