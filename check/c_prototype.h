@@ -3,9 +3,9 @@
 //   int softmax(const float* x, float* y, int64_t N0, int64_t C);
 //
 // In this order: a pointer for each argument and each result of the signature; the
-// dimensions as they first appear in it; the $params, of their own types. bf16 and f16 are
-// uint16_t, their bits. An argument of which only the shape is used has no pointer. It returns
-// kKernelDone or kKernelDeclines.
+// dimensions as they first appear in it; the $params, of their own types. A float narrower than
+// f32 is an unsigned integer, its bits. An argument of which only the shape is used has no pointer.
+// It returns kKernelDone or kKernelDeclines.
 #ifndef NESTOR_CHECK_C_PROTOTYPE_H_
 #define NESTOR_CHECK_C_PROTOTYPE_H_
 
