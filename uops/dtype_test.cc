@@ -122,9 +122,16 @@ TEST(TypeFacts, AreThoseOfTheCppType) {
     EXPECT_EQ(&facts, &FactsOf(facts.type));
     EXPECT_EQ(TypeByName(facts.name), facts.type);
     VisitType(facts.type, [&](auto zero) {
-      using Limits = std::numeric_limits<decltype(zero)>;
+      using T = decltype(zero);
+      using Limits = std::numeric_limits<T>;
       EXPECT_EQ(facts.bytes, static_cast<int>(sizeof(zero))) << facts.name;
-      if (!Limits::is_specialized) return;  // a 16-bit float
+      if constexpr (Half<T>) {
+        const float least_normal = FromBits<T>(Bits{1} << (facts.significand - 1)).Widen();
+        EXPECT_EQ(least_normal, std::ldexp(1.0f, facts.least_exponent)) << facts.name;
+        EXPECT_EQ(FromBits<T>(1).Widen(), std::ldexp(least_normal, 1 - facts.significand))
+            << facts.name;
+        return;
+      }
       EXPECT_EQ(facts.significand, Limits::digits) << facts.name;
       EXPECT_EQ(IsFloat(facts.type), !Limits::is_integer) << facts.name;
       EXPECT_EQ(IsSigned(facts.type) || IsFloat(facts.type), Limits::is_signed) << facts.name;

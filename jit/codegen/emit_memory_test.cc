@@ -77,8 +77,7 @@ uint64_t Widened(DType type, uint64_t bits) {
   return VisitType(type, [&](auto zero) -> uint64_t {
     using T = decltype(zero);
     if constexpr (std::is_same_v<T, bool>) return bits;
-    if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>)
-      return ToBits<float>(FromBits<T>(bits).Widen());
+    if constexpr (Half<T>) return ToBits<float>(FromBits<T>(bits).Widen());
     constexpr bool sign_extended =
         std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) < sizeof(uint32_t);
     if constexpr (sign_extended) return static_cast<uint32_t>(static_cast<T>(bits));
@@ -95,7 +94,7 @@ uint64_t Narrowed(DType type, uint64_t lane) {
 
 bool SameElement(DType type, uint64_t x, uint64_t y) {
   if (type != DType::kF16) return x == y;
-  return x == y || ((x & 0x7fff) > 0x7c00 && (y & 0x7fff) > 0x7c00);
+  return x == y || (Scalar{type, x}.IsNaN() && Scalar{type, y}.IsNaN());
 }
 
 class MemoryCase {

@@ -166,10 +166,7 @@ void AddFloats(DType type, std::vector<Bits>& values) {
     for (double v : {m, -m, m - 0.5}) values.push_back(Scalar::Float(type, v).bits);
   }
   // NaNs: quiet, signalling, of each sign.
-  const int fraction = type == DType::kBF16  ? 7
-                       : type == DType::kF16 ? 10
-                       : type == DType::kF32 ? 23
-                                             : 52;
+  const int fraction = FactsOf(type).significand - 1;
   const Bits infinity = Highest(type).bits, minus_infinity = Lowest(type).bits;
   for (Bits payload : {Bits{1}, Bits{1} << (fraction - 1), (Bits{1} << fraction) - 1}) {
     values.push_back(infinity | payload);
