@@ -29,12 +29,14 @@ std::string KeyOf(const loop::Program& program, const CompileOptions& options) {
   const auto& [accumulators, memory_order, contractions, strips, parallel_sums] = schedule;
   const auto& [columns, rows] = memory_order;
   const auto& [tile_isa, tile_rows, tile_vectors, sum_block, row_block, column_block, many_elements,
-               panels, columns_outside, bound] = contractions;
-  const auto& [strip_rows] = strips;
+               panels, columns_outside, version, bound] = contractions;
+  const auto& [strip_rows, strip_version] = strips;
   const auto& [sum_piece, reorders_rounding] = parallel_sums;
   const auto& [largest_constant, short_row, least_work, variants] = size_classes;
-  static_cast<void>(tile_isa);           // is `isa`
-  static_cast<void>(bound);              // each variant has its own
+  static_cast<void>(tile_isa);  // is `isa`
+  static_cast<void>(bound);     // each variant has its own, and so with these:
+  static_cast<void>(version);
+  static_cast<void>(strip_version);
   static_cast<void>(reorders_rounding);  // is `mode`
   const std::string numbers = absl::StrJoin(
       {accumulators, columns, rows, tile_rows, tile_vectors, sum_block, row_block, column_block,

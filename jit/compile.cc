@@ -211,6 +211,7 @@ absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program,
                                   const Variation& variation) -> absl::StatusOr<loop::Program> {
     CompileOptions with = options;
     with.schedule.contractions.bound = variation.bound;
+    with.schedule.contractions.version = with.schedule.strips.version = variation.version;
     NESTOR_RETURN_IF_ERROR(Choose(variation.choices, with.schedule));
     return Schedule(std::move(unfused), with);
   };

@@ -23,9 +23,9 @@ struct ScheduleOptions {
   // How many vectors of partial results a sum has, rounded down to a power of two.
   int64_t accumulators = 4;
   loop::MemoryOrderOptions memory_order;
-  loop::ContractionTileOptions contractions;  // but for `isa` and `bound`
-  loop::StripOptions strips;
-  loop::ParallelSumsOptions parallel_sums;  // but for `reorders_rounding`
+  loop::ContractionTileOptions contractions;  // but for `isa`, `bound` and `version`
+  loop::StripOptions strips;                  // but for `version`
+  loop::ParallelSumsOptions parallel_sums;    // but for `reorders_rounding`
 };
 
 // One of these numbers, as a search and files of schedules know it.

@@ -35,6 +35,8 @@ constexpr int64_t kLeastLongSum = 32;
 
 // The least speed-up of code in which index arithmetic folds away.
 constexpr double kGainOfArithmetic = 8;
+// Few rows are up to 4 times as fast without tiles, and are called often.
+constexpr double kGainOfVersion = 256;
 
 // Collects the symbols of the unfused program by their use in it; see ProgramSymbols.
 class ComputedWith {
@@ -211,6 +213,10 @@ SizeClass SizeClasses::Of(loop::SymbolValue symbol) const {
   std::sort(constants.begin(), constants.end());
   constants.erase(std::unique(constants.begin(), constants.end()), constants.end());
   return constants;
+}
+
+bool SizeClasses::PaysForVersion(loop::SymbolValue symbol) const {
+  return options_.variants > 0 && Computes(least_work_ / kGainOfVersion, symbol);
 }
 
 // Two rules: few rows or columns beside a long sum; and all loops short inside of a long one.

@@ -75,6 +75,8 @@ class SizeClasses {
   // Whether the last axis of some argument with more than one axis is short.
   bool HasShortRows(loop::SymbolValue symbol) const;
   bool ComputesMuch(loop::SymbolValue symbol) const { return Computes(least_work_, symbol); }
+  // Whether many calls gain more by the loops of a version than compiling them costs.
+  bool PaysForVersion(loop::SymbolValue symbol) const;
 
  private:
   std::vector<std::string> SymbolsOfShortSums(loop::SymbolValue symbol) const;

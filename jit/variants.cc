@@ -25,6 +25,13 @@ KernelOptions WithLayoutsOf(const loop::Program& program, KernelOptions options)
   return options;
 }
 
+// As a Variation has it.
+std::vector<bool> VersionOf(const loop::Program& program, loop::SymbolValue symbol) {
+  std::vector<bool> version = loop::VersionAt(program, symbol);
+  while (!version.empty() && !version.back()) version.pop_back();
+  return version;
+}
+
 }  // namespace
 
 // The origin of the program in which these dimensions are numbers; what was tuned for such sizes is
@@ -37,7 +44,7 @@ Origin Specialized(const Origin& origin, const SizeClass& constants) {
   };
   const auto schedule = [schedule = origin.schedule, choices = origin.tuned.At(value_of, {})](
                             loop::Program unfused, const Variation& variation) {
-    return schedule(std::move(unfused), {variation.bound, choices});
+    return schedule(std::move(unfused), {variation.bound, choices, variation.version});
   };
   return {WithConstants(origin.unfused, constants), schedule, {}};
 }
@@ -103,19 +110,18 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(
     loop::SymbolValue symbol, const KernelOptions& options) const {
   if (!classes_) return std::shared_ptr<const Kernel>();
   const SizeClass constants = classes_->Of(symbol);
-  const bool has_variant = !constants.empty() || classes_->ComputesMuch(symbol);
+  const std::vector<bool> version = classes_->PaysForVersion(symbol)
+                                        ? VersionOf(general_->program(), symbol)
+                                        : std::vector<bool>();
+  const bool has_variant = !constants.empty() || !version.empty() || classes_->ComputesMuch(symbol);
   const bool merges =
       has_variant && AreCompact(options.translate.layouts) && classes_->HasShortRows(symbol);
   const std::vector<bool>& bound = options.translate.constant;
   const auto code_for = [&](bool merges_axes, const Variation& variation) -> Code {
-    const Class of{constants, merges_axes, variation};
-    if (of.IsGeneral()) return nullptr;
-    Code code = CodeOf(of, options);
-    // A class holds many sizes, at some of which the indices of its program may overflow.
-    return code != nullptr && loop::ProveNoOverflow(code->program(), symbol).ok() ? code : nullptr;
+    return CodeAt(symbol, {constants, merges_axes, variation}, options);
   };
   const auto variation_of = [&](const std::vector<bool>& inputs) {
-    return Variation{inputs, origin_->tuned.At(symbol, inputs)};
+    return Variation{inputs, origin_->tuned.At(symbol, inputs), version};
   };
   std::vector<Variation> variations;
   if (!bound.empty()) variations.push_back(variation_of(bound));
@@ -130,6 +136,24 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(
     if (const Code code = code_for(false, variation)) return code->For(options);
   }
   return std::shared_ptr<const Kernel>();
+}
+
+// The tests of a class's program are known only once it is made: constants fold some away, and add
+// others. Each round settles at least one more of them.
+Variants::Code Variants::CodeAt(loop::SymbolValue symbol, Class of,
+                                const KernelOptions& options) const {
+  constexpr int kMostRounds = 4;
+  for (int round = 0; round < kMostRounds && !of.IsGeneral(); ++round) {
+    Code code = CodeOf(of, options);
+    if (code == nullptr) return nullptr;
+    std::vector<bool> version = VersionOf(code->program(), symbol);
+    if (version == of.variation.version || !classes_->PaysForVersion(symbol)) {
+      // A class holds many sizes, at some of which the indices of its program may overflow.
+      return loop::ProveNoOverflow(code->program(), symbol).ok() ? code : nullptr;
+    }
+    of.variation.version = std::move(version);
+  }
+  return nullptr;
 }
 
 Variants::Code Variants::CodeOf(const Class& of, const KernelOptions& options) const {

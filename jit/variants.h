@@ -3,7 +3,8 @@
 // There is the general code, for all sizes at which its index arithmetic is proven not to
 // overflow; the plain code, of the program that passes began with, for the others; and a variant
 // for each class of sizes (size_classes.h) whose calls compute much: it is made by passes from the
-// unfused program with the class's constants in it, so that fusion, proofs and schedule see them.
+// unfused program with the class's constants in it, so that fusion, proofs and schedule see them,
+// and in the version of its loops that is fast at the sizes (Program::version).
 // If arguments are compact and have short rows, axes that it only walks together are also merged
 // into one (fusion/merge_axes.h). A schedule that a search has found for the sizes (schedules.h)
 // makes a variant, too, however little it computes. All compute the same but for rounding, and take
@@ -38,13 +39,16 @@ namespace nestor::jit {
 struct Variation {
   std::vector<bool> bound = {};  // by input; empty: none is. See ContractionTileOptions
   ChosenValues choices = {};     // of a search
+  // Values of the tests of Program::version (IsVersionFor in schedule/loop_maker.h), without those
+  // at the end that are false; empty: the loops for all sizes.
+  std::vector<bool> version = {};
 
   friend bool operator==(const Variation& a, const Variation& b) {
-    return a.bound == b.bound && a.choices == b.choices;
+    return a.bound == b.bound && a.choices == b.choices && a.version == b.version;
   }
   template <class H>
   friend H AbslHashValue(H h, const Variation& v) {
-    return H::combine(std::move(h), v.bound, v.choices);
+    return H::combine(std::move(h), v.bound, v.choices, v.version);
   }
 };
 
@@ -110,6 +114,9 @@ class Variants {
   // Null where the general code is to run.
   absl::StatusOr<std::shared_ptr<const Kernel>> VariantFor(loop::SymbolValue symbol,
                                                            const KernelOptions& options) const;
+  // The code for `of`, or for another version of its loops if those are the ones for the sizes;
+  // null if there is none, or the indices of its program may overflow.
+  Code CodeAt(loop::SymbolValue symbol, Class of, const KernelOptions& options) const;
   // Null if the class has no variant, because it cannot be compiled, or none of its axes can be
   // merged, or nothing depends on bound inputs alone.
   Code CodeOf(const Class& of, const KernelOptions& options) const;

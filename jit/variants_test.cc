@@ -443,5 +443,81 @@ TEST(Variants, ThatMayOverflowRunTheGeneralCode) {
   }
 }
 
+// ---- Versions of the loops
+
+// Few rows run without tiles (jit/schedule/tiled_nest.cc).
+TEST(Variants, OfTheVersionForTheSizes) {
+  CompileOptions options = Forced();
+  options.size_classes.largest_constant = 0;
+  options.size_classes.short_row = 0;
+  const auto product = MustCompile(
+      R"(program product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) {
+        for i in [0, M) { for j in [0, N) {
+          acc s: f32 = sum
+          for k in [0, K) { s += a[i, k] * b[k, j] }
+          c[i, j] = s
+        } }
+      })",
+      options);
+  const auto at = [&](int64_t rows) {
+    return product
+        ->KernelAt([&](const std::string& name) { return name == "M" ? rows : int64_t{20}; })
+        .value();
+  };
+  EXPECT_EQ(at(4).get(), &product->kernel());
+  const auto few = at(3);
+  EXPECT_TRUE(
+      absl::StrContains(loop::ToText(few->program()), "version min(max(-M + 4, 0), 1) == 1"))
+      << loop::ToText(few->program());
+  EXPECT_EQ(at(2), few);
+  EXPECT_EQ(at(40).get(), &product->kernel());
+  EXPECT_EQ(NumKernels(*product), 2u);
+}
+
+// Which tests a version has is known once it is made: here the second, for more than 10 elements,
+// only where there are more than 5.
+TEST(Variants, FindAllTestsOfAVersion) {
+  std::vector<std::vector<bool>> made;
+  const auto text_of = [](const std::string& tests, int result) {
+    return absl::StrCat("program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]) { ", tests,
+                        " for i in [0, N) { y[i] = ", result, ".0 } }");
+  };
+  const auto scale = ScaleWith([&](loop::Program, const Variation& variation) {
+    made.push_back(variation.version);
+    const bool five = !made.back().empty(), ten = made.back().size() > 1;
+    return loop::ParseProgram(
+        text_of(absl::StrCat("version min(1, N/6) == ", five ? 1 : 0,
+                             five ? absl::StrCat(" version min(1, N/11) == ", ten ? 1 : 0) : ""),
+                (five ? 1 : 0) + (ten ? 1 : 0)));
+  });
+  Workspace workspace;
+  for (const int64_t n : {20, 3, 10, 11}) {
+    Tensor x = Drawn(n), y = Drawn(n);
+    ASSERT_EQ(RunScale(*scale, x, y, 3, &workspace), absl::OkStatus());
+    EXPECT_EQ(y.values<float>()[1], n > 10 ? 2.0f : n > 5 ? 1.0f : 0.0f) << n;
+  }
+  EXPECT_EQ(made.size(), 3u) << "each is made once";
+}
+
+// A scheduled program has one version, and is run at its sizes only.
+TEST(Variants, ScheduledProgramsRefuseOtherVersions) {
+  const auto scale = CompileScheduled(loop::ParseProgram(R"(
+      program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]) {
+        version min(1, N/6) == 1
+        for i in [0, N) { y[i] = 7.0 }
+      })")
+                                          .value(),
+                                      Forced())
+                         .value();
+  Workspace workspace;
+  Tensor x = Drawn(5), y = Drawn(5), more = Drawn(6), result = Drawn(6);
+  const absl::Status refused = RunScale(*scale, x, y, 3, &workspace);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(absl::StrContains(refused.message(),
+                                "program scale: its loops are for sizes at which min(N/6, 1) is 1"))
+      << refused;
+  EXPECT_EQ(RunScale(*scale, more, result, 3, &workspace), absl::OkStatus());
+}
+
 }  // namespace
 }  // namespace nestor::jit

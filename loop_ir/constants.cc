@@ -57,6 +57,7 @@ void PutConstants(Program& program, SymbolValue value) {
         constants.InAll(*part);
     }
   }
+  for (VersionTest& test : program.version) test.flag = constants.In(test.flag);
   RewriteIndices(program, program.body, [&](IndexId e) { return constants.In(e); });
 }
 

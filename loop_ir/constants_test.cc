@@ -19,6 +19,7 @@ constexpr char kEverywhere[] =
   require 1 <= M - $k <= inf "width"
   domain d < N - $k: d*$k; C + $k
   assume d < C: d*M
+  version min(N/C, 1) == 0
   temp t: f32[C, N]
   for n in [$k, N) step 2 {
     temp r: f32[C + 1]
@@ -52,6 +53,7 @@ TEST(PutConstants, ReachesEveryExpression) {
   require 1 <= M + 2 <= inf "width"
   domain d < N + 2: -2*d; 2
   assume d < 4: d*M
+  version min(N/4, 1) == 0
   temp t: f32[4, N]
   for n in [-2, N) step 2 {
     temp r: f32[5]

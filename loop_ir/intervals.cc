@@ -45,6 +45,9 @@ class Prover {
         for (IndexId extent : program_[tensor].shape) NESTOR_RETURN_IF_ERROR(Check(extent));
       }
     }
+    for (const VersionTest& test : program_.version) {
+      if (test.value && ValueOf(test.flag) != 1) return OtherVersion(test.flag);
+    }
     for (const Domain& domain : program_.assumptions)
       NESTOR_RETURN_IF_ERROR(CheckAssumption(domain));
     memo_.clear();
@@ -89,6 +92,16 @@ class Prover {
     return absl::OkStatus();
   }
 
+  // The exact value of an expression over symbols: an interval may be wider.
+  absl::optional<int64_t> ValueOf(IndexId e) const {
+    return EvaluateIndex(
+        program_.pool, e,
+        [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+          if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+          return symbol_(program_.pool.SymbolNameAt(node.value));
+        });
+  }
+
  private:
   // Whether no extent is 0; then the indices have their intervals.
   absl::StatusOr<bool> Enter(const Domain& domain) {
@@ -103,16 +116,6 @@ class Prover {
       vars_[program_.domain_vars[k]] = Interval{0, *extent - 1};
     }
     return runs;
-  }
-
-  // The exact value of an expression over symbols: an interval may be wider.
-  absl::optional<int64_t> ValueOf(IndexId e) const {
-    return EvaluateIndex(
-        program_.pool, e,
-        [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
-          if (node.kind != IndexKind::kSymbol) return absl::nullopt;
-          return symbol_(program_.pool.SymbolNameAt(node.value));
-        });
   }
 
   absl::optional<Interval> BoundOf(IndexId e) {
@@ -177,6 +180,12 @@ class Prover {
   }
 
   // Names the expression and the sizes: the caller can only choose other ones.
+  absl::Status OtherVersion(IndexId flag) const {
+    return absl::InvalidArgumentError(absl::StrCat("program ", program_.name,
+                                                   ": its loops are for sizes at which ",
+                                                   SymbolicText(program_.pool, flag), " is 1"));
+  }
+
   absl::Status Failure(IndexId e) const {
     const auto var = [&](int64_t v) { return program_.vars[v]; };
     const auto tensor = [&](int64_t t) { return program_.tensors[t].name; };
@@ -286,6 +295,14 @@ absl::Status CheckDomains(const Program& program, SymbolValue symbol) {
 
 absl::Status ProveNoOverflow(const Program& program, SymbolValue symbol) {
   return Prover(program, symbol).CheckLoops();
+}
+
+std::vector<bool> VersionAt(const Program& program, SymbolValue symbol) {
+  const Prover prover(program, symbol);
+  std::vector<bool> values;
+  for (const VersionTest& test : program.version)
+    values.push_back(prover.ValueOf(test.flag).value_or(test.value ? 1 : 0) == 1);
+  return values;
 }
 
 namespace {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -25,11 +26,16 @@ absl::Status CheckDomains(const Program& program, SymbolValue symbol);
 // Whether the loops of `program`, as they are now, can be run in int64. InvalidArgument,
 // naming the expression, where a bound or extent has no value or exceeds what loop
 // counters hold (2^62), or some affine expression in a loop that runs at least once might
-// leave int64, or an assumption of the program may not hold; ResourceExhausted where a nest would
+// leave int64, or an assumption of the program may not hold, or the loops are a version for other
+// sizes; ResourceExhausted where a nest would
 // have more than 2^45 iterations. Gathered values, products of indices and divisions by indices are
 // not affine: they may overflow, and put an access out of bounds. A program that passes
 // CheckDomains overflows here only if passes rewrote it.
 absl::Status ProveNoOverflow(const Program& program, SymbolValue symbol);
+
+// The values that the flags of Program::version have for these sizes, in order; where one has no
+// value, the program's own.
+std::vector<bool> VersionAt(const Program& program, SymbolValue symbol);
 
 // Whether `e`, over domain indices and symbols, is known to lie far inside of int64 for
 // all extents up to kMaxExtent: a short sum of indices and dimensions with small factors.

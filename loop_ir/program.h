@@ -234,6 +234,13 @@ struct Domain {
   }
 };
 
+// Which of several versions of its loops a program has, where sizes decide which one is fast (loop
+// versioning).
+struct VersionTest {
+  IndexId flag;        // over symbols: 0 or 1
+  bool value = false;  // at the sizes that the loops were made for
+};
+
 // Names in use, and what to call the next tensor or loop index of a name.
 class UniqueNames {
  public:
@@ -263,6 +270,9 @@ struct Program {
   // (fusion/assume_products.h). Where sizes or $params may break that, the loops as they are now
   // may not run: see ProveNoOverflow.
   std::vector<Domain> assumptions;
+  // Where a value is false, the loops are right at all sizes, but slow where the flag is 1; where it
+  // is true, they may run only where the flag is 1: see ProveNoOverflow.
+  std::vector<VersionTest> version;
   std::vector<int32_t> domain_vars;  // loop indices of no loop, shared by all domains
   // Temporaries that it declares itself are those of the whole program.
   Scope body;

@@ -63,6 +63,8 @@ class Writer {
       Line(1, absl::StrCat("domain ", DomainText(domain)));
     for (const Domain& domain : program_.assumptions)
       Line(1, absl::StrCat("assume ", DomainText(domain)));
+    for (const VersionTest& test : program_.version)
+      Line(1, absl::StrCat("version ", Index(test.flag), " == ", test.value ? 1 : 0));
     if (program_.proven) Line(1, "proven");
     WriteScope(program_.body, 1);
     absl::StrAppend(&text_, "}\n");

@@ -5,6 +5,7 @@
 //     require 1 <= $k <= inf "op conv: $k"        # Program::range_checks
 //     domain d < H - $k, d_2 < C: d*$s; d*C + d_2 # Program::domains: places; values
 //     assume d < H, d_2 < C: d*d_2                # Program::assumptions
+//     version min(1, C/N) == 0                    # Program::version
 //     proven                                      # Program::proven
 //     temp t: f32[N, C]                           # the items of Program::body
 //     for n in [0, N) step 4 parallel {

@@ -54,6 +54,7 @@ class ProgramParser : private SignatureParser {
     if (TakeKeyword("require")) return Require();
     if (TakeKeyword("domain")) return ReadDomain(program_.domains);
     if (TakeKeyword("assume")) return ReadDomain(program_.assumptions);
+    if (TakeKeyword("version")) return ReadVersionTest();
     if (TakeKeyword("proven")) {
       program_.proven = true;
       return absl::OkStatus();

@@ -175,6 +175,16 @@ absl::Status SignatureParser::ReadDomain(std::vector<Domain>& domains) {
   return absl::OkStatus();
 }
 
+absl::Status SignatureParser::ReadVersionTest() {
+  VersionTest test;
+  NESTOR_ASSIGN_OR_RETURN(test.flag, Index(kSumTightness));
+  NESTOR_RETURN_IF_ERROR(Need("=="));
+  if (Peek().text != "0" && Peek().text != "1") return Expected("0 or 1");
+  test.value = tokens_[next_++].text == "1";
+  program_.version.push_back(test);
+  return absl::OkStatus();
+}
+
 // Domains share their indices, by position.
 absl::Status SignatureParser::DomainIndex(Domain& domain) {
   NESTOR_ASSIGN_OR_RETURN(const Token name, NewName("the index of a domain"));

@@ -47,6 +47,8 @@ class SignatureParser : protected ExpressionParser {
   absl::Status Require();
   // domain i < M, j < N : places ; values
   absl::Status ReadDomain(std::vector<Domain>& domains);
+  // version min(1, N/16) == 0
+  absl::Status ReadVersionTest();
 
  private:
   absl::Status Inputs();

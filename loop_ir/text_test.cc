@@ -48,6 +48,8 @@ constexpr const char* kPrograms[] = {
   domain d < 2*N - 1, d_2 < A: d*$k + d_2 - $k, d_2/$k; d*d_2
   domain d < A; d*$k
   assume d < A, d_2 < N: d*d_2, $k/d
+  version min(max(-N + 4, 0), 1) == 1
+  version min(A/2, 1) == 0
   temp t: u8[A/2, B%2]
   acc a: f32 = prod
 }
@@ -281,6 +283,7 @@ TEST(Text, Errors) {
       {"program p() -> (y: f32[N]) {}", "1:24: 'N' is no index of a loop around and no dimension"},
       {"program p() -> () {} x", "1:22: expected the end of the text, found 'x'"},
       {"program p() -> () { x = 1 }", "1:21: unknown tensor 'x'"},
+      {"program p() -> () { version 1 == 2 }", "1:34: expected 0 or 1, found '2'"},
       {"program p() -> () {\n  require 1 == 2\n}", "3:1: expected a message in quotes, found '}'"},
       {"program p() -> () {\n  require 1 == 2 \"a\\q\"\n}", "2:18: bad escape"},
       {"program p() -> () { ? }", "1:21: unexpected '?': a choice is where(c, a, b)"},

@@ -163,6 +163,8 @@ class Verifier : private Messages {
     for (const auto* list : {&program_.domains, &program_.assumptions}) {
       for (const Domain& domain : *list) NESTOR_RETURN_IF_ERROR(CheckDomain(domain));
     }
+    for (const VersionTest& test : program_.version)
+      NESTOR_RETURN_IF_ERROR(OverSymbols(test.flag, "the flag of a version"));
     looped_.insert(program_.domain_vars.begin(), program_.domain_vars.end());
     return absl::OkStatus();
   }

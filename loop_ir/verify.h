@@ -17,8 +17,8 @@
 //  7. Shapes. Extents are numbers without loads; those of inputs and outputs hold no loop index. A
 //     register tensor is a temp or an accumulator and has constant, positive extents.
 //  8. Checks. Equalities, range checks and the extents of domains and assumptions hold
-//     numbers without loads or loop indices; their places and values are numbers without
-//     loads.
+//     numbers without loads or loop indices, and so do the tests of a version; the places and values
+//     of domains are numbers without loads.
 //  9. Loops. Bounds are numbers without loads; the step is positive.
 // 10. Index expressions. Operands of && || ! are conditions (or 0, 1), all other
 //     operands are numbers. A load is from a tensor that reads as an integer.

@@ -31,6 +31,7 @@ class IdChecker {
         }
       }
     }
+    for (const VersionTest& test : program_.version) NESTOR_RETURN_IF_ERROR(Index(test.flag));
     NESTOR_RETURN_IF_ERROR(Items(program_.body));
     return absl::OkStatus();
   }

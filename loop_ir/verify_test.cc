@@ -38,7 +38,7 @@ TEST(Verify, Accepts) {
   const char* const kItems[] = {
       "",
       "temp l: f32[4] register",
-      "temp more: f32[2*N + A, $k, max($i, 3)] require N == A \"m\" require 0 <= N*$k <= 7 \"m\"",
+      "temp more: f32[2*N + A, $k, max($i, 3)] require N == A \"m\" version min(N, 1) == 0 require 0 <= N*$k <= 7 \"m\"",
       "for i in [0, N) { t[i] = x[i, 0 | 0.5 if i < 3 && !(ids[i] == 2)] }",
       "for i in [$k, min(N, A)) step 3 { drop t[ids[ids[i]]] if 0 < 1, i != 3 += $eps }",
       "for i in [0, N) { best argmax= (t[i], index(i))  t[best[]] = f32(index(best[] + $k)) + f32(best) }",
@@ -72,6 +72,7 @@ TEST(Verify, RefusesText) {
       {7, "temp l: f32[N] register", "has the extent N, which is no positive constant"},
       {7, "acc l: f32[0] = sum register", "has the extent 0, which is no positive constant"},
       {8, "require N == ids[0] \"m\"", "an equality holds a load: ids[0]"},
+      {8, "version ids[0] == 1", "the flag of a version holds a load: ids[0]"},
       {8, "domain d < ids[0]", "an extent of a domain holds a load: ids[0]"},
       {8, "domain d < N, e < d", "an extent of a domain holds a loop index: d"},
       {8, "domain d < N: d + ids[d]", "a domain holds a load"},

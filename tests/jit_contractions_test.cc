@@ -302,6 +302,9 @@ jit::CompileOptions TinyTiles() {
   options.schedule.contractions.column_block = 2;
   options.schedule.contractions.many_elements = 150;
   options.schedule.strips.rows = 5;
+  // Of variants, only versions of the loops.
+  options.size_classes = {/*largest_constant=*/0, /*short_row=*/0, /*least_work=*/0,
+                          /*variants=*/1000};
   return options;
 }
 
@@ -515,6 +518,7 @@ TEST(JitContractions, SpecialValues) {
 // Separate schedules for inputs that are bound, for all sizes and for each class of them.
 TEST(JitContractions, BoundInputs) {
   jit::CompileOptions options = TinyTiles();
+  options.size_classes = {};
   options.size_classes.least_work = 0;
   const std::vector<Sizes> all = {{4, 18, 3}, {5, 9, 4}, {11, 33, 5}, {1, 1, 1},
                                   {2, 20, 2}, {6, 7, 3}, {9, 40, 10}, {0, 5, 2}};

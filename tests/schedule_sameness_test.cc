@@ -12,8 +12,11 @@
 #include "gtest/gtest.h"
 #include "jit/compile.h"
 #include "jit/runtime/cpu_features.h"
+#include "loop_ir/intervals.h"
 #include "loop_ir/lower.h"
+#include "loop_ir/signature.h"
 #include "nestor.h"
+#include "tensor/binding.h"
 #include "tests/jit_runs.h"
 #include "tests/pass_sameness.h"
 #include "tests/random_programs.h"
@@ -53,13 +56,22 @@ fusion::Pipeline PassesOf(const jit::CompileOptions& options, Isa isa) {
 
 Finding CheckSchedule(const Op& op, const RunInputs& inputs, uint64_t seed, Counts& counts) {
   const loop::Program unfused = Lower(op);
-  const jit::CompileOptions options = OptionsOf(seed);
+  jit::CompileOptions options = OptionsOf(seed);
   loop::Program fused = unfused;
   fusion::RunOptions run;
   run.strict = options.mode == jit::Mode::kStrict;
   const absl::Status status = fusion::Pipeline::Default().Run(fused, run);
   if (!status.ok()) return status.ToString();
   const Isa isa = seed % 2 == 0 ? Isa::kAvx2 : Isa::kAvx512;
+  const auto binding = Bind(loop::SignatureOf(fused), inputs);
+  if (binding.ok() && seed % 3 == 0) {
+    // The version for these sizes: the tests of the loops for all sizes say which.
+    loop::Program scheduled = fused;
+    const absl::Status made = PassesOf(options, isa).Run(scheduled, run);
+    if (!made.ok()) return made.ToString();
+    options.schedule.contractions.version = options.schedule.strips.version =
+        loop::VersionAt(scheduled, [&](const std::string& name) { return binding->Find(name); });
+  }
   const Finding finding =
       CheckPasses(PassesOf(options, isa), unfused, fused, inputs, counts, bounded_checks);
   if (!finding) return absl::nullopt;

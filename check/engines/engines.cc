@@ -175,6 +175,11 @@ jit::CompileOptions DrawCompileOptions(Random& random) {
   options.size_classes.variants = random.Pick({16, 1, 2});
   options.schedule.contractions.panels = random.Chance(70);
   options.schedule.contractions.columns_outside = random.Chance(30);
+  // Executables find the version by the sizes. Others have one for all calls, and skip those that
+  // it does not fit.
+  std::vector<bool> version;
+  while (random.Chance(40)) version.push_back(random.Chance(50));
+  options.schedule.contractions.version = options.schedule.strips.version = version;
   return options;
 }
 

@@ -29,9 +29,10 @@ bool HasFewColumns(const Program& program, const Contraction& nest, int64_t lane
 absl::optional<Contraction> TurnedAround(Program& program, Ranges& ranges, const Contraction& nest,
                                          int64_t lanes, const std::vector<bool>& bound);
 
-// 1 at sizes where the nest is faster when turned around, else 0.
+// 1 at sizes where the nest is faster when turned around, else 0. `many_elements`: those of columns
+// that are more than the caches hold.
 IndexId IsQuickerTurnedAround(Program& program, Ranges& ranges, const Contraction& nest,
-                              int64_t lanes);
+                              int64_t lanes, int64_t many_elements);
 
 }  // namespace nestor::loop
 

@@ -1,20 +1,17 @@
 // The entry of tiling: finds contractions (contraction.h), and replaces each by nests of register
-// tiles (tiled_nest.h). The nest is kept or tiled in one orientation or the other depending on the
-// sizes of a call, by bounds that are empty where another nest runs:
+// tiles (tiled_nest.h), in the one way that is fast at the sizes of the program's version:
 //
-//   nest  ->  tiled nest, runs if not turned
-//             tiled nest with rows and columns exchanged, runs if turned
-//             dot tiles, run if the sum is long and columns few        # TileFewColumns only
-//             the nest as it was, runs if rows are few
-//
-// Where both operands lie along the sum, the sizes of a call decide which of them is packed, and so
-// which loop fills the lanes: then there are two nests in tiles. Exactly one of the nests has
-// iterations at any sizes: the flags `runs` that they get exclude each other and cover all sizes.
+//   nest  ->  tiled nest
+//             tiled nest with rows and columns exchanged, where both operands lie along the sum,
+//               and packing the one that would be in place costs less
+//             dot tiles, where the sum is long and columns are few        # TileFewColumns only
+//             the nest as it was, where rows are few
 #include "jit/schedule/contraction_tiles.h"
 
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/functional/function_ref.h"
 #include "absl/types/optional.h"
 #include "fusion/split_loops.h"
 #include "jit/schedule/access_moves.h"
@@ -60,60 +57,61 @@ bool HasComputedMasks(const Program& program, const Contraction& nest) {
   return absl::c_any_of(nest.rows, is_masked) || absl::c_any_of(nest.columns, is_masked);
 }
 
-// `sums_in_lanes`: takes only nests with few columns.
-absl::StatusOr<bool> TileNests(Program& program, const ContractionTileOptions& options,
-                               bool sums_in_lanes) {
+// Replaces each contraction that is more than a tile by what `tiling` makes of it.
+using TilingOf = absl::FunctionRef<absl::optional<Scope>(Ranges& ranges, const Contraction& nest,
+                                                         const Loop& whole)>;
+absl::StatusOr<bool> TileNests(Program& program, jit::Isa isa, TilingOf tiling) {
   Ranges ranges(program);
-  IndexPool& pool = program.pool;
-  bool has_masks = false;
-  const auto tiling_of = [&](const Contraction& nest, const Loop& loop, IndexId runs,
-                             bool may_be_few) {
-    return TiledNest(program, ranges, options, nest, loop, runs, may_be_few);
-  };
-  // `runs`: whether the nest runs, 0 or 1.
-  const auto tiled_by_columns = [&](const Contraction& nest, const Loop& loop,
-                                    IndexId runs) -> absl::optional<Scope> {
-    const int64_t lanes = jit::LanesOf(program[nest.accumulator].type, options.isa);
-    const absl::optional<Contraction> other =
-        TurnedAround(program, ranges, nest, lanes, options.bound);
-    const IndexId is_turned =
-        other ? IsQuickerTurnedAround(program, ranges, nest, lanes) : pool.Const(0);
-    // Rows that are more than twice as many as columns are not few.
-    absl::optional<Scope> turned =
-        other ? tiling_of(*other, loop, OnlyIf(pool, runs, is_turned), false) : Scope();
-    if (!turned) return tiling_of(nest, loop, runs, true);
-    absl::optional<Scope> scope =
-        tiling_of(nest, loop, OnlyIf(pool, runs, pool.Sub(pool.Const(1), is_turned)), true);
-    if (scope) Append(*scope, *std::move(turned));
-    return scope;
-  };
+  const size_t tests = program.version.size();
+  bool tiles = false, has_masks = false;
   const auto tiled = [&](Loop& loop) -> absl::optional<Scope> {
     const absl::optional<Contraction> nest = ContractionOf(program, loop);
-    if (!nest || IsTiny(program, *nest, options.isa)) return absl::nullopt;
-    absl::optional<Contraction> few;
-    if (sums_in_lanes) few = WithFewColumns(program, ranges, *nest, options.isa, options.bound);
-    const IndexId in_lanes = few ? IsLongSum(program, ranges, *few, options.isa) : pool.Const(0);
-    if (sums_in_lanes && pool.IsConst(in_lanes, 0)) return absl::nullopt;
-    has_masks = has_masks || HasComputedMasks(program, *nest);
-    absl::optional<Scope> scope = tiled_by_columns(*nest, loop, pool.Sub(pool.Const(1), in_lanes));
-    if (scope && few) Append(*scope, DotTiles(program, ranges, *few, options.isa, in_lanes));
+    if (!nest || IsTiny(program, *nest, isa)) return absl::nullopt;
+    const bool is_masked = HasComputedMasks(program, *nest);
+    absl::optional<Scope> scope = tiling(ranges, *nest, loop);
+    has_masks = has_masks || (scope && is_masked);
     return scope;
   };
-  bool changed = false;
   // A nest of few rows that is left as it was may be a contraction with another loop as its rows.
-  // This ends: each such copy has one more loop that is proven to have few iterations.
-  while (ReplaceLoops(program, ranges, tiled)) changed = true;
-  if (changed && has_masks) NESTOR_RETURN_IF_ERROR(SplitLoops(program).status());
-  return changed;
+  // This ends: each such nest has one more loop that is proven to have few iterations.
+  while (ReplaceLoops(program, ranges, tiled)) tiles = true;
+  if (has_masks) NESTOR_RETURN_IF_ERROR(SplitLoops(program).status());
+  return tiles || program.version.size() > tests;
 }
 
 }  // namespace
 
+// A nest that is turned around runs with rows and columns exchanged.
 absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOptions& options) {
-  return TileNests(program, options, /*sums_in_lanes=*/false);
+  const auto tiling = [&](Ranges& ranges, const Contraction& nest,
+                          const Loop& whole) -> absl::optional<Scope> {
+    const int64_t lanes = jit::LanesOf(program[nest.accumulator].type, options.isa);
+    const absl::optional<Contraction> other =
+        TurnedAround(program, ranges, nest, lanes, options.bound);
+    const IndexId is_quicker =
+        other ? IsQuickerTurnedAround(program, ranges, nest, lanes, options.many_elements)
+              : program.pool.Const(0);
+    if (IsVersionFor(program, is_quicker, options.version)) {
+      absl::optional<Scope> turned = TiledNest(program, ranges, options, *other, whole);
+      if (turned) return turned;
+    }
+    return TiledNest(program, ranges, options, nest, whole);
+  };
+  return TileNests(program, options.isa, tiling);
 }
+
 absl::StatusOr<bool> TileFewColumns(Program& program, const ContractionTileOptions& options) {
-  return TileNests(program, options, /*sums_in_lanes=*/true);
+  const auto tiling = [&](Ranges& ranges, const Contraction& nest,
+                          const Loop&) -> absl::optional<Scope> {
+    const absl::optional<Contraction> few =
+        WithFewColumns(program, ranges, nest, options.isa, options.bound);
+    if (!few ||
+        !IsVersionFor(program, IsLongSum(program, ranges, *few, options.isa), options.version)) {
+      return absl::nullopt;
+    }
+    return DotTiles(program, ranges, *few, options.isa);
+  };
+  return TileNests(program, options.isa, tiling);
 }
 
 }  // namespace nestor::loop

@@ -34,6 +34,8 @@ struct ContractionTileOptions {
   bool panels = true;
   // Whether the loop over blocks of columns goes around the one over blocks of rows.
   bool columns_outside = false;
+  // Which version of the program is made: see IsVersionFor.
+  std::vector<bool> version;
   // By input: whether it is the same in many calls, so that what is computed from it alone is
   // computed once. Empty: none is.
   std::vector<bool> bound;

@@ -395,8 +395,29 @@ TEST(ContractionTiles, TakesWhatIsLeftOfFewRows) {
       std::string(kEnd) + ""));
 }
 
-// A copy for few rows is made only where its rows are known to be few: if the number of rows may
-// have no value (M may be 0), nothing is proven about it, nor about the copy's rows.
+// In the version for few rows, the nest is as it was, with rows that are known to be few.
+TEST(ContractionTiles, FewRowsRunAsTheyWere) {
+  const auto tiled = [](std::vector<bool> version) {
+    Program program = ParseVerified("program p(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) { " +
+                                    Product("a[i, k] * b[k, j]") + " }");
+    ContractionTileOptions options = SmallestTile();
+    options.version = std::move(version);
+    EXPECT_TRUE(TileContractions(program, options).value());
+    EXPECT_FALSE(TileContractions(program, options).value()) << "a second run";
+    EXPECT_TRUE(Verify(program).ok()) << Verify(program);
+    return ToText(program);
+  };
+  EXPECT_THAT(tiled({}), testing::HasSubstr("version min(max(-M + 4, 0), 1) == 0"));
+  EXPECT_THAT(tiled({}), testing::HasSubstr("tile"));
+  EXPECT_EQ(tiled({true}),
+            ToText(ParseVerified(
+                "program p(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) { version "
+                "min(1, max(0, 4 - M)) == 1 for i in [0, min(M, 3)) { for j in [0, N) { "
+                "acc s: f32 = sum for k in [0, K) { s += a[i, k] * b[k, j] } c[i, j] = s } } }")));
+}
+
+// There is no version for few rows where they are not known to be few: if their number may have no
+// value (M may be 0), nothing is proven about it.
 TEST(ContractionTiles, EndsWhereNothingIsKnownOfRows) {
   for (const char* rows :
        {"N / M", "max(N / M, 1)", "K % M", "N * (K / M)", "0 / 0", "max(0 / 0, 1)"}) {
@@ -474,11 +495,14 @@ TEST(ContractionTiles, WholeTilesMayHaveAllColumns) {
 }
 
 // Names of the tensors that are copied as columns.
-std::string CopiedColumns(absl::string_view text, std::vector<bool> bound = {}) {
+std::string CopiedColumns(absl::string_view text, std::vector<bool> bound = {},
+                          std::vector<bool> version = {}) {
   Program program = ParseVerified(text);
   ContractionTileOptions options;
   options.isa = jit::Isa::kAvx2;
   options.bound = std::move(bound);
+  options.version = std::move(version);
+  options.many_elements = 2560;
   EXPECT_EQ(TileContractions(program, options).value(), true);
   EXPECT_TRUE(Verify(program).ok()) << Verify(program);
   std::set<std::string> copied;
@@ -495,23 +519,26 @@ std::string CopiedColumns(absl::string_view text, std::vector<bool> bound = {}) 
 
 // The same for a[i, k] * d[j, k], at these sizes.
 std::string Columns(absl::string_view rows, absl::string_view columns, absl::string_view steps,
-                    std::vector<bool> bound = {}) {
+                    std::vector<bool> bound = {}, std::vector<bool> version = {}) {
   const std::string text =
       absl::StrCat("program p(a: f32[", rows, ", ", steps, "], d: f32[", columns, ", ", steps,
                    "]) -> (c: f32[", rows, ", ", columns, "]) { for i in [0, ", rows,
                    ") { for j in [0, ", columns, ") { acc e: f32 = sum for k in [0, ", steps,
                    ") { e += a[i, k] * d[j, k] } c[i, j] = e } } }");
-  return CopiedColumns(text, std::move(bound));
+  return CopiedColumns(text, std::move(bound), std::move(version));
 }
 
 TEST(ContractionTiles, SizesDecideWhatIsTurned) {
   EXPECT_EQ(Columns("8", "32", "64"), "a");
   EXPECT_EQ(Columns("16", "32", "128"), "d") << "too many rows";
   EXPECT_EQ(Columns("8", "32", "40"), "d") << "a short sum";
+  EXPECT_EQ(Columns("4", "32", "40"), "a") << "as many elements as the caches hold half of";
+  EXPECT_EQ(Columns("4", "32", "39"), "d") << "few elements";
   EXPECT_EQ(Columns("8", "32", "64", {false, true}), "d") << "once for all calls";
-  EXPECT_EQ(Columns("M", "N", "K"), "a d") << "at run time";
-  EXPECT_EQ(Columns("8", "32", "K"), "a d");
-  EXPECT_EQ(Columns("64", "N", "64"), "d");
+  EXPECT_EQ(Columns("M", "N", "K"), "d") << "for all sizes";
+  EXPECT_EQ(Columns("M", "N", "K", {}, {true}), "a") << "a version";
+  EXPECT_EQ(Columns("8", "32", "K", {}, {true}), "a");
+  EXPECT_EQ(Columns("64", "N", "64", {}, {true}), "d") << "for no N";
 }
 
 // Rows of an image lie along the window and along the row: they are read in place.
@@ -525,10 +552,11 @@ TEST(ContractionTiles, RowsOfImagesAreNotTurned) {
 }
 
 TEST(ContractionTiles, FewColumnsAreTurnedWhereRowsLieAlongLanes) {
-  const auto stores = [](absl::string_view text) {
+  const auto stores = [](absl::string_view text, std::vector<bool> version = {}) {
     Program program = ParseVerified(text);
     ContractionTileOptions options = SmallestTile();
     options.isa = jit::Isa::kAvx512;
+    options.version = std::move(version);
     EXPECT_EQ(TileContractions(program, options).value(), true);
     std::set<std::string> last_indices;
     VisitItems(program, [&](const Item& item) {
@@ -548,7 +576,8 @@ TEST(ContractionTiles, FewColumnsAreTurnedWhereRowsLieAlongLanes) {
   EXPECT_EQ(stores(product("32", "12")), "row");
   EXPECT_EQ(stores(product("32", "13")), "lane") << "few lanes are empty";
   EXPECT_EQ(stores(product("15", "12")), "lane") << "few rows, too";
-  EXPECT_EQ(stores(product("M", "12")), "lane row") << "at run time";
+  EXPECT_EQ(stores(product("M", "12")), "lane") << "for all sizes";
+  EXPECT_EQ(stores(product("M", "12"), {true}), "row") << "a version";
 }
 
 constexpr char kFewColumns[] =
@@ -623,17 +652,22 @@ program p(a: f32[5, 35], b: f32[35, 4]) -> (c: f32[5, 4]) {
 // Copies read all columns and steps, even where there are no rows; and a copy that is larger than
 // its tensor is assumed to be small.
 TEST(ContractionTiles, FewColumnsAreInRangeAndSmall) {
-  const auto taken = [](absl::string_view value) {
+  const auto taken = [](absl::string_view value, std::vector<bool> version = {true}) {
     Program program = ParseVerified(absl::StrCat(
         "program p(a: f32[M, K], b: f32[K], d: f32[4, K], e: f32[4]) -> (c: f32[M, 4]) { for i in [0, M) { for j in [0, 4) { "
         "acc s: f32 = sum for k in [0, K) { s += ",
         value, " } c[i, j] = s } } }"));
     ContractionTileOptions options;
     options.isa = jit::Isa::kAvx512;
-    if (!TileFewColumns(program, options).value()) return std::string("left");
+    options.version = std::move(version);
+    const Program before = program;
+    TileFewColumns(program, options).value();
+    program.version.clear();
+    if (ToText(program) == ToText(before)) return std::string("left");
     return std::string(program.assumptions.empty() ? "taken" : "assumed to be small");
   };
   EXPECT_EQ(taken("a[i, k] * d[j, k]"), "taken");
+  EXPECT_EQ(taken("a[i, k] * d[j, k]", {}), "left") << "its sum may be short";
   EXPECT_EQ(taken("a[i, k] * e[j]"), "assumed to be small");
   EXPECT_EQ(taken("a[i, k] * b[k + j | 0.0]"), "assumed to be small");
   EXPECT_EQ(taken("a[i, k] * b[k + j]"), "left") << "leaves its tensor";
@@ -738,7 +772,7 @@ TEST(ContractionTiles, RowsThatAreNotNeededAreLeftOut) {
           "for z_4 in [0, min(max(-4*p_3 - 4*p_4 + 4, 0), 1)) {", step("3", " + 5", 2, 8)));
   // Whole tiles of any number of rows.
   EXPECT_THAT(steps_of("N", 5),
-              testing::Contains("for z_4 in [0, min(max(-4*p_4 - 4*p_5 + N - 4, 0), 1)) {"));
+              testing::Contains("for z_4 in [0, min(max(-4*p_3 - 4*p_4 + N - 4, 0), 1)) {"));
 }
 
 // A block has this many steps of all sums together.

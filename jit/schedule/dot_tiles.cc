@@ -53,13 +53,13 @@ bool IsTaken(Program& program, Ranges& ranges, const Contraction& nest, int64_t 
 
 class DotTiling : private SizeArithmetic {
  public:
-  DotTiling(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa, IndexId runs)
+  DotTiling(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa)
       : SizeArithmetic(program.pool), program_(program), ranges_(ranges), make_(program),
         nest_(nest), type_(program[nest.accumulator].type), lanes_(jit::LanesOf(type_, isa)),
         columns_(*KnownLength(program, *nest.column)),
         // The tile has three quarters of the registers; the others hold rows and columns.
         rows_(std::clamp<int64_t>(jit::FactsOf(isa).vectors * 3 / 4 / columns_, 1, kMostRows)),
-        runs_(runs), whole_(pool_.Div(ranges.LengthOf(*nest.sums[0]), Const(lanes_))),
+        whole_(pool_.Div(ranges.LengthOf(*nest.sums[0]), Const(lanes_))),
         left_(pool_.Mod(ranges.LengthOf(*nest.sums[0]), Const(lanes_))) {}
 
   Scope Run() {
@@ -89,9 +89,8 @@ class DotTiling : private SizeArithmetic {
     for (const Copy& copy : copies_) {
       if (copy.operand->batch_loops == static_cast<int>(depth)) Append(scope, Pack(copy));
     }
-    Append(scope, depth < nest_.batch.size()
-                      ? AroundAnew(program_, *nest_.batch[depth], Level(depth + 1))
-                      : Rows());
+    Append(scope,
+           depth < nest_.batch.size() ? Around(*nest_.batch[depth], Level(depth + 1)) : Rows());
     return scope;
   }
 
@@ -107,7 +106,7 @@ class DotTiling : private SizeArithmetic {
   Scope Pack(const Copy& copy) {
     Scope scope = {DeclarationOf(copy.tensor)};
     const auto vectors = [&](IndexId first, IndexId count, IndexId lanes) {
-      return make_.Counted("k", OnlyIf(pool_, runs_, count), kPlain, [&](IndexId k) {
+      return make_.Counted("k", count, kPlain, [&](IndexId k) {
         return make_.Counted("v", Const(columns_), kPlain, [&](IndexId v) {
           return make_.Counted("l", lanes, kPlain, [&](IndexId l) {
             const Step step = {pool_.Add(first, k), l};
@@ -140,11 +139,11 @@ class DotTiling : private SizeArithmetic {
   // Whole tiles of rows, then the rows that are left one by one.
   Scope Rows() {
     const IndexId rows = ranges_.LengthOf(*nest_.row), tiles = pool_.Div(rows, Const(rows_));
-    Scope scope = make_.Counted("p", OnlyIf(pool_, runs_, tiles), kPlain,
+    Scope scope = make_.Counted("p", tiles, kPlain,
                                 [&](IndexId p) { return Tile(pool_.Mul(Const(rows_), p), rows_); });
     const IndexId first = pool_.Mul(Const(rows_), tiles);
     const IndexId left = NESTOR_MUTANT("last_rows_skipped") ? Const(0) : pool_.Sub(rows, first);
-    Append(scope, make_.Counted("p", OnlyIf(pool_, runs_, left), kPlain,
+    Append(scope, make_.Counted("p", left, kPlain,
                                 [&](IndexId p) { return Tile(pool_.Add(first, p), 1); }));
     return scope;
   }
@@ -219,7 +218,6 @@ class DotTiling : private SizeArithmetic {
   const Contraction& nest_;
   const DType type_;
   const int64_t lanes_, columns_, rows_;
-  const IndexId runs_;
   const IndexId whole_, left_;  // vectors of steps, and steps after them
   std::vector<Copy> copies_;
 };
@@ -250,10 +248,8 @@ IndexId IsLongSum(Program& program, Ranges& ranges, const Contraction& nest, jit
   return pool.Min(pool.Const(1), pool.Div(ranges.LengthOf(*nest.sums[0]), pool.Const(least)));
 }
 
-Scope DotTiles(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa,
-               IndexId runs) {
-  if (program.pool.IsConst(runs, 0)) return {};
-  return DotTiling(program, ranges, nest, isa, runs).Run();
+Scope DotTiles(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa) {
+  return DotTiling(program, ranges, nest, isa).Run();
 }
 
 }  // namespace nestor::loop

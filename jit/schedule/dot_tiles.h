@@ -39,9 +39,8 @@ absl::optional<Contraction> WithFewColumns(Program& program, Ranges& ranges,
 // 1 at sizes where the sum is so long that these tiles are faster, else 0.
 IndexId IsLongSum(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa);
 
-// The scope that replaces the nest. It does nothing where `runs`, 0 or 1, is 0.
-Scope DotTiles(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa,
-               IndexId runs);
+// The scope that replaces the nest.
+Scope DotTiles(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa);
 
 }  // namespace nestor::loop
 

@@ -143,6 +143,16 @@ IndexId OnlyIf(IndexPool& pool, IndexId flag, IndexId count) {
   return pool.Min(count, pool.Mul(flag, pool.Const(kMany)));
 }
 
+bool IsVersionFor(Program& program, IndexId flag, const std::vector<bool>& version) {
+  if (const auto known = program.pool.ConstValue(flag)) return *known == 1;
+  const auto test = absl::c_find_if(program.version,
+                                    [&](const VersionTest& other) { return other.flag == flag; });
+  if (test != program.version.end()) return test->value;
+  const size_t number = program.version.size();
+  program.version.push_back({flag, number < version.size() && version[number]});
+  return program.version.back().value;
+}
+
 IndexId OverUp(IndexPool& pool, IndexId e, IndexId divisor) {
   return pool.Div(pool.Add(e, pool.Sub(divisor, pool.Const(1))), divisor);
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
@@ -57,6 +58,12 @@ Access CombineLanes(Program& program, TensorId vector, const IndexList& around, 
 // `count` where `flag`, 0 or 1, is 1; else 0. For bounds of loops: a choice between nests at
 // run time.
 IndexId OnlyIf(IndexPool& pool, IndexId flag, IndexId count);
+
+// Whether to make the loops for sizes at which `flag`, 0 or 1, is 1: a choice between nests while
+// they are made. Adds a test to Program::version unless the flag is known, or has one. `version`:
+// the values of the tests, in the order in which they are added; false where there are none.
+// REQUIRES: `flag` is over symbols.
+bool IsVersionFor(Program& program, IndexId flag, const std::vector<bool>& version);
 
 // The quotient, rounded up.
 IndexId OverUp(IndexPool& pool, IndexId e, IndexId divisor);

@@ -84,38 +84,30 @@ class Strips {
     std::vector<Group> groups;
   };
 
-  // The copy for few rows, then strips with their groups; nullopt where no group is a contraction.
+  // Strips with their groups; nullopt where no group is a contraction, or rows are few.
   absl::optional<Scope> Try() {
     rows_ = ranges_.LengthOf(row_);
     if (ranges_.Less(rows_, pool_.Const(kLeastRows))) return absl::nullopt;
-    Scope scope = FewRows();
     ranges_.Enter(row_);
     Level level = Divide(row_.body, {row_, {}});
     ranges_.Leave();
     if (!KeepsOrder(level) || !Expand(level)) return absl::nullopt;
     strips_ =
         pool_.Div(pool_.Add(rows_, pool_.Const(options_.rows - 1)), pool_.Const(options_.rows));
-    if (many_) strips_ = OnlyIf(pool_, *many_, strips_);
-    const bool is_one = pool_.IsConst(strips_, 1);
-    Append(scope, is_one ? Groups(level, pool_.Const(0))
-                         : make_.Counted("p", strips_, kPlain,
-                                         [&](IndexId strip) { return Groups(level, strip); }));
-    if (!has_contraction_) return absl::nullopt;
+    Scope scope = pool_.IsConst(strips_, 1)
+                      ? Groups(level, pool_.Const(0))
+                      : make_.Counted("p", strips_, kPlain,
+                                      [&](IndexId strip) { return Groups(level, strip); });
+    if (!has_contraction_ || AreFew()) return absl::nullopt;
     return scope;
   }
 
-  // The loop as it was, for few rows.
-  Scope FewRows() {
-    const auto known = pool_.ConstValue(rows_);
-    if (known && *known >= kLeastRows) return {};
+  // Whether the program is the version for few rows, which run as they were.
+  bool AreFew() {
+    if (pool_.HasVar(rows_)) return false;
     const IndexId few = pool_.Min(
         pool_.Const(1), pool_.Max(pool_.Const(0), pool_.Sub(pool_.Const(kLeastRows), rows_)));
-    many_ = pool_.Sub(pool_.Const(1), few);
-    absl::optional<Loop> fresh = FreshCopy(program_, ranges_, row_);
-    if (!fresh) return {};
-    fresh->end =
-        pool_.Add(fresh->begin, pool_.Min(rows_, pool_.Mul(pool_.Const(kLeastRows - 1), few)));
-    return ScopeOf(*std::move(fresh));
+    return IsVersionFor(program_, few, options_.version);
   }
 
   // ---- Groups
@@ -374,8 +366,7 @@ class Strips {
   const StripOptions& options_;
   const Loop& row_;
   LoopMaker make_;
-  IndexId rows_, strips_;         // how many
-  absl::optional<IndexId> many_;  // 0 where they are few, and the loop runs as it was; else 1
+  IndexId rows_, strips_;                      // how many
   std::vector<TensorId> declared_, expanded_;  // of all levels
   std::vector<const Loop*> opened_;            // around the groups that are made
   bool has_contraction_ = false;
@@ -393,8 +384,10 @@ absl::StatusOr<bool> RunInStrips(Program& program, const StripOptions& options) 
     if (!rows.contains(loop.var)) return absl::nullopt;
     return Strips(tried, ranges, options, loop).Run();
   });
-  if (changed) program = std::move(tried);
-  return changed;
+  // The version for few rows has no strips, but the test that says so.
+  const bool is_taken = changed || tried.version.size() > program.version.size();
+  if (is_taken) program = std::move(tried);
+  return is_taken;
 }
 
 }  // namespace nestor::loop

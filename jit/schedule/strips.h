@@ -3,6 +3,7 @@
 #define NESTOR_JIT_SCHEDULE_STRIPS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
@@ -11,6 +12,8 @@ namespace nestor::loop {
 
 struct StripOptions {
   int64_t rows = 24;  // of a strip: whole tiles of both instruction sets
+  // Which version of the program is made: see IsVersionFor.
+  std::vector<bool> version = {};
 };
 
 // Where the iterations of a loop are independent, except for sums over them that one part of the
@@ -37,7 +40,8 @@ struct StripOptions {
 // the blocking of Dao et al., "FlashAttention" (2022), without its rescaling, since rows are kept
 // whole. Loops of many statements are left alone. Sums keep their order. Where the bounds of
 // columns move with the row, each row of the strip has the columns of all its rows, provided that
-// nothing reads what is stored beyond a row's own. Fewer than kLeastRows rows run as they were.
+// nothing reads what is stored beyond a row's own. In the version for fewer than kLeastRows rows,
+// these run as they were.
 // That temporaries of a strip are small is an assumption of the program (AssumeFewElements).
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes

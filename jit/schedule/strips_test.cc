@@ -10,6 +10,7 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 #include "loop_ir/text.h"
+#include "loop_ir/verify.h"
 
 namespace nestor::loop {
 namespace {
@@ -272,16 +273,24 @@ TEST(Strips, LeavesWhatIsNone) {
   }
 }
 
-// The number of rows is unknown: if there are few, they run as they were.
+// The number of rows is unknown: in the version for few, they run as they were.
 TEST(Strips, FewRowsRunAsTheyWere) {
-  Program program = ParseVerified(
-      "program p(q: f32[L, D], w: f32[S, D]) -> (m: f32[L]) { for j in [0, L) { acc a: f32 = min for k in [0, S) { "
-      "acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } a min= s } m[j] = a } }");
-  ASSERT_TRUE(InStrips(program).value());
-  EXPECT_TRUE(
-      absl::StrContains(ToText(program), "for j_2 in [0, min(L, 3*min(max(-L + 4, 0), 1)))"))
-      << ToText(program);
-  EXPECT_FALSE(InStrips(program).value()) << ToText(program);
+  const std::string text =
+      "(q: f32[L, D], w: f32[S, D]) -> (m: f32[L]) { for j in [0, L) { acc a: f32 = min for k in [0, S) { "
+      "acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } a min= s } m[j] = a } }";
+  const Program before = ParseVerified("program p" + text);
+  StripOptions options;
+  for (const bool few : {false, true}) {
+    Program program = before;
+    options.version = {few};
+    EXPECT_TRUE(RunInStrips(program, options).value());
+    EXPECT_TRUE(Verify(program).ok()) << Verify(program);
+    EXPECT_FALSE(RunInStrips(program, options).value()) << ToText(program);
+    ASSERT_EQ(program.version.size(), 1);
+    EXPECT_EQ(ToText(program, program.version[0].flag), "min(max(-L + 4, 0), 1)");
+    program.version.clear();
+    EXPECT_EQ(ToText(program) == ToText(before), few) << ToText(program);
+  }
 }
 
 }  // namespace

@@ -75,12 +75,11 @@ struct Side {
 // One contraction on its way to tiles.
 class Tiling : private SizeArithmetic {
  public:
-  // `runs`: whether the nest runs, 0 or 1.
   Tiling(Program& program, Ranges& ranges, const ContractionTileOptions& options,
-         const Contraction& nest, const Loop& whole, IndexId runs)
+         const Contraction& nest, const Loop& whole)
       : SizeArithmetic(program.pool), program_(program), ranges_(ranges), options_(options),
         make_(program), nest_(nest), whole_(whole), type_(program[nest.accumulator].type),
-        lanes_(jit::LanesOf(type_, options.isa)), runs_(runs),
+        lanes_(jit::LanesOf(type_, options.isa)),
         packing_(program, ranges, nest_, lanes_, {options.bound, options.panels}),
         grid_(program, ranges, nest_, lanes_), short_(program, ranges),
         sum_blocks_(program, nest_, packing_, short_) {}
@@ -90,20 +89,35 @@ class Tiling : private SizeArithmetic {
     return packing_.IsInRange() && (!packing_.ColumnsLieWell() || !HasFewIterations(*nest_.row));
   }
 
-  // `may_be_few`: where the rows are few, the nest runs as it was.
-  Scope Run(bool may_be_few) {
+  // The nest as it was, with few rows, in the version for sizes at which few rows read columns that
+  // lie well; otherwise, the tiles take them, too. Rows whose number moves with a loop around share
+  // the copies with others, and so use tiles. Where the rows of the copy are not proven to be few
+  // (their number may have no value, as N / M where M is 0), it would be tiled as the nest is.
+  absl::optional<Scope> FewRows() {
+    if (!packing_.ColumnsLieWell() || pool_.HasVar(rows_) || pool_.ConstValue(rows_))
+      return absl::nullopt;
+    Loop copy = whole_;
+    Loop* row = &copy;
+    while (row->var != nest_.row->var) row = row->body[0].As<Loop>();
+    row->end = pool_.Add(row->begin, pool_.Min(rows_, Const(kLeastRows - 1)));
+    const IndexId few =
+        pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(Const(kLeastRows), rows_)));
+    if (!HasFewIterations(*row) || !IsVersionFor(program_, few, options_.version))
+      return absl::nullopt;
+    return ScopeOf(std::move(copy));
+  }
+
+  Scope Run() {
     packing_.Measure();
     if (packing_.ColumnsAreInPlace())
       JamShortRows(program_, pool_.ConstValue(columns_), lanes_, nest_);
     grid_.Choose({options_.isa, options_.rows, options_.vectors});
-    Scope scope = may_be_few ? FewRows() : Scope();
     packing_.Decide(Times(tile_.vectors, grid_.WholeTiles()));
     if (nest_.jammed == nullptr && !packing_.UsesPanels())
       short_.TakeFrom(nest_, packing_.BatchLoops(), RowsInBlock());
     flat_ = AreFlat();
     register_tile_.emplace(program_, ranges_, nest_, packing_, lanes_, rows_, columns_);
-    Append(scope, Level(0));
-    return scope;
+    return Level(0);
   }
 
  private:
@@ -112,19 +126,11 @@ class Tiling : private SizeArithmetic {
   using Patch = RegisterTile::Patch;
   using SumBlock = RegisterTile::SumBlock;
 
-  // `count`, but 0 where the nest does not run, or rows are few. In this form provers
-  // see through it.
-  IndexId IfMany(IndexId count) {
-    return OnlyIf(pool_, runs_, many_ ? OnlyIf(pool_, *many_, count) : count);
-  }
-  // The same as a flag for copies. They are also left out where there are no columns: these are
-  // mostly the few rows of another nest.
+  // Copies are left out where there are no columns, where these are mostly the few rows of another
+  // nest.
   absl::optional<IndexId> IsCopied() {
-    absl::optional<IndexId> flag = many_;
-    if (!pool_.IsConst(runs_, 1)) flag = many_ ? OnlyIf(pool_, runs_, *many_) : runs_;
-    if (pool_.ConstValue(columns_) || !HasFewIterations(*nest_.column)) return flag;
-    const IndexId any = pool_.Min(Const(1), columns_);
-    return flag ? OnlyIf(pool_, any, *flag) : any;
+    if (pool_.ConstValue(columns_) || !HasFewIterations(*nest_.column)) return absl::nullopt;
+    return pool_.Min(Const(1), columns_);
   }
 
   // ---- What is decided first
@@ -141,27 +147,6 @@ class Tiling : private SizeArithmetic {
     return ranges_.Less(length, Const(least));
   }
 
-  // The nest as it was, where it has few rows and reads its columns well; otherwise the tiles run.
-  // Rows whose number moves with a loop around share the copies with others, and so use tiles.
-  // Where the rows of the copy are not proven to be few (their number may have no value, as N / M
-  // where M is 0), it would be tiled as the nest is, and its copy again: then tiles take all rows.
-  Scope FewRows() {
-    if (!packing_.ColumnsLieWell() || pool_.HasVar(rows_)) return {};
-    const auto known = pool_.ConstValue(rows_);
-    if (known && *known >= kLeastKnownRows) return {};
-    const IndexId few =
-        pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(Const(kLeastRows), rows_)));
-    Loop copy = whole_;
-    Loop* row = &copy;
-    while (row->var != nest_.row->var) row = row->body[0].As<Loop>();
-    row->end =
-        pool_.Add(row->begin, OnlyIf(pool_, runs_, pool_.Min(rows_, Times(kLeastRows - 1, few))));
-    if (!HasFewIterations(*row)) return {};
-    many_ = pool_.Sub(Const(1), few);
-    absl::optional<Loop> fresh = FreshCopy(program_, ranges_, copy);
-    return fresh ? ScopeOf(*std::move(fresh)) : Scope();
-  }
-
   // ---- The loops around tiles
 
   // The batch loops from number `depth` on, with the copies made there, around the rest.
@@ -172,11 +157,7 @@ class Tiling : private SizeArithmetic {
       Append(scope, LastRows());
       return scope;
     }
-    // Where sizes decide between two nests, each has indices of its own.
-    const Loop& batch = *nest_.batch[depth];
-    Scope inside = Level(depth + 1);
-    Append(scope, pool_.IsConst(runs_, 1) ? Around(batch, std::move(inside))
-                                          : AroundAnew(program_, batch, std::move(inside)));
+    Append(scope, Around(*nest_.batch[depth], Level(depth + 1)));
     return scope;
   }
 
@@ -206,8 +187,8 @@ class Tiling : private SizeArithmetic {
     };
     const auto turned = [&](IndexId q, IndexId p) { return block(p, q); };
     return options_.columns_outside
-               ? make_.CountedTwice("q", IfNotFlat(IfMany(of_columns.count)), "p", groups, turned)
-               : make_.CountedTwice("p", IfNotFlat(IfMany(groups)), "q", of_columns.count, block);
+               ? make_.CountedTwice("q", IfNotFlat(of_columns.count), "p", groups, turned)
+               : make_.CountedTwice("p", IfNotFlat(groups), "q", of_columns.count, block);
   }
   // How many blocks of rows share a panel. With many columns, as many as leave enough groups for
   // all threads; with few, which are quickly copied again, each block has its own.
@@ -320,7 +301,7 @@ class Tiling : private SizeArithmetic {
   Scope NarrowTiles(const Band& band) {
     Scope scope;
     const auto in_all_rows = [&](IndexId first, int64_t vectors, int64_t step, IndexId count) {
-      Append(scope, make_.Counted("p", IfNotFlat(IfMany(band.tiles)), kPlain, [&](IndexId p) {
+      Append(scope, make_.Counted("p", IfNotFlat(band.tiles), kPlain, [&](IndexId p) {
         return InARow({{band.height, vectors}, grid_.RowOf(band, p), first, absl::nullopt, false},
                       step, count);
       }));
@@ -377,7 +358,7 @@ class Tiling : private SizeArithmetic {
     const IndexId wide = in_panels ? grid_.WholeTiles() : Over(grid_.Vectors(), tile_.vectors);
     const IndexId done = Times(tile_.vectors, wide);
     // The loops run over columns alone, so that there is something to share out.
-    const auto if_left = [&](IndexId count) { return OnlyIf(pool_, are_left, IfMany(count)); };
+    const auto if_left = [&](IndexId count) { return OnlyIf(pool_, are_left, count); };
     Scope scope = InARow({{tile_.rows, tile_.vectors}, first, Const(0), left, in_panels, columns},
                          tile_.vectors, if_left(wide));
     Append(scope, InARow({{tile_.rows, 1}, first, done, left, false}, 1,
@@ -413,7 +394,7 @@ class Tiling : private SizeArithmetic {
     const IndexId has_rows = pool_.Min(Const(1), rows_),
                   has_tiles = pool_.Min(Const(1), pool_.Sub(tiles, first));
     const auto if_any = [&](IndexId count) {
-      return OnlyIf(pool_, has_rows, OnlyIf(pool_, has_tiles, IfMany(count)));
+      return OnlyIf(pool_, has_rows, OnlyIf(pool_, has_tiles, count));
     };
     const IndexId end = pool_.Min(tiles, pool_.Add(first, Const(kFlatTiles)));
     const auto rows_left = [&](IndexId p) { return pool_.Sub(rows_, Times(tile_.rows, p)); };
@@ -461,7 +442,6 @@ class Tiling : private SizeArithmetic {
   const Loop& whole_;
   const DType type_;
   const int64_t lanes_;
-  const IndexId runs_;
   Packing packing_;
   absl::optional<RegisterTile> register_tile_;
   TileGrid grid_;
@@ -469,19 +449,18 @@ class Tiling : private SizeArithmetic {
   const IndexId rows_ = grid_.rows(), columns_ = grid_.columns();  // how many
   ShortLoops short_;
   SumBlocks sum_blocks_;
-  IndexId flat_;                  // see AreFlat
-  absl::optional<IndexId> many_;  // 0 where the rows are few, and the nest runs as it was; else 1
+  IndexId flat_;  // see AreFlat
 };
 
 }  // namespace
 
 absl::optional<Scope> TiledNest(Program& program, Ranges& ranges,
                                 const ContractionTileOptions& options, const Contraction& nest,
-                                const Loop& whole, IndexId runs, bool may_be_few) {
-  if (program.pool.IsConst(runs, 0)) return Scope();
-  Tiling tiling(program, ranges, options, nest, whole, runs);
+                                const Loop& whole) {
+  Tiling tiling(program, ranges, options, nest, whole);
   if (!tiling.IsWorth()) return absl::nullopt;
-  return tiling.Run(may_be_few);
+  if (absl::optional<Scope> few = tiling.FewRows()) return few;
+  return tiling.Run();
 }
 
 }  // namespace nestor::loop

@@ -10,13 +10,12 @@
 
 namespace nestor::loop {
 
-// The scope that replaces the nest, which is all of `whole`. It does nothing where `runs`, 0 or 1,
-// is 0. `may_be_few`: at sizes where the rows are few, the nest runs as it was. nullopt where tiles
-// do not pay: for rows that are known to be few, with columns that lie well. REQUIRES: `ranges` is
-// at the place of the nest.
+// The scope that replaces the nest, which is all of `whole`; in the version for sizes with few rows,
+// the nest as it was, with as few. nullopt where tiles do not pay: for rows that are known to be
+// few, with columns that lie well. REQUIRES: `ranges` is at the place of the nest.
 absl::optional<Scope> TiledNest(Program& program, Ranges& ranges,
                                 const ContractionTileOptions& options, const Contraction& nest,
-                                const Loop& whole, IndexId runs, bool may_be_few);
+                                const Loop& whole);
 
 }  // namespace nestor::loop
 
