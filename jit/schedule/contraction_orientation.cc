@@ -65,7 +65,10 @@ absl::optional<Contraction> TurnedAround(Program& program, Ranges& ranges, const
     return !access.masked && !IsBound(program, bound, access.tensor) &&
            IsAlong(program, access, *nest.sums.back());
   };
-  if (nest.is_ragged || !is_fixed(*nest.row) || !is_fixed(*nest.column)) return absl::nullopt;
+  if (nest.is_ragged || !is_fixed(*nest.row) || !is_fixed(*nest.column) ||
+      !is_fixed(HullLoopsOf(nest).back())) {
+    return absl::nullopt;
+  }
   // Rows of an image under a window lie along both the rows and the sum.
   const bool pays = RowsLieAlongRows(program, nest) ? HasFewColumns(program, nest, lanes)
                                                     : absl::c_all_of(nest.rows, lies_along) &&

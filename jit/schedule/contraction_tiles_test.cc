@@ -323,6 +323,7 @@ bool IsTiled(absl::string_view items) {
   Program program = ParseVerified(kFrame, items);
   const auto changed = TileContractions(program, SmallestTile());
   EXPECT_TRUE(changed.ok()) << changed.status();
+  EXPECT_TRUE(Verify(program).ok()) << Verify(program);
   const std::string text = ToText(program);
   EXPECT_EQ(absl::StrContains(text, "tile"), *changed);
   EXPECT_EQ(TileContractions(program, SmallestTile()).value(), false) << text;
