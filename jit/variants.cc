@@ -25,13 +25,6 @@ KernelOptions WithLayoutsOf(const loop::Program& program, KernelOptions options)
   return options;
 }
 
-// As a Variation has it.
-std::vector<bool> VersionOf(const loop::Program& program, loop::SymbolValue symbol) {
-  std::vector<bool> version = loop::VersionAt(program, symbol);
-  while (!version.empty() && !version.back()) version.pop_back();
-  return version;
-}
-
 }  // namespace
 
 // The origin of the program in which these dimensions are numbers; what was tuned for such sizes is
@@ -110,9 +103,7 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(
     loop::SymbolValue symbol, const KernelOptions& options) const {
   if (!classes_) return std::shared_ptr<const Kernel>();
   const SizeClass constants = classes_->Of(symbol);
-  const std::vector<bool> version = classes_->PaysForVersion(symbol)
-                                        ? VersionOf(general_->program(), symbol)
-                                        : std::vector<bool>();
+  const std::vector<bool> version = VersionFor(general_->program(), symbol);
   const bool has_variant = !constants.empty() || !version.empty() || classes_->ComputesMuch(symbol);
   const bool merges =
       has_variant && AreCompact(options.translate.layouts) && classes_->HasShortRows(symbol);
@@ -138,6 +129,15 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(
   return std::shared_ptr<const Kernel>();
 }
 
+// The work of a call is added up only where a test says that it has another version.
+std::vector<bool> Variants::VersionFor(const loop::Program& program,
+                                       loop::SymbolValue symbol) const {
+  std::vector<bool> version = loop::VersionAt(program, symbol);
+  while (!version.empty() && !version.back()) version.pop_back();
+  if (!version.empty() && !classes_->PaysForVersion(symbol)) version.clear();
+  return version;
+}
+
 // The tests of a class's program are known only once it is made: constants fold some away, and add
 // others. Each round settles at least one more of them.
 Variants::Code Variants::CodeAt(loop::SymbolValue symbol, Class of,
@@ -146,8 +146,8 @@ Variants::Code Variants::CodeAt(loop::SymbolValue symbol, Class of,
   for (int round = 0; round < kMostRounds && !of.IsGeneral(); ++round) {
     Code code = CodeOf(of, options);
     if (code == nullptr) return nullptr;
-    std::vector<bool> version = VersionOf(code->program(), symbol);
-    if (version == of.variation.version || !classes_->PaysForVersion(symbol)) {
+    std::vector<bool> version = VersionFor(code->program(), symbol);
+    if (version == of.variation.version) {
       // A class holds many sizes, at some of which the indices of its program may overflow.
       return loop::ProveNoOverflow(code->program(), symbol).ok() ? code : nullptr;
     }

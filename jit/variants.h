@@ -114,6 +114,9 @@ class Variants {
   // Null where the general code is to run.
   absl::StatusOr<std::shared_ptr<const Kernel>> VariantFor(loop::SymbolValue symbol,
                                                            const KernelOptions& options) const;
+  // The version of the program for these sizes, as a Variation has it; the one for all sizes if
+  // another does not pay. REQUIRES: there are classes.
+  std::vector<bool> VersionFor(const loop::Program& program, loop::SymbolValue symbol) const;
   // The code for `of`, or for another version of its loops if those are the ones for the sizes;
   // null if there is none, or the indices of its program may overflow.
   Code CodeAt(loop::SymbolValue symbol, Class of, const KernelOptions& options) const;

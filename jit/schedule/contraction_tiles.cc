@@ -88,10 +88,10 @@ absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOpt
     const int64_t lanes = jit::LanesOf(program[nest.accumulator].type, options.isa);
     const absl::optional<Contraction> other =
         TurnedAround(program, ranges, nest, lanes, options.bound);
-    const IndexId is_quicker =
-        other ? IsQuickerTurnedAround(program, ranges, nest, lanes, options.many_elements)
-              : program.pool.Const(0);
-    if (IsVersionFor(program, is_quicker, options.version)) {
+    const auto is_quicker = [&] {
+      return IsQuickerTurnedAround(program, ranges, nest, lanes, options.many_elements);
+    };
+    if (other && IsVersionFor(program, is_quicker(), options.version)) {
       absl::optional<Scope> turned = TiledNest(program, ranges, options, *other, whole);
       if (turned) return turned;
     }

@@ -153,6 +153,14 @@ bool IsVersionFor(Program& program, IndexId flag, const std::vector<bool>& versi
   return program.version.back().value;
 }
 
+bool IsVersionForFew(Program& program, IndexId count, int64_t least,
+                     const std::vector<bool>& version) {
+  IndexPool& pool = program.pool;
+  if (pool.HasVar(count)) return false;
+  const IndexId missing = pool.Max(pool.Const(0), pool.Sub(pool.Const(least), count));
+  return IsVersionFor(program, pool.Min(pool.Const(1), missing), version);
+}
+
 IndexId OverUp(IndexPool& pool, IndexId e, IndexId divisor) {
   return pool.Div(pool.Add(e, pool.Sub(divisor, pool.Const(1))), divisor);
 }

@@ -64,6 +64,9 @@ IndexId OnlyIf(IndexPool& pool, IndexId flag, IndexId count);
 // the values of the tests, in the order in which they are added; false where there are none.
 // REQUIRES: `flag` is over symbols.
 bool IsVersionFor(Program& program, IndexId flag, const std::vector<bool>& version);
+// The same for sizes at which `count` is less than `least`. False where it moves with a loop.
+bool IsVersionForFew(Program& program, IndexId count, int64_t least,
+                     const std::vector<bool>& version);
 
 // The quotient, rounded up.
 IndexId OverUp(IndexPool& pool, IndexId e, IndexId divisor);

@@ -24,7 +24,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
-#include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction.h"
@@ -98,16 +97,10 @@ class Strips {
                       ? Groups(level, pool_.Const(0))
                       : make_.Counted("p", strips_, kPlain,
                                       [&](IndexId strip) { return Groups(level, strip); });
-    if (!has_contraction_ || AreFew()) return absl::nullopt;
+    if (!has_contraction_ || IsVersionForFew(program_, rows_, kLeastRows, options_.version)) {
+      return absl::nullopt;
+    }
     return scope;
-  }
-
-  // Whether the program is the version for few rows, which run as they were.
-  bool AreFew() {
-    if (pool_.HasVar(rows_)) return false;
-    const IndexId few = pool_.Min(
-        pool_.Const(1), pool_.Max(pool_.Const(0), pool_.Sub(pool_.Const(kLeastRows), rows_)));
-    return IsVersionFor(program_, few, options_.version);
   }
 
   // ---- Groups

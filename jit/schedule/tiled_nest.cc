@@ -27,7 +27,6 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/functional/function_ref.h"
-#include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction_packing.h"
@@ -100,10 +99,10 @@ class Tiling : private SizeArithmetic {
     Loop* row = &copy;
     while (row->var != nest_.row->var) row = row->body[0].As<Loop>();
     row->end = pool_.Add(row->begin, pool_.Min(rows_, Const(kLeastRows - 1)));
-    const IndexId few =
-        pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(Const(kLeastRows), rows_)));
-    if (!HasFewIterations(*row) || !IsVersionFor(program_, few, options_.version))
+    if (!HasFewIterations(*row) ||
+        !IsVersionForFew(program_, rows_, kLeastRows, options_.version)) {
       return absl::nullopt;
+    }
     return ScopeOf(std::move(copy));
   }
 
