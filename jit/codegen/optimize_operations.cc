@@ -13,7 +13,9 @@
 // An operation whose value is known is dropped, and its result gets the other name. This lengthens
 // live ranges, and so does what follows: from the innermost loops outwards, operations that do not
 // change in a loop move before it, and constants are loaded there, the most useful ones first.
-// `Pressure` counts the registers that are left.
+// `Pressure` counts the registers that are left. Where general registers are too few, live ranges
+// are split before innermost loops (Cooper and Simpson, "Live range splitting in a graph coloring
+// register allocator", 1998).
 #include "jit/codegen/optimize_operations.h"
 
 #include <algorithm>
@@ -32,9 +34,10 @@ namespace {
 
 constexpr RegisterClass kHoisted[] = {RegisterClass::kVector, RegisterClass::kMask};
 
-template <class Visit>
-void VisitReads(const Operation& op, Visit visit) {
-  for (const Operand& operand : op.operands) {
+// `op`: an Operation, const or not.
+template <class Op, class Visit>
+void VisitReads(Op& op, Visit visit) {
+  for (auto& operand : op.operands) {
     if (operand.is_register()) visit(operand);
   }
   if (op.memory.base.is_register()) visit(op.memory.base);
@@ -43,6 +46,10 @@ void VisitReads(const Operation& op, Visit visit) {
 
 bool IsPrefetch(const Operation& op) {
   return op.opcode == Opcode::kPrefetch || op.opcode == Opcode::kPrefetchSecond;
+}
+
+bool IsLoad(const Operation& op) {
+  return HasMemory(op) || (op.opcode == Opcode::kMove && op.operands[0].kind == Operand::kConstant);
 }
 
 // Whether it has no result and takes a vector: only stores do.
@@ -219,14 +226,14 @@ class Optimizer {
   }
 
   // Extends the life of `known` to that of the result of `op`, which it is to replace. Whether
-  // there is a register for it until then: a load needs a free one, other operations are worth
-  // a spill.
+  // there is a register for it until then: a load, also of a constant, needs a free one; other
+  // operations are worth a spill.
   bool Keep(const Operand& known, const Operation& op) {
     int32_t& end = ends_[known.value];
     const int32_t own_end = ends_[op.result.value];
     const RegisterClass c = list_.classes[known.value];
     if (end < at_) {
-      if (HasMemory(op) && pressure_.Most(c, end, at_) >= static_cast<int>(file_.Of(c).size()))
+      if (IsLoad(op) && pressure_.Most(c, end, at_) >= static_cast<int>(file_.Of(c).size()))
         return false;
       pressure_.Add(c, end, at_, 1);
     } else {
@@ -251,6 +258,9 @@ class Optimizer {
       usable_[static_cast<int>(c)] = all - (spills ? MostScratchRegisters(c) : 0);
     }
     for (size_t i = loops_.size(); i-- > 0;) HoistFrom(loops_[i]);
+    if (pressure_.Most(RegisterClass::kGeneral, 0, list_.operations.size()) >
+        static_cast<int>(file_.Of(RegisterClass::kGeneral).size()))
+      CopyBeforeInnermostLoops();
   }
 
   // In the order of the list, so that an operation on a hoisted result is hoisted, too.
@@ -381,6 +391,44 @@ class Optimizer {
     }
     op.operands[number].kind = Operand::kStack;
     return StackOperandOf(op) == number;
+  }
+
+  // ---- General registers
+
+  // What an innermost loop reads and does not write is copied before it, and read there from the
+  // copy. For a range is spilled for its whole length: that of a stride, say, is long, and so cheap,
+  // however often the loop uses it; the copy's is short and dear.
+  void CopyBeforeInnermostLoops() {
+    std::vector<Operand> copies(list_.classes.size());  // by register; in the loop
+    std::vector<int64_t> copied;
+    for (const Loop& loop : loops_) {
+      if (!loop.innermost) continue;
+      for (int32_t i = loop.begin + 1; i <= loop.end; ++i) {
+        if (dropped_[i]) continue;
+        VisitReads(list_.operations[i], [&](Operand& read) {
+          if (list_.classes[read.value] != RegisterClass::kGeneral ||
+              writes_.Within(read, loop.begin, loop.end))
+            return;
+          Operand& copy = copies[read.value];
+          if (!copy.is_register()) {
+            copied.push_back(read.value);
+            copy = CopyBefore(loop, read);
+          }
+          read = copy;
+        });
+      }
+      for (const int64_t reg : copied) copies[reg] = {};
+      copied.clear();
+    }
+  }
+
+  Operand CopyBefore(const Loop& loop, const Operand& reg) {
+    Operation copy{Opcode::kMoveG};
+    copy.operands[0] = reg;
+    copy.result = list_.NewGeneral();
+    names_.emplace_back();
+    hoisted_.push_back({loop.begin, copy});
+    return copy.result;
   }
 
   // ---- Rewriting

@@ -113,6 +113,33 @@ TEST(OptimizeOperations, ReusesComputations) {
        "v4 = load.f32x8 f32 [g8+96]\nv5 = load.f32x8 f32 [g8+32]\nv6 = add.f32x8 v0, v3\nv6 = add.f32x8 v6, v4\n"
        "v6 = add.f32x8 v6, v5\nstore.f32x8 f32 [g9], v6\nstore.f32x8 f32 [g9], v2\nv7 = mul.f32x8 v5, v5\n"
        "store.f32x8 f32 [g9], v7"},
+      {"not a constant that would be spilled until then: it would be loaded, too",
+       R"(c0 = f32 0x3f800000
+v1 = load.f32x8 f32 [g8]
+v2 = load.f32x8 f32 [g8+32]
+v3 = load.f32x8 f32 [g8+64]
+v4 = move.f32x8 c0
+v5 = sub.f32x8 v4, v1
+v6 = move.f32x8 c0
+v7 = sub.f32x8 v6, v5
+store.f32x8 f32 [g8], v1
+store.f32x8 f32 [g8], v2
+store.f32x8 f32 [g9], v3
+store.f32x8 f32 [g9], v5
+store.f32x8 f32 [g9], v7)",
+       R"(c0 = f32 0x3f800000
+v1 = load.f32x8 f32 [g8]
+v2 = load.f32x8 f32 [g8+32]
+v3 = load.f32x8 f32 [g8+64]
+v4 = move.f32x8 c0
+v5 = sub.f32x8 v4, v1
+v6 = move.f32x8 c0
+v7 = sub.f32x8 v6, v5
+store.f32x8 f32 [g8], v1
+store.f32x8 f32 [g8], v2
+store.f32x8 f32 [g9], v3
+store.f32x8 f32 [g9], v5
+store.f32x8 f32 [g9], v7)"},
       {"a line is prefetched once", "prefetch.f32x8 f32 [g8]\nprefetch.f32x8 f32 [g8]\nreturn 0",
        "prefetch.f32x8 f32 [g8]\nreturn 0"},
   };
@@ -439,6 +466,68 @@ loop_end less g0, 99, L0)"},
   ExpectOptimized(kCases, "g8 = parameter_g 0\n", kFourVectors);
 }
 
+// Of four values, three have general registers.
+TEST(OptimizeOperations, CopiesGeneralRegistersBeforeInnermostLoops) {
+  const Case kCases[] = {
+      {"what the loop reads, but not what it writes",
+       R"(g0 = parameter_g 0
+loop_begin L0
+  g1 = move_g 0
+  loop_begin L1
+    v1 = load.f32x8 f32 [g0 + g8 * 4]
+    store.f32x8 f32 [g0 + g1 * 4], v1
+    g1 = add_g g1, g8
+  loop_end less g1, g9, L1
+  g0 = add_g g0, g8
+loop_end less g0, g9, L0)",
+       R"(g0 = parameter_g 0
+loop_begin L0
+  g1 = move_g 0
+  g10 = move_g g0
+  g11 = move_g g8
+  g12 = move_g g9
+  loop_begin L1
+    v1 = load.f32x8 f32 [g10 + g11 * 4]
+    store.f32x8 f32 [g10 + g1 * 4], v1
+    g1 = add_g g1, g11
+  loop_end less g1, g12, L1
+  g0 = add_g g0, g8
+loop_end less g0, g9, L0)"},
+      {"for each loop of its own",
+       R"(g0 = parameter_g 0
+g1 = parameter_g 0
+loop_begin L0
+  g0 = add_g g0, g8
+loop_end less g0, 99, L0
+loop_begin L1
+  g1 = add_g g1, g8
+loop_end less g1, g9, L1
+return g0)",
+       R"(g0 = parameter_g 0
+g1 = parameter_g 0
+g10 = move_g g8
+loop_begin L0
+  g0 = add_g g0, g10
+loop_end less g0, 99, L0
+g11 = move_g g8
+g12 = move_g g9
+loop_begin L1
+  g1 = add_g g1, g11
+loop_end less g1, g12, L1
+return g0)"},
+      {"not where registers suffice",
+       R"(g0 = parameter_g 0
+loop_begin L0
+  g0 = add_g g0, g8
+loop_end less g0, g9, L0)",
+       R"(g0 = parameter_g 0
+loop_begin L0
+  g0 = add_g g0, g8
+loop_end less g0, g9, L0)"},
+  };
+  ExpectOptimized(kCases, "g8 = parameter_g 0\ng9 = parameter_g 1\n", kFourVectors);
+}
+
 // Computes values twice where possible, and reads the second result.
 OperationList WithCopies(const OperationList& list) {
   OperationList out = list;
@@ -481,6 +570,7 @@ TEST(OptimizeOperations, RandomListsStoreTheSame) {
     for (uint64_t seed = 0; seed < 300; ++seed) {
       RandomListOptions options{isa, seed, 1, 1, 1, 120};
       if (seed % 3 == 0) options.live_vectors = 9;
+      if (seed % 3 == 1) options.live_generals = 20;
       const OperationList before = RandomOperations(options);
       OperationList list = WithCopies(before);
       const size_t all = list.operations.size();
