@@ -337,7 +337,8 @@ class Tiling : private SizeArithmetic {
   }
 
   // The rows left over below whole tiles, in a tile like these of which some rows are not kept:
-  // smaller tiles for each number of rows would be much code.
+  // smaller tiles for each number of rows would be much code. A tile of a known number of rows is
+  // of that height.
   Scope LastRows() {
     if (packing_.UsesPanels() && !grid_.SharesOutRows()) return FlatRows();
     // With a quotient instead of a remainder, provers see which rows these are.
@@ -358,9 +359,12 @@ class Tiling : private SizeArithmetic {
     const IndexId done = Times(tile_.vectors, wide);
     // The loops run over columns alone, so that there is something to share out.
     const auto if_left = [&](IndexId count) { return OnlyIf(pool_, are_left, count); };
-    Scope scope = InARow({{tile_.rows, tile_.vectors}, first, Const(0), left, in_panels, columns},
+    const absl::optional<int64_t> known = pool_.ConstValue(left);
+    const int64_t height = known.value_or(tile_.rows);
+    const absl::optional<IndexId> kept = known ? absl::nullopt : absl::make_optional(left);
+    Scope scope = InARow({{height, tile_.vectors}, first, Const(0), kept, in_panels, columns},
                          tile_.vectors, if_left(wide));
-    Append(scope, InARow({{tile_.rows, 1}, first, done, left, false}, 1,
+    Append(scope, InARow({{height, 1}, first, done, kept, false}, 1,
                          if_left(pool_.Sub(grid_.Vectors(), done))));
     return scope;
   }
