@@ -247,15 +247,22 @@ std::vector<std::string> SizeClasses::SymbolsOfShortSums(loop::SymbolValue symbo
   return names;
 }
 
-// Rows too short for their vectors gain by merging axes.
+// Rows too short for their vectors gain by merging axes. A sum does also where a short axis lies
+// within another one: the iterations of both, which read the same columns, say, are then rows of one
+// product.
 bool SizeClasses::HasShortRows(loop::SymbolValue symbol) const {
-  const auto is_short = [&](loop::TensorId tensor) {
-    const Shape& shape = program_[tensor].shape;
-    const auto length = shape.size() < 2 ? absl::nullopt : ValueOf(program_, shape.back(), symbol);
+  const auto is_short = [&](IndexId axis) {
+    const auto length = ValueOf(program_, axis, symbol);
     return length && *length < options_.short_row;
   };
+  const auto has_short = [&](loop::TensorId tensor) {
+    const Shape& shape = program_[tensor].shape;
+    if (shape.size() < 2) return false;
+    return std::any_of(symbols_.sums.empty() ? shape.end() - 1 : shape.begin() + 1, shape.end(),
+                       is_short);
+  };
   const bool found =
-      absl::c_any_of(program_.inputs, is_short) || absl::c_any_of(program_.outputs, is_short);
+      absl::c_any_of(program_.inputs, has_short) || absl::c_any_of(program_.outputs, has_short);
   return options_.variants > 0 && found;
 }
 

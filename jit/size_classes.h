@@ -72,7 +72,8 @@ class SizeClasses {
   // The symbols beside windows are constants only if the program computes with a small size, or an
   // argument's first or last axis is 1.
   SizeClass Of(loop::SymbolValue symbol) const;
-  // Whether the last axis of some argument with more than one axis is short.
+  // Whether the last axis of some argument with more than one axis is short, or, if the program sums
+  // and does not compare, any axis but the first.
   bool HasShortRows(loop::SymbolValue symbol) const;
   bool ComputesMuch(loop::SymbolValue symbol) const { return Computes(least_work_, symbol); }
   // Whether many calls gain more by the loops of a version than compiling them costs.

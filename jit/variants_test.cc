@@ -167,6 +167,29 @@ TEST(Variants, MergeShortRows) {
   EXPECT_TRUE(absl::StrContains(text, "x: f32[N, H*W], s: f32[N]) -> (y: f32[N, H*W])")) << text;
 }
 
+// The rows of all batches are rows of one product, where they are few in each. The last axes are
+// long.
+TEST(Variants, MergeFewRowsOfBatches) {
+  const auto layer = MustCompile(
+      R"(program layer(x: f32[B, T, K], w: f32[K, N]) -> (y: f32[B, T, N]) {
+    for b in [0, B) { for t in [0, T) { for j in [0, N) {
+      acc s: f32 = sum
+      for k in [0, K) { s += x[b, t, k] * w[k, j] }
+      y[b, t, j] = s
+    } } }
+  })",
+      Forced());
+  const auto at = [&](int64_t rows) {
+    const Sizes sizes = {{"B", 9}, {"T", rows}, {"K", 300}, {"N", 300}};
+    return layer
+        ->KernelAt([&](const std::string& name) { return absl::make_optional(sizes.at(name)); })
+        .value();
+  };
+  const std::string text = loop::ToText(at(20)->program());
+  EXPECT_TRUE(absl::StrContains(text, "x: f32[B*T, K]")) << text;
+  EXPECT_EQ(at(300).get(), &layer->kernel());
+}
+
 // Calls with arguments that are not compact run the same code as before.
 TEST(Variants, MergeAxesOfCompactArguments) {
   const auto points = MustCompile(kPoints, Forced()),
