@@ -330,10 +330,7 @@ class Matcher {
     Contraction::Operand operand{id, PartOf(id)};
     if (absl::c_any_of(operands, [&](const auto& known) { return known.read == operand.read; }))
       return;
-    for (size_t i = 0; i < found.batch.size(); ++i) {
-      if (DependsOn(program_, access, *found.batch[i]))
-        operand.batch_loops = static_cast<int>(i) + 1;
-    }
+    operand.batch_loops = BatchLoopsOf(program_, found, access);
     operands.push_back(operand);
   }
 
@@ -461,6 +458,12 @@ class Matcher {
 };
 
 }  // namespace
+
+int BatchLoopsOf(const Program& program, const Contraction& nest, const Access& access) {
+  size_t loops = nest.batch.size();
+  while (loops > 0 && !DependsOn(program, access, *nest.batch[loops - 1])) --loops;
+  return static_cast<int>(loops);
+}
 
 absl::optional<Contraction> ContractionOf(Program& program, const Loop& loop) {
   return Matcher(program).Match(loop);

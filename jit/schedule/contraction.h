@@ -71,6 +71,8 @@ absl::optional<Contraction> ContractionOf(Program& program, const Loop& loop);
 absl::optional<Contraction> WindowsOf(Program& program, const Loop& loop);
 
 Access AccessOf(const Program& program, const Contraction::Operand& operand);
+// The number of batch loops up to the last that the access depends on.
+int BatchLoopsOf(const Program& program, const Contraction& nest, const Access& access);
 // Accesses to all elements that are read for the operand, its own first.
 std::vector<Access> AccessesOf(const Program& program, const Contraction::Operand& operand);
 

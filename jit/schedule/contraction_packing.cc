@@ -92,6 +92,10 @@ bool Packing::ColumnsAreInPlace() {
   });
 }
 
+bool Packing::RowsAreInPlace() const {
+  return absl::c_all_of(nest_.rows, [&](const auto& operand) { return IsRow(operand); });
+}
+
 // Columns are always candidates, and rows only where they cannot be read in place.
 void Packing::Decide(IndexId whole) {
   layout_.SetWholeTiles(whole);

@@ -38,8 +38,9 @@ class Packing {
   // Finds how many rows and columns there are, which all calls below need.
   void Measure() { layout_.Measure(); }
 
-  // Whether no column operand is packed.
+  // Whether no column operand is packed; and whether no row operand is.
   bool ColumnsAreInPlace();
+  bool RowsAreInPlace() const;
 
   // Chooses what is packed, and declares its tensors. Where a copy may need more memory than its
   // tensor, its being small becomes an assumption of the program: where it is large, the program

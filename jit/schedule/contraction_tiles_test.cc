@@ -352,6 +352,24 @@ TEST(ContractionTiles, PutsShortBatchesInsideOfBlocks) {
   EXPECT_EQ(outermost("9", "0"), "g v");
 }
 
+// Rows of the second product lie across the sum, and would be copied for each gate as well.
+TEST(ContractionTiles, PacksColumnsOnceForBatchesThatShareThem) {
+  const auto order = [](absl::string_view row) {
+    Program program = ParseVerified(absl::Substitute(
+        "program p(x: f32[T, 32, 32], w: f32[G, N, 32]) -> (y: f32[T, 32, G, N]) { "
+        "for t in [0, T) { for g in [0, G) { for i in [0, 32) { for j in [0, N) { "
+        "acc e: f32 = sum for k in [0, 32) { e += x[t, $0] * w[g, j, k] } y[t, i, g, j] = e } } } } }",
+        row));
+    EXPECT_TRUE(TileContractions(program, SmallestTile()).value());
+    const std::string text = ToText(program);
+    const size_t copies = text.find("temp columns");
+    EXPECT_NE(copies, std::string::npos);
+    return std::pair(text.find("for g") < copies, text.find("for t") < copies);
+  };
+  EXPECT_EQ(order("i, k"), std::pair(true, false));
+  EXPECT_EQ(order("k, i"), std::pair(true, true));
+}
+
 // A gradient by windows of two: the sums of both places are kept, since their results lie together,
 // and apart from those of the next column.
 TEST(ContractionTiles, ResultsOfWindowsAreStoredTogether) {

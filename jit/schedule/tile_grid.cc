@@ -47,6 +47,23 @@ void JamShortRows(const Program& program, absl::optional<int64_t> columns, int64
   }
 }
 
+void MoveOutBatchesOfColumns(const Program& program, Contraction& nest) {
+  const auto has_fixed_bounds = [&](const Loop* batch) {
+    return !program.pool.HasVar(batch->begin) && !program.pool.HasVar(batch->end);
+  };
+  if (!absl::c_all_of(nest.batch, has_fixed_bounds)) return;
+  const auto moves_columns = [&](const Loop* batch) {
+    return absl::c_any_of(nest.columns, [&](const Contraction::Operand& operand) {
+      return DependsOn(program, AccessOf(program, operand), *batch);
+    });
+  };
+  std::stable_partition(nest.batch.begin(), nest.batch.end(), moves_columns);
+  for (std::vector<Contraction::Operand>* operands : {&nest.rows, &nest.columns}) {
+    for (Contraction::Operand& operand : *operands)
+      operand.batch_loops = BatchLoopsOf(program, nest, AccessOf(program, operand));
+  }
+}
+
 TileGrid::TileGrid(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes)
     : SizeArithmetic(program.pool), program_(program), ranges_(ranges), nest_(nest), lanes_(lanes),
       rows_(ranges.LengthOf(*nest.row)), columns_(ranges.LengthOf(*nest.column)) {}

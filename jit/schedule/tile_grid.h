@@ -19,6 +19,11 @@ namespace nestor::loop {
 void JamShortRows(const Program& program, absl::optional<int64_t> columns, int64_t lanes,
                   Contraction& nest);
 
+// Moves the batch loops with which columns move around the others, so that a copy of columns is made
+// once for all iterations of these. REQUIRES: rows are read in place, as they are not copied more
+// often then.
+void MoveOutBatchesOfColumns(const Program& program, Contraction& nest);
+
 class TileGrid : private SizeArithmetic {
  public:
   struct Extent {

@@ -110,6 +110,7 @@ class Tiling : private SizeArithmetic {
     packing_.Measure();
     if (packing_.ColumnsAreInPlace())
       JamShortRows(program_, pool_.ConstValue(columns_), lanes_, nest_);
+    else if (packing_.RowsAreInPlace()) MoveOutBatchesOfColumns(program_, nest_);
     grid_.Choose({options_.isa, options_.rows, options_.vectors});
     packing_.Decide(Times(tile_.vectors, grid_.WholeTiles()));
     if (nest_.jammed == nullptr && !packing_.UsesPanels())
