@@ -233,8 +233,7 @@ class Optimizer {
     const int32_t own_end = ends_[op.result.value];
     const RegisterClass c = list_.classes[known.value];
     if (end < at_) {
-      if (IsLoad(op) && pressure_.Most(c, end, at_) >= static_cast<int>(file_.Of(c).size()))
-        return false;
+      if (IsLoad(op) && pressure_.Most(c, end, at_) >= NumRegisters(c)) return false;
       pressure_.Add(c, end, at_, 1);
     } else {
       pressure_.Add(c, at_, std::min(end, own_end), -1);
@@ -253,14 +252,16 @@ class Optimizer {
   // Inner loops come after those around them in loops_.
   void Hoist() {
     for (const RegisterClass c : kHoisted) {
-      const int all = static_cast<int>(file_.Of(c).size());
-      const bool spills = pressure_.Most(c, 0, list_.operations.size()) > all;
-      usable_[static_cast<int>(c)] = all - (spills ? MostScratchRegisters(c) : 0);
+      usable_[static_cast<int>(c)] = NumRegisters(c) - (Spills(c) ? MostScratchRegisters(c) : 0);
     }
     for (size_t i = loops_.size(); i-- > 0;) HoistFrom(loops_[i]);
-    if (pressure_.Most(RegisterClass::kGeneral, 0, list_.operations.size()) >
-        static_cast<int>(file_.Of(RegisterClass::kGeneral).size()))
-      CopyBeforeInnermostLoops();
+    if (Spills(RegisterClass::kGeneral)) CopyBeforeInnermostLoops();
+  }
+
+  int NumRegisters(RegisterClass c) const { return static_cast<int>(file_.Of(c).size()); }
+  // Whether more values live somewhere than there are registers.
+  bool Spills(RegisterClass c) const {
+    return pressure_.Most(c, 0, list_.operations.size()) > NumRegisters(c);
   }
 
   // In the order of the list, so that an operation on a hoisted result is hoisted, too.
@@ -399,10 +400,10 @@ class Optimizer {
   // copy. For a range is spilled for its whole length: that of a stride, say, is long, and so cheap,
   // however often the loop uses it; the copy's is short and dear.
   void CopyBeforeInnermostLoops() {
-    std::vector<Operand> copies(list_.classes.size());  // by register; in the loop
-    std::vector<int64_t> copied;
+    std::vector<Operand> copies(list_.classes.size());  // by register: its copy for the loop
     for (const Loop& loop : loops_) {
       if (!loop.innermost) continue;
+      const size_t first = hoisted_.size();
       for (int32_t i = loop.begin + 1; i <= loop.end; ++i) {
         if (dropped_[i]) continue;
         VisitReads(list_.operations[i], [&](Operand& read) {
@@ -410,15 +411,12 @@ class Optimizer {
               writes_.Within(read, loop.begin, loop.end))
             return;
           Operand& copy = copies[read.value];
-          if (!copy.is_register()) {
-            copied.push_back(read.value);
-            copy = CopyBefore(loop, read);
-          }
+          if (!copy.is_register()) copy = CopyBefore(loop, read);
           read = copy;
         });
       }
-      for (const int64_t reg : copied) copies[reg] = {};
-      copied.clear();
+      for (size_t i = first; i < hoisted_.size(); ++i)
+        copies[hoisted_[i].op.operands[0].value] = {};
     }
   }
 

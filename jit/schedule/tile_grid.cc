@@ -48,10 +48,9 @@ void JamShortRows(const Program& program, absl::optional<int64_t> columns, int64
 }
 
 void MoveOutBatchesOfColumns(const Program& program, Contraction& nest) {
-  const auto has_fixed_bounds = [&](const Loop* batch) {
-    return !program.pool.HasVar(batch->begin) && !program.pool.HasVar(batch->end);
-  };
-  if (!absl::c_all_of(nest.batch, has_fixed_bounds)) return;
+  if (absl::c_any_of(nest.batch,
+                     [&](const Loop* batch) { return BoundsMove(program.pool, *batch); }))
+    return;
   const auto moves_columns = [&](const Loop* batch) {
     return absl::c_any_of(nest.columns, [&](const Contraction::Operand& operand) {
       return DependsOn(program, AccessOf(program, operand), *batch);
