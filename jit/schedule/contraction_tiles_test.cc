@@ -22,6 +22,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "jit/target/isa.h"
+#include "loop_ir/dependence.h"
 #include "loop_ir/program.h"
 #include "loop_ir/proofs.h"
 #include "loop_ir/text.h"
@@ -872,9 +873,28 @@ TEST(ContractionTiles, PlacesOfAllTilesAreProven) {
   }
 }
 
-// Where the rows of a temporary are shared out among tiles, but are too few for that, the last rows
-// read the columns of whole tiles in place: beside panels, no copy has them.
-TEST(ContractionTiles, LastRowsOfATemporaryAreProven) {
+// Rows of an image are shared out among tiles of two heights, one of which may keep a part of its
+// rows: each is in range, and results of two strips are proven apart.
+TEST(ContractionTiles, SharedRowsAreProvenInRangeAndApart) {
+  Program program = ParseVerified(
+      "program p(x: f32[H, C], w: f32[C, 3, 64], z: shape f32[W]) -> (y: f32[H*W, 64]) { for h in [0, H) { "
+      "temp t: f32[C, 2*W + 1] for c in [0, C) { for j in [0, 2*W + 1) { t[c, j] = x[h, c] } } for i in [0, W) { "
+      "for o in [0, 64) { acc s: f32 = sum for c in [0, C) { for r in [0, 3) { s += t[c, 2*i + r] * w[c, r, o] } } "
+      "y[h*W + i, o] = s } } } }");
+  ContractionTileOptions options;
+  options.isa = jit::Isa::kAvx2;
+  ASSERT_EQ(TileContractions(program, options).value(), true);
+  ASSERT_TRUE(MarkChecked(program).ok());
+  const std::string text = ToText(program);
+  EXPECT_THAT(text, testing::HasSubstr("f32[5, 2, 8] register"));
+  EXPECT_THAT(text, testing::HasSubstr("f32[4, 2, 8] register"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("f32[6, 2, 8] register")));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("checked")));
+  EXPECT_EQ(CarriedTensor(program, *program.body.back().As<Loop>()), absl::nullopt) << text;
+}
+
+// So are they where tiles copy columns to panels.
+TEST(ContractionTiles, SharedRowsOfPanelsAreProven) {
   Program program = ParseVerified(
       "program p(g: f32[B, L, E], m: f32[S]) -> (c: f32[B, S, E]) { temp t: f32[S] for k in [0, S) { t[k] = "
       "exp(m[k]) } for b in [0, B) { for k in [0, S) { for j in [0, E) { acc e: f32 = sum for l in [0, L) { "

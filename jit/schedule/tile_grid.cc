@@ -73,6 +73,7 @@ void TileGrid::Choose(const Options& options) {
   const int registers = isa.vectors;
   tile_ = {isa.tile_rows, isa.tile_vectors};
   const int64_t most_vectors = options.vectors > 0 ? options.vectors : kMostVectors;
+  if (SharesOutRows()) tile_.rows = isa.shared_tile_rows;
   if (options.rows > 0) tile_.rows = options.rows;
   if (options.vectors > 0) tile_.vectors = options.vectors;
   while (RegistersOf(tile_) > registers && tile_.rows > 1) --tile_.rows;
@@ -104,14 +105,21 @@ IndexId TileGrid::WholeTiles() {
   return pool_.Max(pool_.Sub(tiles, one_left), Const(0));
 }
 
-// Where tiles have m rows more than there are, each of m tiles has one less, if there are so many.
+// Tiles of the full height would have some rows more than there are. As many tiles as these are one
+// row lower; if there are fewer tiles, all are, and not all rows of the first one are kept.
 std::vector<TileGrid::Band> TileGrid::Bands() {
-  if (!SharesOutRows()) return {{tile_.rows, Const(0), Over(rows_, tile_.rows)}};
-  const IndexId tiles = OverUp(rows_, tile_.rows), missing = MissingRows();
-  const IndexId lower = pool_.Min(Over(rows_, tile_.rows - 1), OnlyIf(pool_, AreShared(), missing));
-  const IndexId whole = pool_.Sub(tiles, pool_.Max(lower, pool_.Min(missing, Const(1))));
-  return {{tile_.rows, Const(0), pool_.Min(Over(rows_, tile_.rows), whole)},
-          {tile_.rows - 1, pool_.Sub(rows_, Times(tile_.rows - 1, lower)), lower}};
+  const int64_t height = tile_.rows, low = height - 1;
+  if (!SharesOutRows()) return {{height, Const(0), Over(rows_, height)}};
+  const IndexId tiles = OverUp(rows_, height), missing = pool_.Sub(Times(height, tiles), rows_),
+                lower = pool_.Min(missing, tiles);
+  // In these forms provers see which rows these are, and that there is one.
+  const IndexId unkept = pool_.Max(pool_.Sub(missing, tiles), Const(0)),
+                in_part = pool_.Min(pool_.Min(unkept, Const(1)), rows_),
+                whole = pool_.Min(Over(rows_, low), pool_.Sub(lower, in_part)),
+                above = Times(low, pool_.Sub(tiles, Const(1)));
+  return {{height, Const(0), pool_.Min(Over(rows_, height), pool_.Sub(tiles, lower))},
+          {low, pool_.Sub(rows_, Times(low, whole)), whole},
+          {low, Const(0), in_part, pool_.Min(rows_, pool_.Sub(rows_, above))}};
 }
 
 bool TileGrid::SharesOutRows() const {
@@ -132,18 +140,6 @@ bool TileGrid::ArePoints() const {
          absl::c_any_of(nest_.rows, [&](const Contraction::Operand& operand) {
            return program_[AccessOf(program_, operand).tensor].storage == Storage::kTemp;
          });
-}
-
-// How many more rows tiles of the full height would have.
-IndexId TileGrid::MissingRows() {
-  return pool_.Sub(Times(tile_.rows, OverUp(rows_, tile_.rows)), rows_);
-}
-
-// max(0, tiles + 1 - missing) is positive where at most as many rows are missing as there are
-// tiles.
-IndexId TileGrid::AreShared() {
-  const IndexId one_more = pool_.Add(OverUp(rows_, tile_.rows), Const(1));
-  return pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(one_more, MissingRows())));
 }
 
 TileGrid::Blocks TileGrid::InBlocks(IndexId tiles, int64_t most, IndexId least_count) {

@@ -35,10 +35,11 @@ class TileGrid : private SizeArithmetic {
     jit::Isa isa;
     int64_t rows, vectors;
   };
-  // Tiles of `height` rows, all of which are kept, from row `first` on.
+  // Tiles of `height` rows, from row `first` on; or at most one, of which `kept` rows are kept.
   struct Band {
     int64_t height;
     IndexId first, tiles;
+    absl::optional<IndexId> kept = absl::nullopt;
   };
   struct Blocks {
     IndexId count, length;
@@ -64,18 +65,16 @@ class TileGrid : private SizeArithmetic {
   // tile, one tile less where one vector would be left: two pairs are faster.
   IndexId WholeTiles();
 
-  // Bands of tiles from the first row on; some rows may be left below them.
+  // Bands of tiles from the first row on. Where rows are not shared out, some may be left below.
   std::vector<Band> Bands();
   // The first row of a tile of the band.
   IndexId RowOf(const Band& band, IndexId tile) {
-    return pool_.Add(band.first, Times(band.height, tile));
+    return band.kept ? band.first : pool_.Add(band.first, Times(band.height, tile));
   }
   // Whether rows are divided evenly among tiles: those of an image along which windows slide, or
   // that lies in a copy, or all points of an image in a temporary. There may be few of these, and a
   // tile of which not all rows are kept is a large part of the work.
   bool SharesOutRows() const;
-  // 1 where all rows of all tiles are kept then, else 0.
-  IndexId AreShared();
 
   // Blocks of at most `most` tiles each; at least `least_count` blocks, if there are so many tiles.
   // All blocks but the last have the same length, so that threads get equal shares. Where the
@@ -94,7 +93,6 @@ class TileGrid : private SizeArithmetic {
   bool ArePoints() const;
   Blocks InEvenBlocks(IndexId tiles, IndexId full, IndexId least_count);
   int64_t RegistersOf(Extent tile) const;
-  IndexId MissingRows();
 
   Program& program_;
   Ranges& ranges_;

@@ -154,7 +154,7 @@ class Tiling : private SizeArithmetic {
     Scope scope = packing_.CopiesBehind(depth, IsCopied());
     if (depth == nest_.batch.size()) {
       for (const Band& band : grid_.Bands()) Append(scope, WholeRows(band));
-      Append(scope, LastRows());
+      if (!grid_.SharesOutRows()) Append(scope, LastRows());
       return scope;
     }
     Append(scope, Around(*nest_.batch[depth], Level(depth + 1)));
@@ -263,7 +263,7 @@ class Tiling : private SizeArithmetic {
         return make_.Counted("q", tiles, kPlain, [&](IndexId q) {
           const IndexId row = grid_.RowOf(band, pool_.Add(first_row, p));
           const IndexId vector = pool_.Add(side.first, Times(side.vectors, pool_.Add(first, q)));
-          Patch patch{{band.height, side.vectors}, row, vector, absl::nullopt, side.is_whole};
+          Patch patch{{band.height, side.vectors}, row, vector, band.kept, side.is_whole};
           absl::optional<SumBlock> part;
           if (blocks)
             part = sum_blocks_.At(*blocks, s, Times(band.height, p), Times(side.vectors, q));
@@ -302,8 +302,8 @@ class Tiling : private SizeArithmetic {
     Scope scope;
     const auto in_all_rows = [&](IndexId first, int64_t vectors, int64_t step, IndexId count) {
       Append(scope, make_.Counted("p", IfNotFlat(band.tiles), kPlain, [&](IndexId p) {
-        return InARow({{band.height, vectors}, grid_.RowOf(band, p), first, absl::nullopt, false},
-                      step, count);
+        return InARow({{band.height, vectors}, grid_.RowOf(band, p), first, band.kept, false}, step,
+                      count);
       }));
     };
     IndexId done = Times(tile_.vectors, grid_.WholeTiles());  // vectors
@@ -341,29 +341,21 @@ class Tiling : private SizeArithmetic {
   // smaller tiles for each number of rows would be much code. A tile of a known number of rows is
   // of that height.
   Scope LastRows() {
-    if (packing_.UsesPanels() && !grid_.SharesOutRows()) return FlatRows();
+    if (packing_.UsesPanels()) return FlatRows();
     // With a quotient instead of a remainder, provers see which rows these are.
     IndexId first = Times(tile_.rows, Over(rows_, tile_.rows));
     const IndexId left = NESTOR_MUTANT("last_rows_skipped") ? Const(0) : pool_.Sub(rows_, first);
-    const IndexId tiles = pool_.Min(left, Const(1));
-    const IndexId are_left = grid_.SharesOutRows()
-                                 ? OnlyIf(pool_, pool_.Sub(Const(1), grid_.AreShared()), tiles)
-                                 : tiles;
+    const IndexId are_left = pool_.Min(left, Const(1));
     if (pool_.IsConst(are_left, 0)) return {};
     if (NESTOR_MUTANT("last_rows_one_early"))
       first = pool_.Max(pool_.Sub(first, Const(1)), Const(0));
-    // Beside panels copies hold no columns of whole tiles.
-    const bool in_panels = packing_.UsesPanels();
-    const Packing::Columns columns =
-        in_panels ? Packing::Columns::kInOperands : Packing::Columns::kInCopies;
-    const IndexId wide = in_panels ? grid_.WholeTiles() : Over(grid_.Vectors(), tile_.vectors);
-    const IndexId done = Times(tile_.vectors, wide);
+    const IndexId wide = Over(grid_.Vectors(), tile_.vectors), done = Times(tile_.vectors, wide);
     // The loops run over columns alone, so that there is something to share out.
     const auto if_left = [&](IndexId count) { return OnlyIf(pool_, are_left, count); };
     const absl::optional<int64_t> known = pool_.ConstValue(left);
     const int64_t height = known.value_or(tile_.rows);
     const absl::optional<IndexId> kept = known ? absl::nullopt : absl::make_optional(left);
-    Scope scope = InARow({{height, tile_.vectors}, first, Const(0), kept, in_panels, columns},
+    Scope scope = InARow({{height, tile_.vectors}, first, Const(0), kept, /*is_whole=*/false},
                          tile_.vectors, if_left(wide));
     Append(scope, InARow({{height, 1}, first, done, kept, false}, 1,
                          if_left(pool_.Sub(grid_.Vectors(), done))));

@@ -35,12 +35,15 @@ struct IsaFacts {
   // The results of a product of matrices that registers hold at once, where nothing else decides:
   // rows, and vectors of columns. The other registers hold operands.
   int tile_rows, tile_vectors;
+  // The rows of the higher of two kinds of tiles among which rows are shared out evenly, the others
+  // being one row lower. These still have results enough that no product waits for the one before.
+  int shared_tile_rows;
 };
 
 inline constexpr IsaFacts kIsas[] = {
     // On some processors (AMD's Zen 2 and 3) a masked store of AVX2 takes 15 cycles.
-    {Isa::kAvx2, "avx2", 32, 16, 0, false, 4, 0, 6, 2},
-    {Isa::kAvx512, "avx512", 64, 32, 7, true, 1, 1, 8, 3},
+    {Isa::kAvx2, "avx2", 32, 16, 0, false, 4, 0, 6, 2, 5},
+    {Isa::kAvx512, "avx512", 64, 32, 7, true, 1, 1, 8, 3, 8},
 };
 
 // The set that every machine has on which code runs.
