@@ -174,6 +174,14 @@ ValueId RewritePlacesIn(Program& program, ValueId value, PlaceChange change) {
 
 void RewritePlaces(Program& program, Scope& scope, PlaceChange change) {
   RewriteIndices(program, scope, [&](IndexId e) { return RewritePlacesIn(program, e, change); });
+  VisitScopes(scope, [&](Scope& inside) {
+    for (Item& item : inside) {
+      auto* loop = item.As<Loop>();
+      if (loop == nullptr) continue;
+      for (Prefetch& prefetch : loop->prefetches)
+        change(prefetch.access.tensor, prefetch.access.place);
+    }
+  });
   VisitStatements(scope, [&](Statement& statement) {
     change(statement.target.tensor, statement.target.place);
     statement.value = RewritePlacesIn(program, statement.value, change);

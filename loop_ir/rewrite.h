@@ -36,7 +36,7 @@ void RewriteLoads(Program& program, Statement& statement, TensorId tensor,
 // extents of declared tensors.
 void RewriteIndices(Program& program, Scope& scope, IndexMap index);
 
-// Lets `change` edit the place of every access in the scope and below: stores, loads,
+// Lets `change` edit the place of every access in the scope and below: stores, loads, prefetches,
 // and loads in index expressions. It says whether it changed the place; the rank of
 // the tensor may change with it.
 void RewritePlaces(Program& program, Scope& scope,

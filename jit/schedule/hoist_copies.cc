@@ -9,7 +9,9 @@
 // proven by IsInRange at the place of the loop itself, and should not cost time, so that its end
 // becomes 0 there (KeepIfRuns).
 //
-// Inner loops are visited first, so that a copy moves out of one loop after the other.
+// Inner loops are visited first, so that a copy moves out of one loop after the other. One that
+// moves with a short loop alone, as the weights of a recurrence do with its gates, moves out of it
+// with one axis more (scalar expansion), if it leaves the next loop, too.
 #include "jit/schedule/hoist_copies.h"
 
 #include <iterator>
@@ -23,10 +25,14 @@
 #include "jit/schedule/widen.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
 namespace nestor::loop {
 namespace {
+
+// The most copies of a temporary that are kept at once where it has another axis.
+constexpr int64_t kMostCopies = 16;
 
 class Hoister {
  public:
@@ -43,6 +49,7 @@ class Hoister {
         ranges_.Enter(*loop);
         changed |= Visit(loop->body);
         ranges_.Leave();
+        changed |= ExpandFills(*loop);
         changed |= MoveFills(*loop, result);
       }
       result.push_back(std::move(item));
@@ -51,11 +58,58 @@ class Hoister {
     return changed;
   }
 
+  // Copies that differ from iteration to iteration of a short inner loop, but not of `loop`, get an
+  // axis for the inner one and move before it, from where they may leave `loop`.
+  bool ExpandFills(Loop& loop) {
+    if (ranges_.Less(ranges_.LengthOf(loop), pool_.Const(2))) return false;
+    bool changed = false;
+    Scope body;
+    for (Item& item : loop.body) {
+      auto* inner = item.As<Loop>();
+      if (inner != nullptr && IsShort(*inner)) {
+        ranges_.Enter(*inner);
+        absl::flat_hash_set<TensorId> filled = FilledAlike(inner->body, loop);
+        ranges_.Leave();
+        absl::erase_if(filled, [&](TensorId tensor) { return !MayMove(tensor, *inner); });
+        changed |= !filled.empty();
+        if (!filled.empty()) Append(body, Expanded(filled, *inner));
+      }
+      body.push_back(std::move(item));
+    }
+    loop.body = std::move(body);
+    return changed;
+  }
+
+  bool IsShort(const Loop& loop) const {
+    const auto length = pool_.ConstValue(loop.end);
+    return loop.step == 1 && pool_.IsConst(loop.begin, 0) && length && *length > 1 &&
+           *length <= kMostCopies;
+  }
+
+  // The declarations of the temporaries, each with an axis for the loop, and what fills them.
+  Scope Expanded(const absl::flat_hash_set<TensorId>& filled, Loop& loop) {
+    for (TensorId tensor : filled) {
+      Shape& shape = program_[tensor].shape;
+      shape.insert(shape.begin(), loop.end);
+    }
+    RewritePlaces(program_, loop.body, [&](TensorId tensor, IndexList& place) {
+      if (!filled.contains(tensor)) return false;
+      place.insert(place.begin(), pool_.Var(loop.var));
+      return true;
+    });
+    Scope scope;
+    for (Item& item : TakeFills(filled, loop)) {
+      if (item.As<Declaration>() != nullptr) scope.push_back(std::move(item));
+      else Append(scope, AroundAnew(program_, loop, {std::move(item)}));
+    }
+    return scope;
+  }
+
   // A temporary that is filled from one that has left the loop may leave it next.
   bool MoveFills(Loop& loop, Scope& before) {
     bool changed = false;
     for (;; changed = true) {
-      const absl::flat_hash_set<TensorId> filled = FilledAlike(loop);
+      const absl::flat_hash_set<TensorId> filled = FilledAlike(loop.body, loop);
       if (filled.empty()) return changed;
       Append(before, TakeFills(filled, loop));
     }
@@ -67,17 +121,18 @@ class Hoister {
     return absl::c_none_of(info.shape, [&](IndexId e) { return HoldsVar(pool_, e, loop.var); });
   }
 
-  // The temporaries of the body that only loops write that do the same in each iteration, before
-  // anything else reads the temporaries.
-  absl::flat_hash_set<TensorId> FilledAlike(const Loop& loop) {
+  // The temporaries of `body`, that of the loop or of one inside, that only loops write that do the
+  // same in each iteration of `loop`, before anything else reads the temporaries.
+  absl::flat_hash_set<TensorId> FilledAlike(const Scope& body, const Loop& loop) {
     absl::flat_hash_set<TensorId> filled, open, read;
-    const std::vector<TensorId> declared = DeclaredIn(loop.body);
+    const std::vector<TensorId> declared = DeclaredIn(body);
     absl::c_copy_if(declared, std::inserter(open, open.end()),
                     [&](TensorId tensor) { return MayMove(tensor, loop); });
     if (open.empty()) return filled;
-    Footprint all = FootprintOf(program_, loop.body);  // without what the body declares
+    Footprint all = FootprintOf(program_, loop.body);  // without what the bodies declare
     all.writes.insert(declared.begin(), declared.end());
-    for (const Item& item : loop.body) {
+    absl::c_copy(DeclaredIn(loop.body), std::inserter(all.writes, all.writes.end()));
+    for (const Item& item : body) {
       const Footprint footprint = FootprintOf(program_, item);
       const auto change = [&](TensorId tensor) {
         if (!open.contains(tensor)) return;

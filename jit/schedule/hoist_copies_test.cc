@@ -38,6 +38,46 @@ TEST(HoistCopies, TextInTextOut) {
       });
 }
 
+// A copy that moves with a short loop alone gets an axis for it.
+TEST(HoistCopies, OutOfTwoLoops) {
+  ExpectPass(
+      HoistCopies, kFrame,
+      {
+          {"for p in [0, P) { for i in [0, 3) { temp t: f32[4] for k in [0, 4) { t[k] = x[3*k + i] } "
+           "for l in [0, 4) { y[p, l + i] = t[l] } } }",
+           "temp t: f32[3, 4] for i_2 in [0, min(562949953421312*min(P, 1), 3)) { for k in [0, 4) { "
+           "t[i_2, k] = x[i_2 + 3*k] } } for p in [0, P) { for i in [0, 3) { for l in [0, 4) { "
+           "y[p, i + l] = t[i, l] } } }"},
+          // The loop that reads the copy fetches it ahead.
+          {"for p in [0, P) { for i in [0, 3) { temp t: f32[4] for k in [0, 4) { t[k] = x[3*k + i] } "
+           "for l in [0, 3) prefetch(2) t[l + 1] { y[p, l + i] = t[l] } } }",
+           "temp t: f32[3, 4] for i_2 in [0, min(562949953421312*min(P, 1), 3)) { for k in [0, 4) { "
+           "t[i_2, k] = x[i_2 + 3*k] } } for p in [0, P) { for i in [0, 3) { "
+           "for l in [0, 3) prefetch(2) t[i, l + 1] { y[p, i + l] = t[i, l] } } }"},
+          // A copy in two parts, of which the first alone moves with the short loop.
+          {"for p in [0, P) { for i in [0, 3) { temp t: f32[4] for k in [0, 3) { t[k] = x[3*k + i] } "
+           "for k_2 in [3, 4) { t[k_2] = 0.0 } for l in [0, 4) { y[p, l + i] = t[l] } } }",
+           "temp t: f32[3, 4] for i_2 in [0, min(562949953421312*min(P, 1), 3)) { for k in [0, 3) { "
+           "t[i_2, k] = x[i_2 + 3*k] } } for i_3 in [0, min(562949953421312*min(P, 1), 3)) { "
+           "for k_2 in [3, 4) { t[i_3, k_2] = 0.0 } } for p in [0, P) { for i in [0, 3) { for l in [0, 4) { "
+           "y[p, i + l] = t[i, l] } } }"},
+          // The loop is long; the copy's length moves with it; the outer loop runs once at most; the
+          // copy moves with both.
+          {"for p in [0, P) { for i in [0, 17) { temp t: f32[4] for k in [0, 4) { t[k] = x[3*k + i] } "
+           "for l in [0, 4) { drop y[p, l] = t[l] } } }",
+           ""},
+          {"for p in [0, P) { for i in [0, 3) { temp t: f32[i + 1] for k in [0, i + 1) { t[k] = x[3*k + i] } "
+           "for l in [0, i + 1) { y[p, l] = t[l] } } }",
+           ""},
+          {"for p in [0, min(P, 1)) { for i in [0, 3) { temp t: f32[4] for k in [0, 4) { t[k] = x[3*k + i] } "
+           "for l in [0, 4) { y[p, l + i] = t[l] } } }",
+           ""},
+          {"for p in [0, P) { for i in [0, 3) { temp t: f32[4] for k in [0, 4) { t[k] = f32(index(p + i)) } "
+           "for l in [0, 4) { y[p, l + i] = t[l] } } }",
+           ""},
+      });
+}
+
 TEST(HoistCopies, LeavesTheOthers) {
   for (const char* fill : {
            "for k in [0, 10) { t[k] = f32(index(p)) }",  // differs in each iteration
