@@ -17,8 +17,8 @@ namespace nestor::loop {
 // for temporaries that only these loops write, before anything else touches them: packed operands
 // of contractions, above all. Computations before a loop that runs no iteration must not fail:
 // places are proven to be in range without it. Copies move out of as many loops as possible. One
-// that moves with an inner loop of at most 16 iterations alone gets an axis for it, unless the outer
-// loop is known to have at most one iteration:
+// that moves with an inner loop of at most 16 iterations alone gets an axis for it, unless the
+// outer loop is known to have at most one iteration:
 //
 //   for p in [0, P) {                         temp t: f32[4, K]
 //     for i in [0, 4) {                       for i in .. { for k in .. { t[i, k] = w[i, 3*k] } }

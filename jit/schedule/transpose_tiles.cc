@@ -68,7 +68,7 @@ class TransposeTiles {
     const Loop& inner = *loops->back();
     for (const Nest& nest : {Nest{&inner, &outer, {}}, Nest{&outer, &inner, {}}}) {
       const auto found = WithLoads(nest, inner);
-      if (!found || !IsLong(outer, Width(inner)) || !IsLong(inner, Width(inner))) continue;
+      if (!found || !IsLong(outer, inner) || !IsLong(inner, inner)) continue;
       // This is checked last, as it takes longest.
       return RunInLanes(*loops) && AreIndependent(program_, outer, inner)
                  ? absl::make_optional(Cut(*loops, *found))
@@ -99,17 +99,24 @@ class TransposeTiles {
     return loops.size() > 1 ? absl::make_optional(loops) : absl::nullopt;
   }
 
-  // Squares have whole cache lines along both sides: each side has as many tiles as vectors
-  // fill a line.
-  int64_t TilesInSquare() const { return jit::kCacheLineBytes / jit::VectorBytes(isa_); }
-  int64_t Width(const Loop& inner) const {
-    return TilesInSquare() * jit::LanesOf(program_, inner, isa_);
+  // The tiles of a square along a loop: as many as vectors fill a cache line, so that squares have
+  // whole lines along both sides. Fewer where a loop of known length would have whole tiles left,
+  // as one over the columns of a packed vector.
+  int64_t TilesAlong(const Loop& loop, const Loop& inner) const {
+    int64_t tiles = jit::kCacheLineBytes / jit::VectorBytes(isa_);
+    const int64_t lanes = jit::LanesOf(program_, inner, isa_);
+    const auto length = pool_.ConstValue(pool_.Sub(loop.end, loop.begin));
+    while (length && tiles > 1 && *length % (tiles * lanes) >= lanes) --tiles;
+    return tiles;
+  }
+  int64_t Width(const Loop& loop, const Loop& inner) const {
+    return TilesAlong(loop, inner) * jit::LanesOf(program_, inner, isa_);
   }
 
   // Whether squares may fit: they do not in the loops left over beside squares.
-  bool IsLong(const Loop& loop, int64_t width) {
+  bool IsLong(const Loop& loop, const Loop& inner) {
     const IndexId length = pool_.Sub(loop.end, loop.begin);
-    return ranges_.Defined(length) && !ranges_.Less(length, pool_.Const(width));
+    return ranges_.Defined(length) && !ranges_.Less(length, pool_.Const(Width(loop, inner)));
   }
 
   // The nest with the loads that walk across, if all stores walk along.
@@ -160,12 +167,11 @@ class TransposeTiles {
   // Whole squares first, which are transposed in registers; plain loops for the edges.
   Scope Cut(const LoopsAround& loops, const Nest& nest) {
     const Loop& inner = *loops.back();
-    const int64_t lanes = jit::LanesOf(program_, inner, isa_), tiles = TilesInSquare();
     const bool overlaps = !IsOutermost(program_, *loops.front()) && !ReadsWhatItWrites(inner);
     const Side across = SideOf(*nest.across, inner, overlaps),
                along = SideOf(*nest.along, inner, overlaps);
     Scope parts;
-    Append(parts, Squares(loops, nest, across, along, lanes, tiles));
+    Append(parts, Squares(loops, nest, across, along));
     // Then columns beside the tiles, and rows below all of these.
     AppendRest(loops, nest, across.covered, along.rest, parts);
     if (NESTOR_MUTANT("transpose_tail_unwritten")) return parts;
@@ -190,7 +196,7 @@ class TransposeTiles {
   // run on several threads, which may not write the same elements: there all elements that fill no
   // square are left over.
   Side SideOf(const Loop& loop, const Loop& inner, bool overlaps) {
-    const IndexId length = ranges_.LengthOf(loop), width = pool_.Const(Width(inner)),
+    const IndexId length = ranges_.LengthOf(loop), width = pool_.Const(Width(loop, inner)),
                   whole = pool_.Div(length, width);
     if (!overlaps || pool_.IsConst(pool_.Mod(length, width), 0)) {
       const IndexId end = pool_.Add(loop.begin, pool_.Mul(whole, width));
@@ -231,19 +237,20 @@ class TransposeTiles {
 
   // From the inside out: tiles of a square, squares of a block along, the innermost loop between,
   // in strips, squares of the block across, blocks, and the other loops between.
-  Scope Squares(const LoopsAround& loops, const Nest& nest, const Side& across, const Side& along,
-                int64_t lanes, int64_t tiles) {
+  Scope Squares(const LoopsAround& loops, const Nest& nest, const Side& across, const Side& along) {
+    const Loop& inner = *loops.back();
+    const int64_t lanes = jit::LanesOf(program_, inner, isa_);
     const int32_t p = program_.AddVar(program_.vars[nest.across->var]);
     const int32_t q = program_.AddVar(program_.vars[nest.along->var]);
     const auto at = [&](const Loop& loop, const Side& side, int32_t square, int64_t tile) {
-      IndexId first = pool_.Mul(pool_.Var(square), pool_.Const(lanes * tiles));
+      IndexId first = pool_.Mul(pool_.Var(square), pool_.Const(Width(loop, inner)));
       if (side.last) first = pool_.Min(first, *side.last);
       return pool_.Add(loop.begin, pool_.Add(first, pool_.Const(tile * lanes)));
     };
     Scope square;
-    for (int64_t row = 0; row < tiles; ++row) {
+    for (int64_t row = 0; row < TilesAlong(*nest.across, inner); ++row) {
       std::vector<IndexId> columns;
-      for (int64_t column = 0; column < tiles; ++column)
+      for (int64_t column = 0; column < TilesAlong(*nest.along, inner); ++column)
         columns.push_back(at(*nest.along, along, q, column));
       Tiles(loops.back()->body, nest, at(*nest.across, across, p, row), columns, lanes, square);
     }

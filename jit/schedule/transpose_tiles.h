@@ -24,10 +24,10 @@ namespace nestor::loop {
 // tile are left over. Every second element is read likewise.
 //
 // Where a vector is less than a cache line, tiles beside each other are written together, a line
-// at a time, and as many make a square that reads whole lines, too. Squares are walked in blocks,
-// so that all that a block reads and writes lies on few pages. If there are loops between, each
-// row of squares takes some iterations of the innermost one, so that short rows are written one
-// after the other:
+// at a time, and as many make a square that reads whole lines, too; fewer along a loop that is
+// known to have no room for them. Squares are walked in blocks, so that all that a block reads and
+// writes lies on few pages. If there are loops between, each row of squares takes some iterations
+// of the innermost one, so that short rows are written one after the other:
 //
 //   for o in [0, O) { for h in [0, H) { for w in [0, W) { y[o, h, w] = x[h, w, o] } } }
 //     ->

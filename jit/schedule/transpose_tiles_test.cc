@@ -480,7 +480,24 @@ TEST(TransposeTiles, Avx2) {
          }
          for i_3 in [0, 8*(N/8)) { for j_3 in [8*(M/8), M) { q[i_3, j_3] = c[j_3, i_3] } }
          for i_4 in [8*(N/8), N) { for j_4 in [0, M) { q[i_4, j_4] = c[j_4, i_4] } })"},
-      {"for i in [0, 15) { for j in [0, 40) { u[i, j] = s[j, i] } }", ""},
+      // A square has no more tiles along a loop than there is room for.
+      {"for i in [0, 15) { for j in [0, 40) { u[i, j] = s[j, i] } }",
+       R"(
+         for p in [0, 1) {
+           for q_2 in [0, 1) {
+             for i_2 in [16*p, min(16*p + 16, 1)) {
+               for j_2 in [16*q_2, min(16*q_2 + 16, 5)) {
+                 temp tile: f32[8, 8] register
+                 for r in [0, 8) unroll { for l in [0, 8) vector { tile[r, l] = s[8*j_2 + r, 8*i_2 + l] } }
+                 for r_2 in [0, 8) unroll {
+                   for l_2 in [0, 8) vector { u[8*i_2 + r_2, 8*j_2 + l_2] = tile[l_2, r_2] }
+                 }
+               }
+             }
+           }
+         }
+         for i_3 in [8, 15) { for j_3 in [0, 40) { u[i_3, j_3] = s[j_3, i_3] } })"},
+      {"for i in [0, 7) { for j in [0, 40) { u[i, j] = s[j, i] } }", ""},
   };
   ExpectPass(pass, kFrame, kCases);
 }
