@@ -204,11 +204,12 @@ NeededRows RegisterTile::NeededRowsOf(const Patch& patch, const absl::optional<S
 }
 
 // Whether the sum and those inside it have so few steps that they are written out: a window of
-// known size. For the last vector only the innermost sum is written out.
+// known size. For the last vector, and where each row that is kept has a pointer, only the
+// innermost sum is written out.
 bool RegisterTile::IsWrittenOut(size_t sum, const Patch& patch,
                                 const absl::optional<SumBlock>& part) {
   if (sum == 0 && part) return false;
-  if (!patch.is_whole && sum + 1 < nest_.sums.size()) return false;
+  if ((!patch.is_whole || patch.rows_left) && sum + 1 < nest_.sums.size()) return false;
   int64_t steps = 1;
   for (size_t i = sum; i < nest_.sums.size(); ++i) {
     const auto length = KnownLength(program_, *nest_.sums[i]);
