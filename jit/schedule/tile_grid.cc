@@ -16,6 +16,7 @@
 #include "absl/algorithm/container.h"
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/replace_loops.h"
+#include "loop_ir/affine.h"
 
 namespace nestor::loop {
 
@@ -73,7 +74,7 @@ void TileGrid::Choose(const Options& options) {
   const int registers = isa.vectors;
   tile_ = {isa.tile_rows, isa.tile_vectors};
   const int64_t most_vectors = options.vectors > 0 ? options.vectors : kMostVectors;
-  if (SharesOutRows()) tile_.rows = isa.shared_tile_rows;
+  if (SharesOutRows() && AreOfWindowsAlongMemory()) tile_.rows = isa.shared_tile_rows;
   if (options.rows > 0) tile_.rows = options.rows;
   if (options.vectors > 0) tile_.vectors = options.vectors;
   while (RegistersOf(tile_) > registers && tile_.rows > 1) --tile_.rows;
@@ -133,6 +134,15 @@ bool TileGrid::AreOfImage() const {
     return SlidesAlong(program_, access, nest_.sums, *nest_.row) ||
            AreRowsOfTemporary(program_, access, *nest_.row);
   });
+}
+
+// Steps of fewer rows cost little there: neighbours share cache lines, and the loop over the window
+// is written out.
+bool TileGrid::AreOfWindowsAlongMemory() const {
+  return !nest_.sums.empty() && KnownLength(program_, *nest_.sums.back()) &&
+         absl::c_all_of(nest_.rows, [&](const Contraction::Operand& operand) {
+           return MovesLastAlone(program_, AccessOf(program_, operand), *nest_.row);
+         });
 }
 
 bool TileGrid::ArePoints() const {

@@ -89,6 +89,7 @@ class TileGrid : private SizeArithmetic {
 
  private:
   bool AreOfImage() const;
+  bool AreOfWindowsAlongMemory() const;
   // Their number is a product, as where axes were merged.
   bool ArePoints() const;
   Blocks InEvenBlocks(IndexId tiles, IndexId full, IndexId least_count);
