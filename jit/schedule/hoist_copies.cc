@@ -61,16 +61,12 @@ class Hoister {
   // Copies that differ from iteration to iteration of a short inner loop, but not of `loop`, get an
   // axis for the inner one and move before it, from where they may leave `loop`.
   bool ExpandFills(Loop& loop) {
-    if (ranges_.Less(ranges_.LengthOf(loop), pool_.Const(2))) return false;
     bool changed = false;
     Scope body;
     for (Item& item : loop.body) {
       auto* inner = item.As<Loop>();
       if (inner != nullptr && IsShort(*inner)) {
-        ranges_.Enter(*inner);
-        absl::flat_hash_set<TensorId> filled = FilledAlike(inner->body, loop);
-        ranges_.Leave();
-        absl::erase_if(filled, [&](TensorId tensor) { return !MayMove(tensor, *inner); });
+        const absl::flat_hash_set<TensorId> filled = FilledAlikeInside(*inner, loop);
         changed |= !filled.empty();
         if (!filled.empty()) Append(body, Expanded(filled, *inner));
       }
@@ -78,6 +74,17 @@ class Hoister {
     }
     loop.body = std::move(body);
     return changed;
+  }
+
+  // What the inner loop fills alike in each iteration of `loop`, unless this one runs once at most,
+  // which is asked last, as most loops fill nothing.
+  absl::flat_hash_set<TensorId> FilledAlikeInside(const Loop& inner, const Loop& loop) {
+    ranges_.Enter(inner);
+    absl::flat_hash_set<TensorId> filled = FilledAlike(inner.body, loop);
+    ranges_.Leave();
+    absl::erase_if(filled, [&](TensorId tensor) { return !MayMove(tensor, inner); });
+    if (!filled.empty() && ranges_.Less(ranges_.LengthOf(loop), pool_.Const(2))) filled.clear();
+    return filled;
   }
 
   bool IsShort(const Loop& loop) const {

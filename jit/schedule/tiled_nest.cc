@@ -7,7 +7,8 @@
 //     for blocks of the sum {
 //       for p in the block's rows { for q in its columns { tile } }
 //   } } }
-//   narrower tiles beside them; below all, a tile of which some rows are not kept
+//   narrower tiles beside them; a tile of which some rows are not kept, below all, or, where rows
+//   are shared out, in blocks as the others
 //
 // A block of columns stays in the second cache for all rows of the block, the rows of one tile in
 // the first. The topmost tiles of a block may pack columns as well (panels, contraction_packing.h).
