@@ -1,7 +1,9 @@
-// Reads the compiled-in files once: the notation into a Module, the comments before each op into
-// summaries and samples. Two readers see the same text: the parser skips the comments, and this one
-// takes the lines between "op" and "}" as they are.
+// Finds the ops in the compiled-in files, and reads the comments before each into a summary and
+// samples. The parser reads an op's text when it is first called: a program calls a few of the ops,
+// and to read them all would take longer than to compile most kernels.
 #include "macro_ops/library.h"
+
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
@@ -46,41 +48,58 @@ Sample ParseSample(absl::string_view line) {
   return sample;
 }
 
-// An op's lines end with a lone "}", which the files keep to.
-// The comments before an op are its own; a line without "# " or "op " is passed over.
-std::vector<MacroOp> ReadFile(absl::string_view text) {
-  std::vector<MacroOp> ops;
-  MacroOp next;
-  bool inside = false;
+// An op in a file, and the comment lines before it, which are its own. All are parts of the text.
+struct OpText {
+  Module::Definition definition;
+  std::vector<absl::string_view> comments;  // without "# "
+};
+
+// An op's lines end with a lone "}", which the files keep to. Outside of ops, a line without "# "
+// or "op " is passed over.
+std::vector<OpText> OpsIn(absl::string_view text) {
+  std::vector<OpText> ops;
+  OpText next;
+  const char* begin = nullptr;  // of the op
+  int number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    if (inside) {
-      absl::StrAppend(&next.definition, line, "\n");
-      inside = line != "}";
-      if (!inside) ops.push_back(std::exchange(next, MacroOp()));
-    } else if (absl::ConsumePrefix(&line, "# sample ")) {
-      next.samples.push_back(ParseSample(line));
-    } else if (absl::ConsumePrefix(&line, "# where ")) {
-      next.conditions.emplace_back(line);
-    } else if (absl::ConsumePrefix(&line, "# ")) {
-      absl::StrAppend(&next.summary, next.summary.empty() ? "" : " ", line);
-    } else if (absl::StartsWith(line, "op ")) {
-      next.name = std::string(line.substr(3, line.find('(') - 3));
-      next.definition = absl::StrCat(line, "\n");
-      inside = true;
+    ++number;
+    if (begin == nullptr && absl::StartsWith(line, "op ")) {
+      begin = line.data();
+      next.definition.name = line.substr(3, line.find('(') - 3);
+      next.definition.line = number;
+    } else if (begin == nullptr && absl::ConsumePrefix(&line, "# ")) {
+      next.comments.push_back(line);
+    } else if (begin != nullptr && line == "}") {
+      next.definition.text = text.substr(begin - text.data(), line.data() + 2 - begin);
+      ops.push_back(std::exchange(next, OpText()));
+      begin = nullptr;
     }
   }
   return ops;
+}
+
+MacroOp MacroOpOf(const LibraryFile& file, const OpText& text) {
+  MacroOp op;
+  op.name = std::string(text.definition.name);
+  op.family = std::string(absl::StripSuffix(file.name, ".nestor"));
+  op.definition = std::string(text.definition.text);
+  for (absl::string_view line : text.comments) {
+    if (absl::ConsumePrefix(&line, "sample ")) op.samples.push_back(ParseSample(line));
+    else if (absl::ConsumePrefix(&line, "where ")) op.conditions.emplace_back(line);
+    else absl::StrAppend(&op.summary, op.summary.empty() ? "" : " ", line);
+  }
+  return op;
 }
 
 }  // namespace
 
 const Module& MacroLibrary() {
   static const Module* const library = [] {
-    std::string all;
-    for (const LibraryFile& file : LibraryFiles()) absl::StrAppend(&all, file.text, "\n");
-    absl::StatusOr<Module> module = Module::Parse(all);
-    NESTOR_CHECK(module.ok(), module.status().ToString());
-    return new Module(*std::move(module));
+    std::vector<Module::Definition> definitions;
+    for (const LibraryFile& file : LibraryFiles()) {
+      for (const OpText& op : OpsIn(file.text)) definitions.push_back(op.definition);
+    }
+    return new Module(Module::OfDefinitions(definitions));
   }();
   return *library;
 }
@@ -90,10 +109,7 @@ const std::vector<MacroOp>& MacroOps() {
   static const auto* const ops = [] {
     auto* list = new std::vector<MacroOp>;
     for (const LibraryFile& file : LibraryFiles()) {
-      for (MacroOp& op : ReadFile(file.text)) {
-        op.family = std::string(absl::StripSuffix(file.name, ".nestor"));
-        list->push_back(std::move(op));
-      }
+      for (const OpText& op : OpsIn(file.text)) list->push_back(MacroOpOf(file, op));
     }
     return list;
   }();

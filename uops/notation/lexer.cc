@@ -173,10 +173,10 @@ absl::Status ErrorAt(const ast::Position& position, absl::string_view message) {
       absl::StrCat(position.line, ":", position.column, ": ", ClipWords(ValidUtf8(message))));
 }
 
-absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text) {
+absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text, int line) {
   absl::ConsumePrefix(&text, kByteOrderMark);
   std::vector<Token> tokens;
-  ast::Position position;
+  ast::Position position{line, 1};
   while (!text.empty()) {
     if (const size_t skipped = SkippedLength(text); skipped > 0) {
       position.column += static_cast<int>(skipped);

@@ -31,8 +31,8 @@ struct Token {
 
 // The tokens, the last of kind kEof. A byte-order mark before the text is skipped, and comments
 // may hold any bytes. Elsewhere, a character that starts no token, or a byte that is not UTF-8, is
-// an error.
-absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text);
+// an error. `line`: the number of the first line.
+absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text, int line = 1);
 
 // "LINE:COLUMN: message", InvalidArgument: the form of every error in a program's text. Text from
 // the user is shown as valid UTF-8, and long words are clipped.

@@ -6,6 +6,10 @@
 // would take time exponential in their number.
 #include "uops/notation/module.h"
 
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/base/call_once.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "uops/invariant.h"
@@ -14,19 +18,42 @@
 #include "uops/notation/parser.h"
 
 namespace nestor {
+
+// Read when it is made, or from `text` when its syntax is first asked for.
+struct Module::Entry {
+  explicit Entry(ast::Op read)
+      : name(read.name), name_position(read.name_position), syntax_(std::move(read)) {}
+  explicit Entry(const Definition& definition)
+      : name(definition.name), name_position{definition.line, 1}, text_(definition.text) {}
+
+  const ast::Op& syntax() const {
+    if (text_) absl::call_once(once_, [this] { Read(); });
+    return syntax_;
+  }
+
+  const std::string name;
+  const ast::Position name_position;
+
+ private:
+  void Read() const {
+    absl::StatusOr<ast::File> file = ParseFile(*text_, name_position.line);
+    NESTOR_CHECK(file.ok(), absl::StrCat("op ", name, ": ", file.status().ToString()));
+    NESTOR_CHECK(file->ops.size() == 1 && file->ops[0].name == name, name);
+    syntax_ = std::move(file->ops[0]);
+  }
+
+  const absl::optional<absl::string_view> text_;
+  mutable absl::once_flag once_;
+  mutable ast::Op syntax_;
+};
+
 namespace {
 
-const ast::Op* Find(const std::vector<ast::Op>& ops, absl::string_view name) {
-  for (const ast::Op& op : ops) {
-    if (op.name == name) return &op;
-  }
-  return nullptr;
-}
-
 // y = exp(x) must not mean two things.
-absl::Status CheckNames(const std::vector<ast::Op>& ops) {
+template <typename Entries>
+absl::Status CheckNames(const Entries& ops) {
   absl::flat_hash_set<absl::string_view> names;
-  for (const ast::Op& op : ops) {
+  for (const auto& op : ops) {
     if (ScalarOpByName(op.name)) {
       return ErrorAt(op.name_position,
                      absl::StrCat("an op may not be named like the scalar op '", op.name, "'"));
@@ -40,60 +67,63 @@ absl::Status CheckNames(const std::vector<ast::Op>& ops) {
 
 }  // namespace
 
+Module::Module() : ops_(std::make_shared<Entries>()) {}
+
 absl::StatusOr<Module> Module::Parse(absl::string_view text, const Module* library) {
   Module module;
-  module.ops_ = std::make_shared<std::vector<ast::Op>>();
   module.library_ = library;
   NESTOR_RETURN_IF_ERROR(module.Append(text));
+  return module;
+}
+
+Module Module::OfDefinitions(absl::Span<const Definition> definitions) {
+  Module module;
+  for (const Definition& definition : definitions) module.ops_->emplace_back(definition);
+  const absl::Status names = CheckNames(*module.ops_);
+  NESTOR_CHECK(names.ok(), names.ToString());
   return module;
 }
 
 // Names are checked among all ops; where they clash, the new ops leave again.
 absl::Status Module::Append(absl::string_view text) {
   NESTOR_ASSIGN_OR_RETURN(ast::File file, ParseFile(text));
-  const auto before = static_cast<std::ptrdiff_t>(ops_->size());
-  for (ast::Op& op : file.ops) ops_->push_back(std::move(op));
+  for (ast::Op& op : file.ops) ops_->emplace_back(std::move(op));
   absl::Status names = CheckNames(*ops_);
-  if (!names.ok()) ops_->erase(ops_->begin() + before, ops_->end());
+  for (size_t i = 0; !names.ok() && i < file.ops.size(); ++i) ops_->pop_back();
   return names;
 }
 
 std::vector<std::string> Module::OpNames() const {
   std::vector<std::string> names;
-  for (const ast::Op& op : *ops_) names.push_back(op.name);
+  for (const Entry& op : *ops_) names.push_back(op.name);
   return names;
 }
 
-bool Module::Has(absl::string_view name) const { return Find(*ops_, name) != nullptr; }
+size_t Module::Find(absl::string_view name) const {
+  const auto found = absl::c_find_if(*ops_, [&](const Entry& op) { return op.name == name; });
+  return static_cast<size_t>(found - ops_->begin());
+}
 
-const ast::Op& Module::Syntax(absl::string_view name) const { return *Find(*ops_, name); }
+bool Module::Has(absl::string_view name) const { return Find(name) < ops_->size(); }
 
-// Ops of a file lie in one vector in the order of the text, so their addresses tell which is
-// earlier.
-absl::StatusOr<const ast::Op*> Module::FindCallee(absl::string_view name, const ast::Op& caller,
-                                                  const ast::Position& position,
-                                                  const Module** home) const {
-  *home = this;
-  const ast::Op* own = Find(*ops_, name);
-  if (own == &caller)
-    return ErrorAt(position,
+const ast::Op& Module::Syntax(absl::string_view name) const { return (*ops_)[Find(name)].syntax(); }
+
+// The module that has the callee: this one, or its library.
+absl::StatusOr<const Module*> Module::HomeOf(absl::string_view name, const Caller& caller) const {
+  const size_t own = Find(name);
+  if (own < caller.op) return this;
+  if (own == caller.op)
+    return ErrorAt(caller.position,
                    absl::StrCat("the op '", name, "' calls itself; ops are not recursive"));
-  if (own != nullptr) {
-    if (own < &caller) return own;
-    return ErrorAt(position, absl::StrCat("the op '", name, "' is defined after its use"));
-  }
-  if (library_ != nullptr) {
-    if (const ast::Op* found = Find(*library_->ops_, name)) {
-      *home = library_;
-      return found;
-    }
-  }
+  if (own < ops_->size())
+    return ErrorAt(caller.position, absl::StrCat("the op '", name, "' is defined after its use"));
+  if (library_ != nullptr && library_->Has(name)) return library_;
   std::vector<std::string> known = OpNames();
   for (const ScalarOpRow& row : AllScalarOps()) known.push_back(row.name);
   if (library_ != nullptr) {
     for (const std::string& op : library_->OpNames()) known.push_back(op);
   }
-  return ErrorAt(position, absl::StrCat("unknown op '", name, "'", DidYouMean(name, known)));
+  return ErrorAt(caller.position, absl::StrCat("unknown op '", name, "'", DidYouMean(name, known)));
 }
 
 absl::StatusOr<Op> Module::Instantiate(absl::string_view name, const ArgumentSpecs& specs) const {
@@ -104,36 +134,34 @@ absl::StatusOr<Op> Module::Instantiate(absl::string_view name, const ArgumentSpe
 // `calls`: what the whole instantiation has made so far, and how deep it is.
 absl::StatusOr<Op> Module::Instantiate(absl::string_view name, const ArgumentSpecs& specs,
                                        Calls& calls) const {
-  const ast::Op* syntax = nullptr;
-  if (!name.empty()) syntax = Find(*ops_, name);
-  else if (!ops_->empty()) syntax = &ops_->back();
-  if (syntax == nullptr) {
+  const size_t op = name.empty() && !ops_->empty() ? ops_->size() - 1 : Find(name);
+  if (op == ops_->size()) {
     return absl::NotFoundError(
         absl::StrCat("no op named '", name, "'", DidYouMean(name, OpNames())));
   }
-  return Elaborate(*syntax, specs,
+  return Elaborate((*ops_)[op].syntax(), specs,
                    [&](absl::string_view callee, const ast::Position& position,
                        absl::Span<const ArgumentSpec> args) {
-                     return MakeCallee(callee, *syntax, position, args, calls);
+                     return MakeCallee(callee, {op, position}, args, calls);
                    });
 }
 
 // The key says what the callee depends on: where it is from, its name, and each argument's type and
 // rank.
-absl::StatusOr<Op> Module::MakeCallee(absl::string_view name, const ast::Op& caller,
-                                      const ast::Position& position,
+absl::StatusOr<Op> Module::MakeCallee(absl::string_view name, const Caller& caller,
                                       absl::Span<const ArgumentSpec> args, Calls& calls) const {
-  const Module* home;
-  NESTOR_ASSIGN_OR_RETURN(const ast::Op* found, FindCallee(name, caller, position, &home));
-  if (found->args.size() != args.size()) {
-    return ErrorAt(position, absl::StrCat("op ", name, " takes ", found->args.size(),
+  const ast::Position position = caller.position;
+  NESTOR_ASSIGN_OR_RETURN(const Module* home, HomeOf(name, caller));
+  const ast::Op& found = home->Syntax(name);
+  if (found.args.size() != args.size()) {
+    return ErrorAt(position, absl::StrCat("op ", name, " takes ", found.args.size(),
                                           " tensors, is given ", args.size()));
   }
   ArgumentSpecs specs;
   // A file may define an op by the name of one of the library; the two are kept apart.
   std::string key = absl::StrCat(home == this ? "" : "library ", name);
   for (size_t i = 0; i < args.size(); ++i) {
-    specs[found->args[i].name] = args[i];
+    specs[found.args[i].name] = args[i];
     absl::StrAppend(&key, " ", Name(*args[i].type), "/", *args[i].rank);
   }
   const auto known = calls.made.find(key);
@@ -152,7 +180,7 @@ absl::StatusOr<Op> Module::MakeCallee(absl::string_view name, const ast::Op& cal
 }
 
 absl::Status Module::Check() const {
-  for (const ast::Op& op : *ops_) {
+  for (const Entry& op : *ops_) {
     NESTOR_RETURN_IF_ERROR(Instantiate(op.name, {}).status());
   }
   return absl::OkStatus();

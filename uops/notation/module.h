@@ -12,6 +12,7 @@
 
 #include "uops/cpp20.h"  // first, so that an older standard is named before all else
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "uops/message.h"
 #include "uops/notation/ast.h"
 #include "uops/op.h"
@@ -39,21 +41,31 @@ using ArgumentSpecs = absl::flat_hash_map<std::string, ArgumentSpec>;
 // Copies share their ops: what is appended to one is in all.
 class Module {
  public:
+  // The text of one op, which must outlive the module.
+  struct Definition {
+    absl::string_view name, text;
+    int line = 1;  // of its file, where the text begins
+  };
+
   // Reads `text`. Ops that the text calls and does not define are looked up in
   // `library`, which may be null and must outlive the module. An op of the text hides one of the
   // library. InvalidArgument for what is no op of the grammar, and for a name that is taken; what
   // the statements say is checked when ops are instantiated.
   static absl::StatusOr<Module> Parse(absl::string_view text, const Module* library = nullptr);
 
+  // Ops that are read when they are first asked for: a process that calls a few of a large library
+  // does not wait for the others. REQUIRES: each text is an op of the grammar, of that name, and
+  // Parse would accept the names.
+  static Module OfDefinitions(absl::Span<const Definition> definitions);
+
   // Adds the ops of another text after those that are here. The Statuses of Parse; then nothing is
-  // added.
-  // Not thread-safe. Pointers that Syntax gave are invalid afterwards.
+  // added. Not thread-safe.
   absl::Status Append(absl::string_view text);
 
   // The names of the ops, in the order of the text, without those of the library.
   std::vector<std::string> OpNames() const;
   bool Has(absl::string_view name) const;
-  // As parsed: names are not resolved, types not known. REQUIRES: Has(name).
+  // As parsed: names are not resolved, types not known. Thread-safe. REQUIRES: Has(name).
   const ast::Op& Syntax(absl::string_view name) const;
 
   // The op `name` (empty: the last one) for arguments as given. Errors in the text
@@ -67,21 +79,31 @@ class Module {
   absl::Status Check() const;
 
  private:
+  // An op, read or not.
+  struct Entry;
+  using Entries = std::deque<Entry>;  // which move never
   // The callees that one instantiation has made so far, by name, types and ranks: an op that is
   // called from many places, and by ops that are called from many places, is made once.
   struct Calls {
     absl::flat_hash_map<std::string, Op> made;
     int depth = 0;
   };
+  // A place in the text: the op with that number.
+  struct Caller {
+    size_t op;
+    ast::Position position;
+  };
+
+  Module();
+  // The op's number in the order of the text, below size(); size() where there is none.
+  size_t Find(absl::string_view name) const;
   absl::StatusOr<Op> Instantiate(absl::string_view name, const ArgumentSpecs& specs,
                                  Calls& calls) const;
-  absl::StatusOr<Op> MakeCallee(absl::string_view name, const ast::Op& caller,
-                                const ast::Position& position, absl::Span<const ArgumentSpec> args,
-                                Calls& calls) const;
-  absl::StatusOr<const ast::Op*> FindCallee(absl::string_view name, const ast::Op& caller,
-                                            const ast::Position& position,
-                                            const Module** home) const;
-  std::shared_ptr<std::vector<ast::Op>> ops_;
+  absl::StatusOr<Op> MakeCallee(absl::string_view name, const Caller& caller,
+                                absl::Span<const ArgumentSpec> args, Calls& calls) const;
+  absl::StatusOr<const Module*> HomeOf(absl::string_view name, const Caller& caller) const;
+
+  std::shared_ptr<Entries> ops_;
   const Module* library_ = nullptr;
 };
 

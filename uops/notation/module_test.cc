@@ -2,6 +2,7 @@
 #include "uops/notation/module.h"
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -61,6 +62,43 @@ TEST(Module, ARefusedTextChangesNothing) {
   }
   EXPECT_TRUE(module.Append(kFour).ok());
   EXPECT_EQ(copy.OpNames(), (Names{"twice", "four"}));  // copies share their ops
+}
+
+constexpr char kNoOp[] = "op bad(x: f32[N]) -> (y) { y[i] = }\n";
+
+TEST(ModuleOfDefinitions, IsReadAsFarAsItIsCalled) {
+  const auto library =
+      Module::OfDefinitions({{"twice", kTwice}, {"bad", kNoOp, 7}, {"four", kFour, 9}});
+  EXPECT_EQ(library.OpNames(), (Names{"twice", "bad", "four"}));
+  EXPECT_TRUE(library.Has("bad"));
+  EXPECT_EQ(library.Syntax("four").position.line, 9);
+  EXPECT_EQ(library.Instantiate("four", {})->name, "four");
+  EXPECT_TRUE(Module::Parse("op f(x: f32[N]) -> (y) { y = four(x) }", &library)->Check().ok());
+  EXPECT_DEATH(library.Syntax("bad"), "op bad: .*7:35: expected an expression");
+}
+
+TEST(ModuleOfDefinitions, CallsOnlyWhatIsBefore) {
+  const auto library = Module::OfDefinitions({{"four", kFour, 3}, {"twice", kTwice}});
+  EXPECT_EQ(library.Check().message(), "4:7: the op 'twice' is defined after its use");
+}
+
+TEST(ModuleOfDefinitionsDeathTest, HasDistinctNames) {
+  EXPECT_DEATH(Module::OfDefinitions({{"twice", kTwice}, {"twice", kTwice}}), "already defined");
+  EXPECT_DEATH(Module::OfDefinitions({{"exp", kTwice}}), "named like the scalar op 'exp'");
+}
+
+TEST(ModuleOfDefinitions, IsReadOnceByManyThreads) {
+  for (int round = 0; round < 50; ++round) {
+    const auto library = Module::OfDefinitions({{"twice", kTwice}, {"four", kFour}});
+    const ast::Op* read[8];
+    std::vector<std::thread> threads;
+    for (auto& op : read) threads.emplace_back([&] { op = &library.Syntax("four"); });
+    for (std::thread& thread : threads) thread.join();
+    for (const ast::Op* op : read) {
+      EXPECT_EQ(op, read[0]);
+      EXPECT_EQ(op->statements.size(), 2u);
+    }
+  }
 }
 
 }  // namespace

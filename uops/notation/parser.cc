@@ -353,8 +353,8 @@ bool IsName(absl::string_view word) {
          absl::c_all_of(word, fits) && !IsReserved(word);
 }
 
-absl::StatusOr<ast::File> ParseFile(absl::string_view text) {
-  NESTOR_ASSIGN_OR_RETURN(std::vector<Token> tokens, Tokenize(text));
+absl::StatusOr<ast::File> ParseFile(absl::string_view text, int line) {
+  NESTOR_ASSIGN_OR_RETURN(std::vector<Token> tokens, Tokenize(text, line));
   return Parser(std::move(tokens)).File();
 }
 

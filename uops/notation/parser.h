@@ -16,7 +16,8 @@ namespace nestor {
 
 inline constexpr int kMaxNesting = 200;
 
-absl::StatusOr<ast::File> ParseFile(absl::string_view text);
+// `line`: the number of the first line, from which positions count.
+absl::StatusOr<ast::File> ParseFile(absl::string_view text, int line = 1);
 
 // One expression, with nothing after it.
 absl::StatusOr<ast::ExprPtr> ParseExpression(absl::string_view text);
