@@ -105,7 +105,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
        }},
       {"padded_sums", loop::PadSums},
       {"trimmed_sums",
-       [=](loop::Program& program) { return loop::TrimSums(program, contractions.bound); }},
+       [=](loop::Program& program) { return loop::TrimSums(program, isa, contractions.bound); }},
       {"sum_order", loop::SumWindowsFirst, /*reorders_rounding=*/true},
       {"promote_sums", loop::PromoteSums},
       {"strips",

@@ -31,10 +31,14 @@
 namespace nestor::loop {
 namespace {
 
+// The least products, in vectors, of a step of the largest tile. A loop over a window of which steps
+// are left out is not written out: in smaller tiles this takes longer than products with zeros.
+constexpr int kLeastProducts = 16;
+
 class SumTrimmer {
  public:
-  SumTrimmer(Program& program, Ranges& ranges, const std::vector<bool>& bound)
-      : program_(program), pool_(program.pool), ranges_(ranges), bound_(bound) {}
+  SumTrimmer(Program& program, Ranges& ranges, std::vector<bool> bound)
+      : program_(program), pool_(program.pool), ranges_(ranges), bound_(std::move(bound)) {}
 
   // The nest without steps in the padding, followed by its second run where the other factors may
   // be inf or NaN; nullopt where there is no such padding.
@@ -210,14 +214,16 @@ class SumTrimmer {
   Program& program_;
   IndexPool& pool_;
   Ranges& ranges_;
-  const std::vector<bool>& bound_;
+  const std::vector<bool> bound_;
 };
 
 }  // namespace
 
-absl::StatusOr<bool> TrimSums(Program& program, const std::vector<bool>& bound) {
+absl::StatusOr<bool> TrimSums(Program& program, jit::Isa isa, const std::vector<bool>& bound) {
+  const jit::IsaFacts& facts = jit::FactsOf(isa);
+  const bool pays = facts.tile_rows * facts.tile_vectors >= kLeastProducts;
   Ranges ranges(program);
-  SumTrimmer trimmer(program, ranges, bound);
+  SumTrimmer trimmer(program, ranges, pays ? bound : std::vector<bool>());
   return ReplaceLoops(program, ranges, [&](Loop& loop) { return trimmer.Trimmed(loop); });
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "jit/target/isa.h"
 #include "loop_ir/program.h"
 
 namespace nestor::loop {
@@ -32,15 +33,16 @@ namespace nestor::loop {
 //
 // The products left out are 0 unless w holds inf or NaN, and a sum that starts at +0 is the same
 // without them. Only steps are left out, so sums keep their order. Such factors must be bound
-// inputs (`bound`, by input; empty: none is), which are searched once, not in each call. Products
-// of integers, and gated products, are 0 whatever the other factor is.
+// inputs (`bound`, by input; empty: none is), which are searched once, not in each call, and tiles
+// must be large (AVX-512). Products of integers, and gated products, are 0 whatever the other factor
+// is.
 //
 // It is padded_sums.h the other way round: adding steps there makes a nest a contraction; leaving
 // steps out here keeps it one.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> TrimSums(Program& program, const std::vector<bool>& bound = {});
+absl::StatusOr<bool> TrimSums(Program& program, jit::Isa isa, const std::vector<bool>& bound = {});
 
 }  // namespace nestor::loop
 

@@ -29,7 +29,9 @@ constexpr Frame kFrame = {
                        " | 0.0 if h_2 + r_3 - 1 >= 0, h_2 + r_3 - 1 < H]")                                        \
        "drop y[i_3, h_2, j_2] if not_finite[] == 1 = " end)
 
-absl::StatusOr<bool> WithBoundWeights(Program& program) { return TrimSums(program, {false, true, false, false, false}); }
+absl::StatusOr<bool> WithBoundWeights(Program& program) {
+  return TrimSums(program, jit::Isa::kAvx512, {false, true, false, false, false});
+}
 
 TEST(TrimSums, TextInTextOut) {
   constexpr PassCase kCases[] = {
@@ -66,8 +68,19 @@ TEST(TrimSums, TextInTextOut) {
 
 // Unless they are bound, weights would be looked through in each call.
 TEST(TrimSums, OfOtherWeightsNothingIsKnown) {
-  ExpectPass([](Program& program) { return TrimSums(program); }, kFrame,
+  ExpectPass([](Program& program) { return TrimSums(program, jit::Isa::kAvx512); }, kFrame,
                      {{OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] = s"), ""}});
+}
+
+// Small tiles write their windows out, with zeros; what needs no search is left out all the same.
+TEST(TrimSums, SmallTilesKeepWindowsWhole) {
+  const auto with_small_tiles = [](Program& program) {
+    return TrimSums(program, jit::Isa::kAvx2, {false, true, false, false, false});
+  };
+  ExpectPass(with_small_tiles, kFrame,
+             {{OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] = s"), ""},
+              {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h + r - 1, l, j | i32(0)]") "z[i, h, j] = s"),
+               OVER("", "", SUM("", "", "i32", INSIDE, "s += k[i, r, l] * c[h + r - 1, l, j | i32(0)]") "z[i, h, j] = s")}});
 }
 // clang-format on
 
