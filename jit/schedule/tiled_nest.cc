@@ -154,7 +154,9 @@ class Tiling : private SizeArithmetic {
   Scope Level(size_t depth) {
     Scope scope = packing_.CopiesBehind(depth, IsCopied());
     if (depth == nest_.batch.size()) {
-      for (const Band& band : grid_.Bands()) Append(scope, WholeRows(band));
+      const std::vector<Band> bands = grid_.Bands();
+      Append(scope, InBlocks(bands, WholeSide()));
+      for (const Band& band : bands) Append(scope, NarrowTiles(band));
       if (!grid_.SharesOutRows()) Append(scope, LastRows());
       return scope;
     }
@@ -167,12 +169,23 @@ class Tiling : private SizeArithmetic {
             true,          options_.row_block, options_.column_block};
   }
 
-  // Whole tiles in blocks; after them, so that the loops over blocks hold nothing
-  // else, narrower tiles.
-  Scope WholeRows(const Band& band) {
-    Scope scope = InBlocks(band, WholeSide());
-    Append(scope, NarrowTiles(band));
-    return scope;
+  // The tiles of all bands. Where short loops read the columns of a block again for each of their
+  // iterations, the bands take turns in it, since columns of many sums do not stay in the caches.
+  Scope InBlocks(const std::vector<Band>& bands, const Side& side) {
+    Scope scope;
+    if (bands.size() == 1 || !short_.HasAnyInSums()) {
+      for (const Band& band : bands) Append(scope, InBlocks(band, side));
+      return scope;
+    }
+    const TileGrid::Blocks of_columns = BlocksOfColumns(side);
+    return make_.Counted("q", of_columns.count, kPlain, [&](IndexId q) {
+      for (const Band& band : bands) {
+        Append(scope, make_.Counted("p", BlocksOfRows(band, side).count, kPlain, [&](IndexId p) {
+          return ColumnBlock(band, side, p, Const(1), pool_.Mul(of_columns.length, q));
+        }));
+      }
+      return scope;
+    });
   }
   // for blocks of rows { for blocks of columns { for blocks of sums { tiles } } }
   Scope InBlocks(const Band& band, const Side& side) {
