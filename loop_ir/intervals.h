@@ -27,10 +27,9 @@ absl::Status CheckDomains(const Program& program, SymbolValue symbol);
 // naming the expression, where a bound or extent has no value or exceeds what loop
 // counters hold (2^62), or some affine expression in a loop that runs at least once might
 // leave int64, or an assumption of the program may not hold, or the loops are a version for other
-// sizes; ResourceExhausted where a nest would
-// have more than 2^45 iterations. Gathered values, products of indices and divisions by indices are
-// not affine: they may overflow, and put an access out of bounds. A program that passes
-// CheckDomains overflows here only if passes rewrote it.
+// sizes; ResourceExhausted where a nest would have more than 2^45 iterations. Gathered values,
+// products of indices and divisions by indices are not affine: they may overflow, and put an access
+// out of bounds. A program that passes CheckDomains overflows here only if passes rewrote it.
 absl::Status ProveNoOverflow(const Program& program, SymbolValue symbol);
 
 // The values that the flags of Program::version have for these sizes, in order; where one has no

@@ -31,8 +31,9 @@
 namespace nestor::loop {
 namespace {
 
-// The least products, in vectors, of a step of the largest tile. A loop over a window of which steps
-// are left out is not written out: in smaller tiles this takes longer than products with zeros.
+// The least products, in vectors, of a step of the largest tile. A loop over a window of which
+// steps are left out is not written out: in smaller tiles this takes longer than products with
+// zeros.
 constexpr int kLeastProducts = 16;
 
 class SumTrimmer {

@@ -34,8 +34,8 @@ namespace nestor::loop {
 // The products left out are 0 unless w holds inf or NaN, and a sum that starts at +0 is the same
 // without them. Only steps are left out, so sums keep their order. Such factors must be bound
 // inputs (`bound`, by input; empty: none is), which are searched once, not in each call, and tiles
-// must be large (AVX-512). Products of integers, and gated products, are 0 whatever the other factor
-// is.
+// must be large (AVX-512). Products of integers, and gated products, are 0 whatever the other
+// factor is.
 //
 // It is padded_sums.h the other way round: adding steps there makes a nest a contraction; leaving
 // steps out here keeps it one.

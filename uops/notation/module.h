@@ -81,7 +81,7 @@ class Module {
  private:
   // An op, read or not.
   struct Entry;
-  using Entries = std::deque<Entry>;  // which move never
+  using Entries = std::deque<Entry>;  // entries never move
   // The callees that one instantiation has made so far, by name, types and ranks: an op that is
   // called from many places, and by ops that are called from many places, is made once.
   struct Calls {
@@ -95,7 +95,7 @@ class Module {
   };
 
   Module();
-  // The op's number in the order of the text, below size(); size() where there is none.
+  // The op's number in the order of the text; how many ops there are, where none has the name.
   size_t Find(absl::string_view name) const;
   absl::StatusOr<Op> Instantiate(absl::string_view name, const ArgumentSpecs& specs,
                                  Calls& calls) const;
