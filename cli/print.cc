@@ -1,7 +1,9 @@
 // nestor print: an op at a stage of the pipeline, as text that parses back.
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/arguments.h"
@@ -18,6 +20,7 @@
 #include "loop_ir/lower.h"
 #include "loop_ir/text.h"
 #include "uops/invariant.h"
+#include "uops/message.h"
 #include "uops/notation/print.h"
 
 namespace nestor::cli {
@@ -51,6 +54,8 @@ These of the stages fused, scheduled and asm:
                     have; by default its best
   --large           of scheduled and asm: for arguments larger than the caches, which
                     results stream past and rows are fetched into before their turn
+  --bind=w,b        of scheduled and asm: for these inputs being frozen, as by
+                    nestor bench --bind
   --op=NAME         which op of several; by default the last
 
 Examples:
@@ -60,6 +65,7 @@ Examples:
   $ nestor print softmax --stage=fused --trace
   $ nestor print softmax --stage=scheduled --large
   $ nestor print softmax --stage=asm --isa=avx2
+  $ nestor print conv2d --stage=scheduled --bind=w
   $ nestor print matmul | nestor run -
 
 Exit codes: 0 done, 2 bad usage or input.
@@ -67,7 +73,7 @@ Exit codes: 0 done, 2 bad usage or input.
 
 constexpr Flag kFlags[] = {{"--op"},    {"--stage"},         {"--passes"},
                            {"--until"}, {"--strict", false}, {"--trace", false},
-                           {"--isa"},   {"--large", false}};
+                           {"--isa"},   {"--large", false},  {"--bind"}};
 
 absl::StatusOr<std::string> UopsText(const Op& op, const Arguments&) {
   return PrintOp(op, {.equalities = true});
@@ -84,10 +90,30 @@ absl::StatusOr<std::string> FusedText(const Op& op, const Arguments& arguments) 
   return loop::ToText(program);
 }
 
+// By input, whether --bind names it; empty where the flag is absent.
+absl::StatusOr<std::vector<bool>> BoundInputs(const Op& op, const Arguments& arguments) {
+  std::vector<bool> bound;
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<std::string> names, arguments.List("--bind"));
+  if (names.empty()) return bound;
+  const loop::Program program = Lower(op);
+  std::vector<std::string> known;
+  for (const loop::TensorId input : program.inputs) {
+    known.push_back(program[input].name);
+    bound.push_back(absl::c_linear_search(names, known.back()));
+  }
+  for (const std::string& name : names) {
+    if (absl::c_linear_search(known, name)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--bind: op ", op.name, " has no input '", name,
+                                                   "'", DidYouMean(name, known)));
+  }
+  return bound;
+}
+
 // --large adds what the runtime does to code for arguments beyond the caches.
 absl::StatusOr<loop::Program> Scheduled(const Op& op, const Arguments& arguments, jit::Isa isa) {
   jit::CompileOptions options;
   options.mode = arguments.Has("--strict") ? jit::Mode::kStrict : jit::Mode::kFast;
+  NESTOR_ASSIGN_OR_RETURN(options.schedule.contractions.bound, BoundInputs(op, arguments));
   NESTOR_ASSIGN_OR_RETURN(
       loop::Program program,
       RunPasses(op, arguments, WithSchedule(jit::SchedulePipeline(options, isa)),
@@ -118,7 +144,7 @@ absl::StatusOr<std::string> AsmText(const Op& op, const Arguments& arguments) {
 struct Stage {
   const char* name;
   bool takes_passes;
-  bool takes_isa;
+  bool takes_isa;  // and inputs to bind
   absl::StatusOr<std::string> (*text)(const Op& op, const Arguments& arguments);
 };
 constexpr Stage kStages[] = {
@@ -148,6 +174,10 @@ absl::Status CheckFlags(const Stage& stage, const Arguments& arguments) {
     if (stage.takes_isa || !arguments.Has(flag)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(flag, ": the stage ", stage.name, " is the same on all machines"));
+  }
+  if (arguments.Has("--bind") && !stage.takes_isa) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--bind: the stage ", stage.name, " is the same whatever is bound"));
   }
   return absl::OkStatus();
 }
