@@ -28,6 +28,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction_packing.h"
@@ -171,38 +172,44 @@ class Tiling : private SizeArithmetic {
 
   // The tiles of all bands. Where short loops read the columns of a block again for each of their
   // iterations, the bands take turns in it, since columns of many sums do not stay in the caches.
-  Scope InBlocks(const std::vector<Band>& bands, const Side& side) {
+  Scope InBlocks(absl::Span<const Band> bands, const Side& side) {
+    if (bands.size() > 1 && short_.HasAnyInSums()) return ColumnsAround(bands, side);
     Scope scope;
-    if (bands.size() == 1 || !short_.HasAnyInSums()) {
-      for (const Band& band : bands) Append(scope, InBlocks(band, side));
-      return scope;
+    for (const Band& band : bands) {
+      Append(scope, options_.columns_outside ? ColumnsAround(absl::MakeConstSpan(&band, 1), side)
+                                             : RowsAround(band, side));
     }
-    const TileGrid::Blocks of_columns = BlocksOfColumns(side);
-    return make_.Counted("q", of_columns.count, kPlain, [&](IndexId q) {
+    return scope;
+  }
+  // for blocks of columns { for blocks of rows, band by band { for blocks of sums { tiles } } }
+  Scope ColumnsAround(absl::Span<const Band> bands, const Side& side) {
+    return make_.Counted("q", IfNotFlat(BlocksOfColumns(side).count), kPlain, [&](IndexId q) {
+      Scope scope;
       for (const Band& band : bands) {
-        Append(scope, make_.Counted("p", BlocksOfRows(band, side).count, kPlain, [&](IndexId p) {
-          return ColumnBlock(band, side, p, Const(1), pool_.Mul(of_columns.length, q));
-        }));
+        Append(scope, make_.Counted("p", GroupsOfRows(band, side), kPlain,
+                                    [&](IndexId p) { return Group(band, side, p, q); }));
       }
       return scope;
     });
   }
   // for blocks of rows { for blocks of columns { for blocks of sums { tiles } } }
-  Scope InBlocks(const Band& band, const Side& side) {
-    const IndexId blocks = BlocksOfRows(band, side).count;
-    const TileGrid::Blocks of_columns = BlocksOfColumns(side);
+  Scope RowsAround(const Band& band, const Side& side) {
+    return make_.CountedTwice("p", IfNotFlat(GroupsOfRows(band, side)), "q",
+                              BlocksOfColumns(side).count,
+                              [&](IndexId p, IndexId q) { return Group(band, side, p, q); });
+  }
+  // How many groups there are of blocks of rows that share a panel.
+  IndexId GroupsOfRows(const Band& band, const Side& side) {
     const IndexId sharing = RowBlocksOfPanel();
-    const IndexId groups =
-        pool_.Div(pool_.Add(blocks, pool_.Sub(sharing, Const(1))), pool_.Max(sharing, Const(1)));
-    const auto block = [&](IndexId group, IndexId q) {
-      const IndexId first = pool_.Mul(sharing, group);
-      const IndexId count = pool_.Min(sharing, pool_.Sub(blocks, first));
-      return ColumnBlock(band, side, first, count, pool_.Mul(of_columns.length, q));
-    };
-    const auto turned = [&](IndexId q, IndexId p) { return block(p, q); };
-    return options_.columns_outside
-               ? make_.CountedTwice("q", IfNotFlat(of_columns.count), "p", groups, turned)
-               : make_.CountedTwice("p", IfNotFlat(groups), "q", of_columns.count, block);
+    return pool_.Div(pool_.Add(BlocksOfRows(band, side).count, pool_.Sub(sharing, Const(1))),
+                     pool_.Max(sharing, Const(1)));
+  }
+  // The tiles of such a group in a block of columns.
+  Scope Group(const Band& band, const Side& side, IndexId group, IndexId column_block) {
+    const IndexId sharing = RowBlocksOfPanel(), first = pool_.Mul(sharing, group);
+    const IndexId count = pool_.Min(sharing, pool_.Sub(BlocksOfRows(band, side).count, first));
+    return ColumnBlock(band, side, first, count,
+                       pool_.Mul(BlocksOfColumns(side).length, column_block));
   }
   // How many blocks of rows share a panel. With many columns, as many as leave enough groups for
   // all threads; with few, which are quickly copied again, each block has its own.
@@ -328,8 +335,8 @@ class Tiling : private SizeArithmetic {
       const IndexId count = Over(pool_.Sub(grid_.Vectors(), done), vectors);
       if (!short_.HasAnyInSums()) in_all_rows(done, vectors, vectors, count);
       else
-        Append(scope,
-               InBlocks(band, {vectors, done, count, false, kNarrowRowBlock, kNarrowColumnBlock}));
+        Append(scope, InBlocks(absl::MakeConstSpan(&band, 1),
+                               {vectors, done, count, false, kNarrowRowBlock, kNarrowColumnBlock}));
       done = pool_.Add(done, Times(vectors, count));
     }
     // Single vectors run from the last one backwards, in a form that shows that none is negative,
