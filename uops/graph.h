@@ -205,8 +205,8 @@ class Graph {
   NodeId AddCarry(DType type, Shape shape, int axis, bool backward);
   // REQUIRES: the equations are canonical (recurrence.h makes them so), x is one of their steps.
   NodeId AddRecurrence(NodeId x, absl::Span<const NodeId> carries, absl::Span<const NodeId> bodies);
-  // x as the result of call number `tag`, from 1 on, of an op with a gradient of its own; 0: a copy,
-  // where the number no longer matters.
+  // x as the result of call number `tag`, from 1 on, of an op with a gradient of its own; 0: a
+  // copy, where the number no longer matters.
   NodeId AddTaggedCopy(NodeId x, int64_t tag);
 
   // Shorthands.

@@ -35,9 +35,9 @@ struct IsaFacts {
   // The results of a product of matrices that registers hold at once, where nothing else decides:
   // rows, and vectors of columns. The other registers hold operands.
   int tile_rows, tile_vectors;
-  // The rows of the higher of two kinds of tiles among which rows are shared out evenly where windows
-  // of known size slide along memory, the others being one row lower. These still have results
-  // enough that no product waits for the one before.
+  // The rows of the higher of two kinds of tiles among which rows are shared out evenly where
+  // windows of known size slide along memory, the others being one row lower. These still have
+  // results enough that no product waits for the one before.
   int shared_tile_rows;
 };
 
