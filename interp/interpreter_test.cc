@@ -70,6 +70,31 @@ TEST(Interpreter, TempsAndAccumulatorsAreFreshOnEachEntry) {
   EXPECT_TRUE(BitEqual((*result)[0], Tensor::Of<float>({4}, {1, 3, 6, 10})));
 }
 
+// The value of an index is kept while what is in it stays the same: here elements and six loop
+// indices change, and a loop is run again.
+TEST(Interpreter, IndicesFollowWhatIsInThem) {
+  const auto result = RunText(R"(program p(x: f32[N]) -> (y: f32[N]) {
+    temp t: i64[1]
+    for i in [0, N) {
+      acc s: f32 = sum
+      for a in [0, 2) { for b in [0, 2) { for c in [0, 2) { for d in [0, 2) { for e in [0, 2) {
+        t[0] = index(a*i)
+        s += x[(a + b + c + d + e + i) % 4] * x[t[0]]
+      } } } } }
+      y[i] = s
+    }
+  })");
+  ASSERT_TRUE(result.ok()) << result.status();
+  Tensor expected = Tensor::Of<float>({4}, {0, 0, 0, 0});
+  for (int i = 0; i < 4; ++i) {
+    for (int bits = 0; bits < 32; ++bits) {
+      const int ones = __builtin_popcount(static_cast<unsigned>(bits)), gathered = (bits & 1) * i;
+      expected.values<float>()[i] += static_cast<float>(((ones + i) % 4 + 1) * (gathered + 1));
+    }
+  }
+  EXPECT_TRUE(BitEqual((*result)[0], expected));
+}
+
 // Each program runs within the bytes of its outputs and of the temporaries needed at once, and not
 // within one byte less.
 TEST(Interpreter, TempsHaveMemoryWhileTheyAreNeeded) {

@@ -16,6 +16,8 @@
 #ifndef NESTOR_LOOP_IR_LOOP_WALK_H_
 #define NESTOR_LOOP_IR_LOOP_WALK_H_
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -35,7 +37,8 @@ class LoopWalk {
  protected:
   // REQUIRES: the program outlives this and does not change.
   explicit LoopWalk(const Program& program)
-      : program_(program), vars_(program.vars.size()), symbols_(program.pool.size()) {}
+      : program_(program), vars_(program.vars.size()), symbols_(program.pool.size()),
+        memos_(program.pool.size()) {}
 
   // `value_of`: the value of a symbol, by its id; nullopt where it has none.
   template <class ValueOf>
@@ -74,7 +77,7 @@ class LoopWalk {
 
   absl::Status RunIteration(const Loop& loop, int64_t i) {
     NESTOR_RETURN_IF_ERROR(walk().StartIteration());
-    vars_[loop.var] = i;
+    vars_[loop.var] = {i, ++time_};
     for (const Item& item : loop.body) NESTOR_RETURN_IF_ERROR(RunItem(item));
     return absl::OkStatus();
   }
@@ -115,27 +118,81 @@ class LoopWalk {
 
   // The value at this iteration, with checked arithmetic; a condition is 0 or 1.
   absl::optional<int64_t> EvalIndex(IndexId id) {
-    const IndexNode& node = program_.pool[id];
-    switch (node.kind) {
-      case IndexKind::kConst: return node.value;
-      case IndexKind::kVar: return vars_[node.value];
-      case IndexKind::kSymbol: return symbols_[id.value];
-      case IndexKind::kLoad: return EvalLoadIn(node);
-      case IndexKind::kNot: {
-        const auto operand = EvalIndex(node.args[0]);
-        return operand ? absl::make_optional<int64_t>(*operand == 0) : absl::nullopt;
-      }
-      default: break;
-    }
-    const auto a = EvalIndex(node.args[0]), b = EvalIndex(node.args[1]);
-    return a && b ? CheckedApply(node.kind, *a, *b) : absl::nullopt;
+    Memo& memo = memos_[id.value];
+    if (!IsCurrent(memo)) Update(id, memo);
+    return memo.value;
   }
 
   const Program& program_;
   const Item* item_ = nullptr;  // that runs
 
  private:
+  struct Var {
+    int64_t value = 0, time = 0;  // since when it has this value
+  };
+
+  // What an expression was when it was last evaluated. Most are evaluated many times between two
+  // changes of the loop indices in them: by several accesses, and in loops further in.
+  struct Memo {
+    absl::optional<int64_t> value;
+    int64_t time = kNever;        // of the evaluation
+    int32_t num_vars = 0;         // kManyVars: it is evaluated anew each time
+    std::array<int32_t, 5> vars;  // the loop indices in it, which are few
+  };
+
+  static constexpr int64_t kNever = -1;
+  static constexpr int32_t kManyVars = -1;
+
   Walk& walk() { return static_cast<Walk&>(*this); }
+
+  bool IsCurrent(const Memo& memo) const {
+    if (memo.time == kNever || memo.num_vars == kManyVars) return false;
+    for (int32_t i = 0; i < memo.num_vars; ++i) {
+      if (vars_[memo.vars[i]].time > memo.time) return false;
+    }
+    return true;
+  }
+
+  // This is not inlined: it is rare beside values that are current.
+  ABSL_ATTRIBUTE_NOINLINE void Update(IndexId id, Memo& memo) {
+    const IndexNode& node = program_.pool[id];
+    memo.value = EvalNode(id, node);
+    if (memo.time == kNever) NoteVars(node, memo);
+    memo.time = time_;
+  }
+
+  absl::optional<int64_t> EvalNode(IndexId id, const IndexNode& node) {
+    switch (node.kind) {
+      case IndexKind::kConst: return node.value;
+      case IndexKind::kVar: return vars_[node.value].value;
+      case IndexKind::kSymbol: return symbols_[id.value];
+      case IndexKind::kLoad: return EvalLoadIn(node);
+      default: break;
+    }
+    const auto a = EvalIndex(node.args[0]);
+    if (node.kind == IndexKind::kNot)
+      return a ? absl::make_optional<int64_t>(*a == 0) : absl::nullopt;
+    const auto b = EvalIndex(node.args[1]);
+    return a && b ? CheckedApply(node.kind, *a, *b) : absl::nullopt;
+  }
+
+  // REQUIRES: the node's arguments were evaluated.
+  void NoteVars(const IndexNode& node, Memo& memo) const {
+    if (node.kind == IndexKind::kLoad) memo.num_vars = kManyVars;  // elements change, too
+    if (node.kind == IndexKind::kVar) NoteVar(static_cast<int32_t>(node.value), memo);
+    for (const IndexId arg : node.args) {
+      const Memo& noted = memos_[arg.value];
+      if (noted.num_vars == kManyVars) memo.num_vars = kManyVars;
+      for (int32_t i = 0; i < noted.num_vars; ++i) NoteVar(noted.vars[i], memo);
+    }
+  }
+
+  static void NoteVar(int32_t var, Memo& memo) {
+    const auto end = memo.vars.begin() + std::max(memo.num_vars, 0);
+    if (memo.num_vars == kManyVars || std::find(memo.vars.begin(), end, var) != end) return;
+    if (end == memo.vars.end()) memo.num_vars = kManyVars;
+    else memo.vars[memo.num_vars++] = var;
+  }
 
   // This is not inlined: it is rare, and its access would enlarge the frame of every evaluation.
   ABSL_ATTRIBUTE_NOINLINE absl::optional<int64_t> EvalLoadIn(const IndexNode& node) {
@@ -143,8 +200,10 @@ class LoopWalk {
         {{static_cast<int32_t>(node.value)}, {node.args.begin(), node.args.end()}, true});
   }
 
-  std::vector<int64_t> vars_;
+  std::vector<Var> vars_;
   std::vector<absl::optional<int64_t>> symbols_;  // by IndexId
+  std::vector<Memo> memos_;                       // by IndexId
+  int64_t time_ = 0;                              // iterations begun
 };
 
 }  // namespace nestor::loop
