@@ -17,7 +17,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/container/inlined_vector.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
@@ -138,13 +137,28 @@ Operand AddressBuilder::BaseOf(loop::TensorId tensor) {
 }
 
 // From the outside in: pointers of outer loops are shared by all places that go on differently
-// inside.
+// inside. Of the steps that are multiples of an unknown distance, the last one is for the index.
 Memory AddressBuilder::Address(loop::TensorId tensor, const IndexList& place,
                                absl::Span<const ComputedPlace> computed) {
   AddressSummands other;
   AddressSummands* const followed = sums_.OfFollowed(tensor, place);
   if (followed == nullptr) other = sums_.Of(tensor, place, computed);
-  AddressSummands& summands = followed == nullptr ? other : *followed;
+  Memory memory;
+  Operand pointer = BaseOf(tensor);
+  const Steps steps = StepsOf(followed == nullptr ? other : *followed);
+  const auto is_multiple = [](const Step& step) {
+    return step.times && step.summand->coefficient.kind != Operand::kImmediate;
+  };
+  for (auto step = steps.begin(); step != steps.end(); ++step) {
+    const bool last = step + 1 == steps.end();
+    const bool keeps_index = std::any_of(step + 1, steps.end(), is_multiple);
+    pointer = PointerAt(pointer, *step, memory, last, keeps_index);
+  }
+  memory.base = pointer;
+  return memory;
+}
+
+AddressBuilder::Steps AddressBuilder::StepsOf(AddressSummands& summands) {
   // A pointer that runs with a loop starts before it, so within a frame the loop's own
   // index comes first.
   const auto order = [&](const AddressSummand& s) {
@@ -158,14 +172,38 @@ Memory AddressBuilder::Address(loop::TensorId tensor, const IndexList& place,
   absl::InlinedVector<std::pair<std::pair<int, bool>, size_t>, 8> sorted;
   for (size_t i = 0; i < summands.size(); ++i) sorted.push_back({order(summands[i]), i});
   std::sort(sorted.begin(), sorted.end());
-  Memory memory;
-  Operand pointer = BaseOf(tensor);
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    const auto& [at, number] = sorted[i];
-    pointer = PointerAt(pointer, summands[number], at.first, memory, i + 1 == sorted.size());
+  Steps steps;
+  for (const auto& [at, number] : sorted) {
+    AddressSummand& summand = summands[number];
+    if (summand.coefficient.kind == Operand::kNone)
+      summand.coefficient = sums_.Coefficient(summand.parts);
+    steps.push_back({&summand, at.first, KnownTimes(summand, at.first)});
   }
-  memory.base = pointer;
-  return memory;
+  AddUp(steps);
+  return steps;
+}
+
+// The value of the loop's index if it is known, as in a loop that is written out.
+absl::optional<int64_t> AddressBuilder::KnownTimes(const AddressSummand& summand, int depth) const {
+  const int64_t var = summand.atom.value < 0 ? -1 : program_.pool.VarValue(summand.atom);
+  if (var < 0 || frames_[depth].value.kind != Operand::kImmediate) return absl::nullopt;
+  return frames_[depth].value.value + frames_[depth].offset;
+}
+
+// Loops that are written out may step over the same distance: rows of a tile and elements of a
+// window over them do. The distance is added once, where the innermost of them is.
+void AddressBuilder::AddUp(Steps& steps) {
+  for (auto step = steps.begin(); step != steps.end();) {
+    const auto same = std::find_if(step + 1, steps.end(), [&](const Step& other) {
+      return step->times && other.times && other.summand->parts == step->summand->parts;
+    });
+    if (same == steps.end()) {
+      ++step;
+      continue;
+    }
+    *same->times += *step->times;
+    step = steps.erase(step);
+  }
 }
 
 // The frame around the two innermost loops: a value that is known everywhere, but is reloaded as
@@ -178,16 +216,20 @@ int AddressBuilder::NearDepth() const {
   return 0;
 }
 
-// `pointer` with the summand added; a part of it may go into `memory` instead.
-Operand AddressBuilder::PointerAt(Operand pointer, AddressSummand& summand, int depth,
-                                  Memory& memory, bool last) {
+// `pointer` with the summand added; a part of it may go into `memory` instead, but not into the
+// index if that is kept for a later step.
+Operand AddressBuilder::PointerAt(Operand pointer, const Step& step, Memory& memory, bool last,
+                                  bool keeps_index) {
+  const AddressSummand& summand = *step.summand;
+  const int depth = step.depth;
   const auto add = [&](Operand bytes) {
     if (bytes == Immediate(0)) return pointer;
     return OnEntry(depth, Make(Opcode::kAddG, pointer, bytes));
   };
   const auto displace = [&](int64_t times) {
     const Operand bytes = sums_.Coefficient(summand.parts, times);
-    if (bytes.kind != Operand::kImmediate && depth > 0 && memory.index.kind == Operand::kNone) {
+    if (bytes.kind != Operand::kImmediate && depth > 0 && !keeps_index &&
+        memory.index.kind == Operand::kNone) {
       // Few registers serve many multiples, for example for adjacent rows.
       const int64_t scale = std::min<int64_t>(times & -times, 8);
       memory.index = OnEntry(NearDepth(),
@@ -202,8 +244,6 @@ Operand AddressBuilder::PointerAt(Operand pointer, AddressSummand& summand, int 
       pointer = add(OnEntry(0, Make(Opcode::kMoveG, bytes)));
     }
   };
-  if (summand.coefficient.kind == Operand::kNone)
-    summand.coefficient = sums_.Coefficient(summand.parts);
   const Operand coefficient = summand.coefficient;
   if (summand.computed.value.kind != Operand::kNone) {
     const auto& [number, known_at] = summand.computed;
@@ -219,12 +259,11 @@ Operand AddressBuilder::PointerAt(Operand pointer, AddressSummand& summand, int 
     return add(OnEntry(depth, Make(Opcode::kMulG, Index(summand.atom), coefficient)));
   }
   NESTOR_CHECK(frames_[depth].var == var, "a loop index outside its loop");
-  const Operand value = frames_[depth].value;
-  const int64_t offset = frames_[depth].offset;
-  if (value.kind == Operand::kImmediate) {
-    displace(value.value + offset);
+  if (step.times) {
+    displace(*step.times);
     return pointer;
   }
+  const Operand value = frames_[depth].value;
   if (last && memory.index.kind == Operand::kNone && coefficient.kind == Operand::kImmediate &&
       IsScale(coefficient.value)) {
     memory.index = value;
@@ -232,7 +271,7 @@ Operand AddressBuilder::PointerAt(Operand pointer, AddressSummand& summand, int 
   } else {
     pointer = RunningPointer(depth, pointer, summand);
   }
-  displace(offset);
+  displace(frames_[depth].offset);
   return pointer;
 }
 

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "jit/codegen/address_sums.h"
 #include "jit/codegen/frames.h"
@@ -55,8 +57,17 @@ class AddressBuilder : public Frames {
   Operand Compute(IndexId e, int depth);  // in the frame that FrameOf gives
   Operand BaseOf(loop::TensorId tensor);
   int NearDepth() const;
-  // `depth`: the frame that knows the summand's atom.
-  Operand PointerAt(Operand pointer, AddressSummand& summand, int depth, Memory& memory, bool last);
+  // A summand of an address: its atom, as often as the coefficient says.
+  struct Step {
+    const AddressSummand* summand;
+    int depth;                      // of the frame that knows the atom
+    absl::optional<int64_t> times;  // the atom, if it is a number there
+  };
+  using Steps = absl::InlinedVector<Step, 8>;
+  Steps StepsOf(AddressSummands& summands);  // from the outside in
+  absl::optional<int64_t> KnownTimes(const AddressSummand& summand, int depth) const;
+  static void AddUp(Steps& steps);
+  Operand PointerAt(Operand pointer, const Step& step, Memory& memory, bool last, bool keeps_index);
   Operand RunningPointer(int depth, Operand pointer, const AddressSummand& summand);
 
   AddressSums sums_;

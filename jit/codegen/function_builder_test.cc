@@ -137,6 +137,45 @@ loop_end less g0, 8, L1
 )");
 }
 
+// Rows 1 and 3 of a tile, and elements 0 and 1 of a window over rows, are 1, 3, 2 and 4 rows away:
+// all have one pointer, and an index that is a multiple of the unknown distance.
+TEST_F(FunctionBuilderTest, DistancesOfLoopsWrittenOutAddUp) {
+  IndexPool& pool = program_.pool;
+  EXPECT_EQ(InLoops([&] {
+              for (int element = 0; element < 2; ++element) {
+                f_.OpenIteration(2, Immediate(element), 0, 0, {});
+                for (const int row : {1, 3}) {
+                  f_.OpenIteration(3, Immediate(row), 0, 0, {});
+                  Use(f_.Address(x(), {pool.Add(pool.Add(I(), Index(2)), Index(3)), J()}));
+                  f_.CloseRegion();
+                }
+                f_.CloseRegion();
+              }
+            }),
+            R"(
+g2 = move_g table[0]
+g3 = move_g g2
+g6 = move_g table[1]
+g8 = move_g table[2]
+g0 = move_g 0
+loop_begin L1
+  g5 = mul_g 2, 4
+  g4 = add_g g3, g5
+  g1 = move_g 2
+  loop_begin L0
+    g7 = address_g [g4 + g6 * 1]
+    g9 = address_g [g4 + g8 * 1]
+    g10 = address_g [g4 + g6 * 2]
+    g11 = address_g [g4 + g6 * 4]
+    g4 = add_g g4, 16
+    g1 = add_g g1, 4
+  loop_end less g1, 10, L0
+  g3 = add_g g3, table[1]
+  g0 = add_g g0, 1
+loop_end less g0, 8, L1
+)");
+}
+
 TEST_F(FunctionBuilderTest, KnownStridesNeedNoTable) {
   EXPECT_EQ(InLoops([&] {
               Use(f_.Address(u(), {I(), J()}));
