@@ -103,10 +103,11 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
        [=](loop::Program& program) {
          return loop::LayOutTemporaries(program, isa, contractions.bound);
        }},
-      {"padded_sums", loop::PadSums},
+      {"padded_sums", [=](loop::Program& program) { return loop::PadSums(program, isa); }},
       {"trimmed_sums",
        [=](loop::Program& program) { return loop::TrimSums(program, isa, contractions.bound); }},
-      {"sum_order", loop::SumWindowsFirst, /*reorders_rounding=*/true},
+      {"sum_order", [=](loop::Program& program) { return loop::SumWindowsFirst(program, isa); },
+       /*reorders_rounding=*/true},
       {"promote_sums", loop::PromoteSums},
       {"strips",
        [=](loop::Program& program) { return loop::RunInStrips(program, options.schedule.strips); }},

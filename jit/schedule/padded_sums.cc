@@ -47,8 +47,8 @@ struct Nest {
 
 class SumPadder {
  public:
-  SumPadder(Program& program, Ranges& ranges)
-      : program_(program), pool_(program.pool), ranges_(ranges) {}
+  SumPadder(Program& program, Ranges& ranges, bool leaves_out)
+      : program_(program), pool_(program.pool), ranges_(ranges), leaves_out_(leaves_out) {}
 
   absl::optional<Scope> Padded(const Loop& outermost) {
     absl::optional<Nest> nest = NestOf(outermost);
@@ -214,7 +214,7 @@ class SumPadder {
 
   // Makes the sums run over all steps, at which the load of the zero may be outside.
   void Pad(const Nest& nest, const ZeroFactor& zero, Loop& whole) {
-    const IndexList needed_if = BoundsThatMove(nest);
+    const IndexList needed_if = leaves_out_ ? BoundsThatMove(nest) : IndexList();
     const ValueId fill = program_.AddConstant(Scalar::Zero(program_[zero.load].type));
     const auto is_sum = [&](const Loop& loop) {
       return absl::c_any_of(nest.sums, [&](const Loop* sum) { return sum->var == loop.var; });
@@ -339,13 +339,14 @@ class SumPadder {
   Program& program_;
   IndexPool& pool_;
   Ranges& ranges_;
+  const bool leaves_out_;  // the added steps may be left out
 };
 
 }  // namespace
 
-absl::StatusOr<bool> PadSums(Program& program) {
+absl::StatusOr<bool> PadSums(Program& program, jit::Isa isa) {
   Ranges ranges(program);
-  SumPadder padder(program, ranges);
+  SumPadder padder(program, ranges, LeavesOutPadding(isa));
   return ReplaceLoops(program, ranges, [&](Loop& loop) { return padder.Padded(loop); });
 }
 

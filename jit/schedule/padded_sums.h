@@ -3,6 +3,7 @@
 #define NESTOR_JIT_SCHEDULE_PADDED_SUMS_H_
 
 #include "absl/status/statusor.h"
+#include "jit/target/isa.h"
 #include "loop_ir/program.h"
 
 namespace nestor::loop {
@@ -34,11 +35,12 @@ namespace nestor::loop {
 // -0: no bit changes unless w holds inf or NaN. Then some sum is NaN, and all are computed once
 // more, as they were. The code tests a condition that is the same throughout a loop before the
 // loop. Loops over images, on which w does not depend, stay around all this, if no other loop does:
-// inside of a strip there is little to look through.
+// inside of a strip there is little to look through. `needed if` is there where it pays to leave
+// padding out (LeavesOutPadding in zero_factor.h).
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> PadSums(Program& program);
+absl::StatusOr<bool> PadSums(Program& program, jit::Isa isa);
 
 }  // namespace nestor::loop
 

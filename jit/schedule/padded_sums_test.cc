@@ -12,6 +12,10 @@ constexpr Frame kFrame = {
     " -> (y: f32[B, N, 2*M], z: i32[N, M], one: f32[1]) {\n",
     "\n  drop one[0] = 0.0 drop y[0, 0, 0] = 0.0 drop z[0, 0] = i32(0)\n}\n"};
 
+absl::StatusOr<bool> PadForLargeTiles(Program& program) {
+  return PadSums(program, jit::Isa::kAvx512);
+}
+
 // Texts that macros make are laid out by hand.
 // clang-format off
 // `s`, `r`, `i`, `j`: how the names of a copy's tensor and indices end.
@@ -70,7 +74,15 @@ TEST(PadSums, TextInTextOut) {
       {ENDS_AT("w[i, r] * " X("0", " | 1.0"), " y[0, i, j] = s"), ""},
       {ENDS_AT("v[i + r] * w[i, r] * " X("0", ""), " y[0, i, j] = s"), ""},
   };
-  ExpectPass(PadSums, kFrame, kCases);
+  ExpectPass(PadForLargeTiles, kFrame, kCases);
+}
+
+TEST(PadSums, SmallTilesComputeAllSteps) {
+  constexpr PassCase kCases[] = {
+      {OVER("", "", SUM("", "", "i32", INSIDE(""), "s += k[i, -r + R - 1] * c[j + r - R + 1]") " z[i, j] = s"),
+       OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, -r + R - 1] * c[j + r - R + 1 | 0]") " z[i, j] = s")},
+  };
+  ExpectPass([](Program& program) { return PadSums(program, jit::Isa::kAvx2); }, kFrame, kCases);
 }
 // clang-format on
 

@@ -12,6 +12,7 @@
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
+#include "jit/schedule/zero_factor.h"
 #include "loop_ir/affine.h"
 #include "loop_ir/ranges.h"
 
@@ -30,12 +31,13 @@ Loop* Inside(Loop& loop) {
       ->As<Loop>();
 }
 
-// Windows first, in their order; then the few steps that can be written out move inside of a sum
-// whose bounds move.
-std::vector<const Loop*> Ordered(Program& program, const Contraction& nest) {
+// Windows first, in their order, and for small tiles the sums whose bounds move; then the few steps
+// that can be written out move inside of a sum whose bounds move.
+std::vector<const Loop*> Ordered(Program& program, const Contraction& nest, jit::Isa isa) {
   std::vector<const Loop*> ordered = nest.sums;
   std::stable_partition(ordered.begin(), ordered.end(), [&](const Loop* loop) {
-    return absl::c_linear_search(nest.windows, loop);
+    return absl::c_linear_search(nest.windows, loop) ||
+           (!LeavesOutPadding(isa) && BoundsMove(program.pool, *loop));
   });
   for (size_t i = 0; i + 1 < ordered.size(); ++i) {
     const auto steps = KnownLength(program, *ordered[i]);
@@ -47,8 +49,8 @@ std::vector<const Loop*> Ordered(Program& program, const Contraction& nest) {
 }
 
 // Permutes the loops of the sum by exchanging their heads, since each one holds only the next.
-bool Order(Program& program, Loop& outermost, const Contraction& nest) {
-  const std::vector<const Loop*> ordered = Ordered(program, nest);
+bool Order(Program& program, Loop& outermost, const Contraction& nest, jit::Isa isa) {
+  const std::vector<const Loop*> ordered = Ordered(program, nest, isa);
   if (ordered == nest.sums) return false;
   std::vector<Head> heads;
   for (const Loop* loop : ordered) heads.push_back({loop->var, loop->begin, loop->end});
@@ -66,11 +68,11 @@ bool Order(Program& program, Loop& outermost, const Contraction& nest) {
 
 }  // namespace
 
-absl::StatusOr<bool> SumWindowsFirst(Program& program) {
+absl::StatusOr<bool> SumWindowsFirst(Program& program, jit::Isa isa) {
   Ranges ranges(program);
   return ReplaceLoops(program, ranges, [&](Loop& loop) -> absl::optional<Scope> {
     const absl::optional<Contraction> nest = ContractionOf(program, loop);
-    if (!nest || !Order(program, loop, *nest)) return absl::nullopt;
+    if (!nest || !Order(program, loop, *nest, isa)) return absl::nullopt;
     return ScopeOf(std::move(loop));
   });
 }

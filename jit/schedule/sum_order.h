@@ -3,6 +3,7 @@
 #define NESTOR_JIT_SCHEDULE_SUM_ORDER_H_
 
 #include "absl/status/statusor.h"
+#include "jit/target/isa.h"
 #include "loop_ir/program.h"
 
 namespace nestor::loop {
@@ -19,11 +20,14 @@ namespace nestor::loop {
 //     ->
 //   for q in [max(0, 1 - h), min(Q, H + 1 - h)) { for r in [0, 3) { .. } }
 //
+// In small tiles (where padding is not left out: zero_factor.h), such a sum comes even before long
+// ones: the innermost long loop then steps over one row of a window, which is written out.
+//
 // The order of the sums changes, and with it their rounding.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> SumWindowsFirst(Program& program);
+absl::StatusOr<bool> SumWindowsFirst(Program& program, jit::Isa isa);
 
 }  // namespace nestor::loop
 

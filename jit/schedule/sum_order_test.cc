@@ -1,11 +1,21 @@
 // The order of a contraction's sums before and after the pass.
 #include "jit/schedule/sum_order.h"
 
+#include <string>
+
+#include "absl/strings/substitute.h"
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
 namespace nestor::loop {
 namespace {
+
+absl::StatusOr<bool> OrderForLargeTiles(Program& program) {
+  return SumWindowsFirst(program, jit::Isa::kAvx512);
+}
+absl::StatusOr<bool> OrderForSmallTiles(Program& program) {
+  return SumWindowsFirst(program, jit::Isa::kAvx2);
+}
 
 constexpr Frame kFrame = {"program p(x: f32[C, N], w: f32[O, C, R], d: f32[H, N], e: f32[O, Q, R])"
                           " -> (y: f32[O, N - R + 1], z: f32[H, O, N], one: f32[1]) {\n",
@@ -25,7 +35,6 @@ TEST(SumOrder, TextInTextOut) {
       // A sum of few steps moves inside of one whose bounds move with a batch.
       {MOVES("for r in [0, 3) { for q in [max(-h + 1, 0), min(Q, -h + H + 1)) {"),
        MOVES("for q in [max(-h + 1, 0), min(Q, -h + H + 1)) { for r in [0, 3) {")},
-      {MOVES("for r in [0, 13) { for q in [max(-h + 1, 0), min(Q, -h + H + 1)) {"), ""},
       {MOVES("for r in [0, 3) { for q in [0, Q) {"), ""},
       // Not without a window, or a contraction.
       {"for o in [0, O) { for i in [0, N - R + 1) { acc s: f32 = sum"
@@ -35,7 +44,29 @@ TEST(SumOrder, TextInTextOut) {
        " for c in [0, C) { for r in [0, R) { s += x[c, i + r] } } y[o, i] = s } }",
        ""},
   };
-  ExpectPass(SumWindowsFirst, kFrame, kCases);
+  ExpectPass(OrderForLargeTiles, kFrame, kCases);
+  ExpectPass(OrderForSmallTiles, kFrame, kCases);
+  constexpr PassCase kManySteps[] = {
+      {MOVES("for r in [0, 13) { for q in [max(-h + 1, 0), min(Q, -h + H + 1)) {"), ""}};
+  ExpectPass(OrderForLargeTiles, kFrame, kManySteps);
+}
+
+// The loop over channels is inside of rows of the window of which some are left out, so that it
+// steps over one row, which is written out.
+TEST(SumOrder, InSmallTilesBoundsThatMoveComeFirst) {
+#define SUMS(first, second)                                                                        \
+  "for h in [0, H) { for o in [0, O) { for i in [0, N) { acc s: f32 = sum " first second           \
+  " for r in [0, 3) { s += e[o, q + c, r | 0.0] * d[h + q + c - 1, i + r | 0.0] } } } z[h, o, i] " \
+  "= s } } }"
+  const char* const channels = "for c in [0, C) { ";
+  const char* const rows = "for q in [max(-h + 1, 0), min(Q, -h + H + 1)) {";
+  const std::string before = SUMS("$0", "$1");
+  const std::string text = absl::Substitute(before, channels, rows),
+                    turned = absl::Substitute(before, rows, channels);
+  const PassCase small[] = {{text.c_str(), turned.c_str()}};
+  ExpectPass(OrderForSmallTiles, kFrame, small);
+  const PassCase large[] = {{text.c_str(), ""}};
+  ExpectPass(OrderForLargeTiles, kFrame, large);
 }
 
 }  // namespace

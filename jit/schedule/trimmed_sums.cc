@@ -31,11 +31,6 @@
 namespace nestor::loop {
 namespace {
 
-// The least products, in vectors, of a step of the largest tile. A loop over a window of which
-// steps are left out is not written out: in smaller tiles this takes longer than products with
-// zeros.
-constexpr int kLeastProducts = 16;
-
 class SumTrimmer {
  public:
   SumTrimmer(Program& program, Ranges& ranges, std::vector<bool> bound)
@@ -221,10 +216,8 @@ class SumTrimmer {
 }  // namespace
 
 absl::StatusOr<bool> TrimSums(Program& program, jit::Isa isa, const std::vector<bool>& bound) {
-  const jit::IsaFacts& facts = jit::FactsOf(isa);
-  const bool pays = facts.tile_rows * facts.tile_vectors >= kLeastProducts;
   Ranges ranges(program);
-  SumTrimmer trimmer(program, ranges, pays ? bound : std::vector<bool>());
+  SumTrimmer trimmer(program, ranges, LeavesOutPadding(isa) ? bound : std::vector<bool>());
   return ReplaceLoops(program, ranges, [&](Loop& loop) { return trimmer.Trimmed(loop); });
 }
 

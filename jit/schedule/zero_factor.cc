@@ -58,4 +58,10 @@ bool DependsOn(const Program& program, ValueId value, const Loop& loop) {
   return depends;
 }
 
+bool LeavesOutPadding(jit::Isa isa) {
+  constexpr int kLeastProducts = 16;  // in vectors, of a step of the largest tile
+  const jit::IsaFacts& facts = jit::FactsOf(isa);
+  return facts.tile_rows * facts.tile_vectors >= kLeastProducts;
+}
+
 }  // namespace nestor::loop

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "jit/target/isa.h"
 #include "loop_ir/program.h"
 
 namespace nestor::loop {
@@ -25,6 +26,10 @@ std::vector<ValueId> LoadsOf(const Program& program, ValueId value);
 
 // Whether the value differs from step to step of the loop.
 bool DependsOn(const Program& program, ValueId value, const Loop& loop);
+
+// Whether it pays to test for each row of a tile whether a factor is 0 there, and to leave the
+// product out. In small tiles, tests take longer than products with zeros.
+bool LeavesOutPadding(jit::Isa isa);
 
 }  // namespace nestor::loop
 
