@@ -22,7 +22,7 @@ namespace nestor::loop {
 // steps that the sums' hulls have and the sums do not, or that windows slide over column by column
 // (to be read in place: a packed copy would hold each element several times); and for masked
 // windows of a nest that WindowsOf finds, which then runs in lanes, but not windows of known size
-// that lanes can read in place, each with a mask (RunsInLanes). Places must be linear in the
+// that lanes can read in place, each with a mask (IsMaskedInLanes). Places must be linear in the
 // indices of its rows or columns and of the sums, and conditions must not contain these indices.
 // Where windows overlap along the innermost batch loop, too, strips of it share a view, longer
 // strips where there are few kernels; where it is known to be short, or is a strip itself, all of

@@ -54,15 +54,16 @@ TEST(SumOrder, TextInTextOut) {
 // The loop over channels is inside of rows of the window of which some are left out, so that it
 // steps over one row, which is written out.
 TEST(SumOrder, InSmallTilesBoundsThatMoveComeFirst) {
-#define SUMS(first, second)                                                                        \
-  "for h in [0, H) { for o in [0, O) { for i in [0, N) { acc s: f32 = sum " first second           \
-  " for r in [0, 3) { s += e[o, q + c, r | 0.0] * d[h + q + c - 1, i + r | 0.0] } } } z[h, o, i] " \
-  "= s } } }"
-  const char* const channels = "for c in [0, C) { ";
-  const char* const rows = "for q in [max(-h + 1, 0), min(Q, -h + H + 1)) {";
-  const std::string before = SUMS("$0", "$1");
-  const std::string text = absl::Substitute(before, channels, rows),
-                    turned = absl::Substitute(before, rows, channels);
+  const auto nest = [](const char* sums) {
+    return absl::Substitute(
+        "for h in [0, H) { for o in [0, O) { for i in [0, N) { acc s: f32 = sum $0 for r in [0, 3) {"
+        " s += e[o, q + c, r | 0.0] * d[h + q + c - 1, i + r | 0.0] } } } z[h, o, i] = s } } }",
+        sums);
+  };
+  const std::string text =
+      nest("for c in [0, C) { for q in [max(-h + 1, 0), min(Q, -h + H + 1)) {");
+  const std::string turned =
+      nest("for q in [max(-h + 1, 0), min(Q, -h + H + 1)) { for c in [0, C) {");
   const PassCase small[] = {{text.c_str(), turned.c_str()}};
   ExpectPass(OrderForSmallTiles, kFrame, small);
   const PassCase large[] = {{text.c_str(), ""}};
