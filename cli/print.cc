@@ -95,10 +95,9 @@ absl::StatusOr<std::vector<bool>> BoundInputs(const Op& op, const Arguments& arg
   std::vector<bool> bound;
   NESTOR_ASSIGN_OR_RETURN(const std::vector<std::string> names, arguments.List("--bind"));
   if (names.empty()) return bound;
-  const loop::Program program = Lower(op);
   std::vector<std::string> known;
-  for (const loop::TensorId input : program.inputs) {
-    known.push_back(program[input].name);
+  for (const Argument& arg : op.args) {  // a program's inputs are the arguments, in their order
+    known.push_back(arg.name);
     bound.push_back(absl::c_linear_search(names, known.back()));
   }
   for (const std::string& name : names) {
