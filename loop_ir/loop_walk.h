@@ -37,15 +37,17 @@ class LoopWalk {
  protected:
   // REQUIRES: the program outlives this and does not change.
   explicit LoopWalk(const Program& program)
-      : program_(program), vars_(program.vars.size()), symbols_(program.pool.size()),
-        memos_(program.pool.size()) {}
+      : program_(program), vars_(program.vars.size()), memos_(program.pool.size()) {}
 
-  // `value_of`: the value of a symbol, by its id; nullopt where it has none.
+  // `value_of`: the value of a symbol, by its id; nullopt where it has none. Called at most once,
+  // before anything is evaluated: symbols that are not bound have no value.
   template <class ValueOf>
   void BindSymbols(const ValueOf& value_of) {
-    for (size_t i = 0; i < symbols_.size(); ++i) {
+    for (size_t i = 0; i < memos_.size(); ++i) {
       const IndexId id{static_cast<int32_t>(i)};
-      if (program_.pool[id].kind == IndexKind::kSymbol) symbols_[i] = value_of(id);
+      if (program_.pool[id].kind != IndexKind::kSymbol) continue;
+      memos_[i].value = value_of(id);
+      memos_[i].time = time_;
     }
   }
 
@@ -156,16 +158,16 @@ class LoopWalk {
   // This is not inlined: it is rare beside values that are current.
   ABSL_ATTRIBUTE_NOINLINE void Update(IndexId id, Memo& memo) {
     const IndexNode& node = program_.pool[id];
-    memo.value = EvalNode(id, node);
+    memo.value = EvalNode(node);
     if (memo.time == kNever) NoteVars(node, memo);
     memo.time = time_;
   }
 
-  absl::optional<int64_t> EvalNode(IndexId id, const IndexNode& node) {
+  absl::optional<int64_t> EvalNode(const IndexNode& node) {
     switch (node.kind) {
       case IndexKind::kConst: return node.value;
       case IndexKind::kVar: return vars_[node.value].value;
-      case IndexKind::kSymbol: return symbols_[id.value];
+      case IndexKind::kSymbol: return absl::nullopt;  // it is not bound
       case IndexKind::kLoad: return EvalLoadIn(node);
       default: break;
     }
@@ -188,8 +190,9 @@ class LoopWalk {
   }
 
   static void NoteVar(int32_t var, Memo& memo) {
-    const auto end = memo.vars.begin() + std::max(memo.num_vars, 0);
-    if (memo.num_vars == kManyVars || std::find(memo.vars.begin(), end, var) != end) return;
+    if (memo.num_vars == kManyVars) return;
+    const auto end = memo.vars.begin() + memo.num_vars;
+    if (std::find(memo.vars.begin(), end, var) != end) return;
     if (end == memo.vars.end()) memo.num_vars = kManyVars;
     else memo.vars[memo.num_vars++] = var;
   }
@@ -201,9 +204,8 @@ class LoopWalk {
   }
 
   std::vector<Var> vars_;
-  std::vector<absl::optional<int64_t>> symbols_;  // by IndexId
-  std::vector<Memo> memos_;                       // by IndexId
-  int64_t time_ = 0;                              // iterations begun
+  std::vector<Memo> memos_;  // by IndexId
+  int64_t time_ = 0;         // iterations begun
 };
 
 }  // namespace nestor::loop
