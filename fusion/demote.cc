@@ -257,7 +257,8 @@ class Demoter {
   // place.
   bool IsCopy(const Statement& statement, TensorId accumulator, const Reduction& reduction) const {
     const auto* load = absl::get_if<LoadValue>(&program_[statement.value].node);
-    if (load == nullptr || load->access.tensor != accumulator || statement.target.masked)
+    if (load == nullptr || load->access.tensor != accumulator || load->access.masked ||
+        statement.target.masked)
       return false;
     const auto& place = statement.target.place;
     return place.size() == reduction.kept.size() &&

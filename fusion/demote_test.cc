@@ -47,6 +47,8 @@ TEST(Demote, TextInTextOut) {
       // A masked or partial result.
       {"for j in [0, M) { acc s: f32 = sum  for i in [0, N) { s += x[i, j] }  drop c[j] if j < 3 = s }",
        "acc s: f32[M] = sum  for j in [0, M) { for i in [0, N) { s[j] += x[i, j] } }  for j_2 in [0, M) { drop c[j_2] if j_2 < 3 = s[j_2] }"},
+      {"for j in [0, M) { acc s: f32 = sum  for i in [0, N) { s += x[i, j] }  c[j] = s[ | 0.0 if j < 3] }",
+       "acc s: f32[M] = sum  for j in [0, M) { for i in [0, N) { s[j] += x[i, j] } }  for j_2 in [0, M) { c[j_2] = s[j_2 | 0.0 if j_2 < 3] }"},
       {"for j in [0, M) { acc s: f32 = sum  for i in [0, N) { s += x[i, j] }  drop c[j - 1] = s }",
        "acc s: f32[M] = sum  for j in [0, M) { for i in [0, N) { s[j] += x[i, j] } }  for j_2 in [0, M) { drop c[j_2 - 1] = s[j_2] }"},
       // Dropped terms stay dropped; more than one reduced loop.

@@ -221,6 +221,31 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
+// Results of which some elements, or their signs alone, are used.
+const std::vector<Case>& PartlyUsedCases() {
+  static const auto& cases = *new std::vector<Case>{
+      {"windows of three, under a mask",
+       "op f(x: T[2, N], w: T[M, 2, 3]) -> (y) {"
+       " s[o, i] = sum[c, r](x[c, i + r - 1 | 0] * w[o, c, r]) where o < M, i < N;"
+       " y[o, i] = s[o, i if (o + i) % 2 == 1] }",
+       {{"x", "2N"}, {"w", "M23"}}},
+      {"a product under a mask, and its sum",
+       "op f(a: T[M, K], b: T[K, N]) -> (c, d) { p[i, j] = sum[k](a[i, k] * b[k, j]);"
+       " c[i, j] = p[i, j if j % 2 == 1]; d[j] = sum[i](p[i, j]) }",
+       {{"a", "MK"}, {"b", "KN"}}},
+      {"a product, and its sum under a mask",
+       "op f(a: T[M, K], b: T[K, N]) -> (c, d) { c[i, j] = sum[k](a[i, k] * b[k, j]);"
+       " d[j] = sum[i](c[i, j if j % 2 == 1]) }",
+       {{"a", "MK"}, {"b", "KN"}}},
+      {"signs of sums with bounds that move",
+       "op f(g: T[M, 3, 6], w: T[3, N, K]) -> (y) {"
+       " s[i, c, j + r]: T[M, N, K + 5] += g[i, o, j] * w[o, c, r];"
+       " y[i, c, j] = where(s[i, c, j] > T(0), T(1), T(0)) }",
+       {{"g", "M36"}, {"w", "3NK"}}},
+  };
+  return cases;
+}
+
 // Layers whose weights are bound: the axes of the tensors between them are laid out for that.
 const std::vector<Case>& LayerCases() {
   static const auto& cases = *new std::vector<Case>{
@@ -477,6 +502,20 @@ TEST(JitContractions, DefaultTiles) {
         c, DType::kF32, options, {{3, 20, 4}, {4, 20, 4}, {45, 70, 9}, {70, 300, 2}, {9, 50, 800}},
         /*bounded=*/false);
     EXPECT_FALSE(finding.has_value()) << c.name << ": " << *finding;
+  }
+}
+
+TEST(JitContractions, PartlyUsedResults) {
+  jit::CompileOptions options;
+  options.executor = &jit::InlineExecutor();
+  const std::vector<Sizes> all = {{3, 20, 4}, {9, 33, 3}, {16, 50, 5}};
+  for (const Case& c : PartlyUsedCases()) {
+    Finding finding = CheckCase(c, DType::kF32, options, all, /*bounded=*/false);
+    EXPECT_FALSE(finding.has_value()) << c.name << ": " << *finding;
+    for (const Values values : {Values::kPlain, Values::kSpecial}) {
+      finding = CheckBoundCase(c, options, all, values);
+      EXPECT_FALSE(finding.has_value()) << c.name << ", bound: " << *finding;
+    }
   }
 }
 

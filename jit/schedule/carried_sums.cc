@@ -141,14 +141,15 @@ class Mover {
   }
 
   // Where the scalar, of this type, was stored by the nearest earlier statement in the same loops;
-  // nullopt if the scalar changes between that store and statement `number`, or is stored nowhere.
+  // nullopt if the scalar changes between that store and statement `number`, or is stored nowhere. A
+  // masked load may be of another value.
   absl::optional<Access> CopyOf(const Access& scalar, DType type, size_t number) const {
-    if (!scalar.place.empty()) return absl::nullopt;
+    if (!scalar.place.empty() || scalar.masked) return absl::nullopt;
     for (size_t i = number; i-- > 0;) {
       const Statement& store = *sites_[i].statement;
       if (store.target.tensor == scalar.tensor) return absl::nullopt;
       const auto* load = absl::get_if<LoadValue>(&program_[store.value].node);
-      if (load == nullptr || load->access.tensor != scalar.tensor ||
+      if (load == nullptr || load->access.tensor != scalar.tensor || load->access.masked ||
           sites_[i].loops != sites_[number].loops)
         continue;
       if (program_[store.target.tensor].type == type && IsThere(store.target, number))

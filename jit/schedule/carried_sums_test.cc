@@ -49,6 +49,13 @@ TEST(CarriedSums, Stay) {
           // The summed value is nowhere in memory.
           {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } g[j] += s } }",
            ""},
+          // It is stored, or summed, under a mask only.
+          {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } "
+           "y[i, j] = s[ | 0.0 if j%2 == 1] g[j] += s } }",
+           ""},
+          {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } "
+           "y[i, j] = s g[j] += s[ | 0.0 if j%2 == 1] } }",
+           ""},
           // The value changes later, or was not stored before.
           {"for i in [0, B) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += x[i, k] * w[k, j] } y[0, j] = s g[j] += y[0, j] } }",
            ""},

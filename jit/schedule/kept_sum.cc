@@ -51,7 +51,8 @@ Scope KeptSum::Store() const {
 void KeptSum::LoadInstead(Scope& scope) const {
   VisitStatements(scope, [&](Statement& statement) {
     RewriteLoads(program_, statement, accumulator_, [&](Access& load) {
-      load = {tensor_, place_};
+      load.tensor = tensor_;
+      load.place = place_;
     });
   });
 }

@@ -277,8 +277,8 @@ class SumPadder {
     Access kept;  // where a sum is stored in between
   };
 
-  // Results must be read again to be searched. Where the core stores the bare sum, they are; else
-  // the sums are kept in a temporary, and all other statements run after the search.
+  // Results must be read again to be searched. Where the core only stores what is NaN as the sum is,
+  // they are; else the sums are kept in a temporary, and all other statements run after the search.
   Runs RunsOf(const Nest& nest, const LoopsAround& inside, Loop whole) {
     Runs runs{{}, std::move(whole), {}, {}, {}};
     if (IsStoreAlone(nest, inside)) {
@@ -332,8 +332,23 @@ class SumPadder {
     const auto* store = nest.core->back().As<Statement>();
     return store != nullptr && !store->op && !store->target.masked &&
            absl::c_count_if(*nest.core, IsStatement) == 1 &&
+           ShowsNan(store->value, nest.step->target.tensor) &&
            absl::c_any_of(
                inside, [&](const Loop* loop) { return IsAlong(program_, store->target, *loop); });
+  }
+
+  // Whether the value is NaN if the sum is, except where it does not depend on the sum: operations
+  // of floats keep NaN, but a comparison, or a cast to integers, would hide it.
+  bool ShowsNan(ValueId value, TensorId sum) const {
+    bool shows = true;
+    VisitValues(program_, value, [&](ValueId id, const Value& part) {
+      if (IsFloat(part.type)) return;
+      VisitValues(program_, id, [&](ValueId, const Value& inner) {
+        const auto* load = absl::get_if<LoadValue>(&inner.node);
+        shows = shows && (load == nullptr || load->access.tensor != sum);
+      });
+    });
+    return shows;
   }
 
   Program& program_;

@@ -62,6 +62,18 @@ TEST(PadSums, TextInTextOut) {
        RUNS_ON(W " * " X("b", " | 0.0"), " padded[i, j] = s")
        DOUBTS("padded[i_2, j_2]", "w[i_3, -r_2 + R - 1]") ONCE_MORE("padded[i_4, j_3]")
        OVER("_5", "_4", "y[b, i_5, 2*j_4] = max(padded[i_5, j_4], v[i_5])") " }"},
+      // A comparison would hide NaN from the search; max does not.
+      {"for b in [0, B) { " ENDS_AT(W " * " X("b", ""), " y[b, i, j] = where(s > 0.0, v[i], 0.0)") " }",
+       "assume : 549755813887*M*N for b in [0, B) { temp padded: f32[N, M] "
+       RUNS_ON(W " * " X("b", " | 0.0"), " padded[i, j] = s")
+       DOUBTS("padded[i_2, j_2]", "w[i_3, -r_2 + R - 1]") ONCE_MORE("padded[i_4, j_3]")
+       OVER("_5", "_4", "y[b, i_5, j_4] = where(padded[i_5, j_4] > 0.0, v[i_5], 0.0)") " }"},
+      {"for b in [0, B) { " ENDS_AT(W " * " X("b", ""), " y[b, i, j] = max(s, 0.0)") " }",
+       "for b in [0, B) { " RUNS_ON(W " * " X("b", " | 0.0"), " y[b, i, j] = max(s, 0.0)")
+       DOUBTS("y[b, i_2, j_2]", "w[i_3, -r_2 + R - 1]")
+       OVER("_4", "_3", SUM("_2", "_3", "f32", INSIDE("_3"), "drop s_2 if not_finite[] == 1 += "
+                            "w[i_4, -r_3 + R - 1] * x[b, j_3 + r_3 - R + 1]")
+                        " drop y[b, i_4, j_3] if not_finite[] == 1 = max(s_2, 0.0)") " }"},
       // Integers, and gated products, are 0 whatever the other factor is.
       {OVER("", "", SUM("", "", "i32", INSIDE(""), "s += k[i, -r + R - 1] * c[j + r - R + 1]") " z[i, j] = s"),
        OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, -r + R - 1] * c[j + r - R + 1 | 0]" NEEDED) " z[i, j] = s")},

@@ -34,6 +34,10 @@ TEST(TurnResults, TextInTextOut) {
       {CONVOLUTION("O", "N", "3", "w[o, c, r] * x[i, c, 2*j + r | 0.0]", "y[i, o, j] = max(s * s, b[o])"),
        TURNED("549755813887*N*O", "O", "N", "w[o, c, r] * x[i, c, r + 2*j | 0.0]",
               "y[i, o_2, j_2] = max(turned[j_2, o_2] * turned[j_2, o_2], b[o_2])")},
+      // So does the mask under which a sum is used.
+      {CONVOLUTION("O", "N", "3", "w[o, c, r] * x[i, c, 2*j + r | 0.0]", "y[i, o, j] = s[ | 0.0 if j < o]"),
+       TURNED("549755813887*N*O", "O", "N", "w[o, c, r] * x[i, c, r + 2*j | 0.0]",
+              "y[i, o_2, j_2] = turned[j_2, o_2 | 0.0 if j_2 < o_2]")},
       // Kernels that fill vectors, and columns that leave more of them empty.
       {CONVOLUTION("24", "12", "3", "w[o, c, r] * x[i, c, j + r | 0.0]", "drop y[i, o, j] = s"),
        TURNED_("", "24", "12", "w[o, c, r] * x[i, c, j + r | 0.0]", "drop y[i, o_2, j_2] = turned[j_2, o_2]")},
