@@ -251,7 +251,7 @@ void LoopTranslator::UnrolledLoop(const loop::Loop& loop) {
   const int64_t end = ConstantOf(program_, loop.end);
   for (int64_t i = ConstantOf(program_, loop.begin); i < end; i += loop.step) {
     f_.OpenIteration(loop.var, Immediate(i), 0, 0, {});
-    body_(loop.body);
+    BodyAndPrefetches(loop);
     f_.CloseIteration({});
   }
 }

@@ -87,6 +87,21 @@ loop_begin L1
 loop_end less g0, table[0], L1
 label L0
 return 0)"},
+      // What is written out prefetches, too.
+      {"program ahead(x: f32[N]) -> (y: f32[2])"
+       " { for i in [0, 2) unroll prefetch x[i + 16] { y[i] = 2.0 } }",
+       R"(
+ahead.0
+c0 = f32 0x40000000
+g0 = move_g table[0]
+g2 = move_g table[1]
+v1 = move.f32x1 c0
+store.f32x1 f32 [g0], v1
+prefetch f32 [g2 + 64]
+v3 = move.f32x1 c0
+store.f32x1 f32 [g0 + 4], v3
+prefetch f32 [g2 + 68]
+return 0)"},
       // Runs the iterations that it is given.
       {"program scale(x: f32[N]) -> (y: f32[N])"
        " { for i in [0, N) parallel { y[i] = x[i] * 2.0 } }",
