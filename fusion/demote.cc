@@ -16,6 +16,7 @@
 #include "fusion/nest.h"
 #include "fusion/scopes.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/elements.h"
 #include "loop_ir/rewrite.h"
 #include "uops/graph.h"
 
@@ -256,9 +257,7 @@ class Demoter {
   // out[i, j] = acc, with one subscript for each kept loop: then out can take the accumulator's
   // place.
   bool IsCopy(const Statement& statement, TensorId accumulator, const Reduction& reduction) const {
-    const auto* load = absl::get_if<LoadValue>(&program_[statement.value].node);
-    if (load == nullptr || load->access.tensor != accumulator || load->access.masked ||
-        statement.target.masked)
+    if (statement.target.masked || !IsElement(program_, statement.value, {accumulator}))
       return false;
     const auto& place = statement.target.place;
     return place.size() == reduction.kept.size() &&

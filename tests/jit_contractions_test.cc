@@ -4,7 +4,6 @@
 // strict one against the unfused program (tests/jit_runs.h).
 #include <algorithm>
 #include <cstring>
-#include <deque>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/substitute.h"
 #include "gtest/gtest.h"
 #include "interp/reference.h"
 #include "jit/compile.h"
@@ -53,7 +53,7 @@ int64_t Extent(char letter, const Sizes& sizes) {
 
 struct Case {
   const char* name;
-  const char* text;                                         // T stands for the type
+  std::string text;                                         // T stands for the type
   std::vector<std::pair<const char*, const char*>> inputs;  // names, and letters for extents
 };
 
@@ -227,32 +227,31 @@ const std::vector<Case>& Cases() {
 std::vector<Case> PartlyUsedCases() {
   const std::vector<Case> sums = {
       {"product",
-       "a: T[M, K], b: T[K, N]) -> ($ { q[i, j] = sum[k](a[i, k] * b[k, j])",
+       "a: T[M, K], b: T[K, N]) -> ($0) { q[i, j] = sum[k](a[i, k] * b[k, j])",
        {{"a", "MK"}, {"b", "KN"}}},
       {"columns along the sum",
-       "a: T[M, K], b: T[N, K]) -> ($ { q[i, j] = sum[k](a[i, k] * b[j, k])",
+       "a: T[M, K], b: T[N, K]) -> ($0) { q[i, j] = sum[k](a[i, k] * b[j, k])",
        {{"a", "MK"}, {"b", "NK"}}},
       {"three columns",
-       "a: T[M, K], b: T[K, 3]) -> ($ { q[i, j] = sum[k](a[i, k] * b[k, j])",
+       "a: T[M, K], b: T[K, 3]) -> ($0) { q[i, j] = sum[k](a[i, k] * b[k, j])",
        {{"a", "MK"}, {"b", "K3"}}},
       {"triangle",
-       "a: T[M, M], b: T[M, N]) -> ($ { q[i, j] = sum[k](a[i, k if k <= i] * b[k, j])",
+       "a: T[M, M], b: T[M, N]) -> ($0) { q[i, j] = sum[k](a[i, k if k <= i] * b[k, j])",
        {{"a", "MM"}, {"b", "MN"}}},
       {"windows of three",
-       "x: T[2, N], w: T[M, 2, 3]) -> ($ "
+       "x: T[2, N], w: T[M, 2, 3]) -> ($0) "
        "{ q[i, j] = sum[c, r](x[c, j + r - 1 | 0] * w[i, c, r]) where i < M, j < N",
        {{"x", "2N"}, {"w", "M23"}}},
   };
   constexpr std::pair<const char*, const char*> kUses[] = {
-      {"y)", "y[i, j] = q[i, j if (i + j) % 2 == 1]"},
-      {"y)", "y[j, i] = q[i, j if j % 2 == 1]"},
-      {"y)", "y[i, j] = where(q[i, j] > T(0), T(1), T(0))"},
-      {"y, z)", "y[i, j] = q[i, j if j % 2 == 1]; z[j] = sum[i](q[i, j])"},
-      {"y, z)", "y[i, j] = q[i, j if j % 2 == 1]; z[i] = max[j](q[i, j])"},
-      {"q, z)", "z[j] = sum[i](q[i, j if j % 2 == 1])"},
-      {"q, z)", "z[i] = sum[j](q[i, j if j > 2])"},
+      {"y", "y[i, j] = q[i, j if (i + j) % 2 == 1]"},
+      {"y", "y[j, i] = q[i, j if j % 2 == 1]"},
+      {"y", "y[i, j] = where(q[i, j] > T(0), T(1), T(0))"},
+      {"y, z", "y[i, j] = q[i, j if j % 2 == 1]; z[j] = sum[i](q[i, j])"},
+      {"y, z", "y[i, j] = q[i, j if j % 2 == 1]; z[i] = max[j](q[i, j])"},
+      {"q, z", "z[j] = sum[i](q[i, j if j % 2 == 1])"},
+      {"q, z", "z[i] = sum[j](q[i, j if j > 2])"},
   };
-  static auto& texts = *new std::deque<std::string>;
   std::vector<Case> cases = {
       {"bounds that move, and signs",
        "op f(g: T[M, 3, 6], w: T[3, N, K]) -> (y) {"
@@ -262,9 +261,8 @@ std::vector<Case> PartlyUsedCases() {
   };
   for (const Case& sum : sums) {
     for (const auto& [results, use] : kUses) {
-      texts.push_back(absl::StrCat("op f(", sum.text, "; ", use, " }"));
-      texts.back().replace(texts.back().find('$'), 1, results);
-      cases.push_back({sum.name, texts.back().c_str(), sum.inputs});
+      const std::string op = absl::StrCat("op f(", sum.text, "; ", use, " }");
+      cases.push_back({sum.name, absl::Substitute(op, results), sum.inputs});
     }
   }
   return cases;

@@ -18,11 +18,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "jit/target/products.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/elements.h"
 #include "uops/mutant.h"
 
 namespace nestor::jit {
 
 using loop::ApplyValue;
+using loop::IsElement;
 using loop::LoadValue;
 using loop::TensorId;
 using loop::ValueId;

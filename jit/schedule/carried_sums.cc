@@ -28,6 +28,7 @@
 #include "fusion/scopes.h"
 #include "jit/schedule/loop_maker.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/elements.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::loop {
@@ -148,9 +149,7 @@ class Mover {
     for (size_t i = number; i-- > 0;) {
       const Statement& store = *sites_[i].statement;
       if (store.target.tensor == scalar.tensor) return absl::nullopt;
-      const auto* load = absl::get_if<LoadValue>(&program_[store.value].node);
-      if (load == nullptr || load->access.tensor != scalar.tensor || load->access.masked ||
-          sites_[i].loops != sites_[number].loops)
+      if (!IsElement(program_, store.value, scalar) || sites_[i].loops != sites_[number].loops)
         continue;
       if (program_[store.target.tensor].type == type && IsThere(store.target, number))
         return store.target;

@@ -16,6 +16,7 @@
 
 #include "absl/types/optional.h"
 #include "jit/target/products.h"
+#include "loop_ir/elements.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::loop {
@@ -46,8 +47,7 @@ absl::optional<ValueId> FusedGatedStep(Program& program, const Statement& statem
   if (type != DType::kF32 && type != DType::kF64) return absl::nullopt;
   for (int product : {1, 0}) {
     const ApplyValue* mulz = jit::AsApply(program, sum->args[product], ScalarOp::kMulz);
-    if (mulz == nullptr || !jit::IsElement(program, sum->args[1 - product], statement.target))
-      continue;
+    if (mulz == nullptr || !IsElement(program, sum->args[1 - product], statement.target)) continue;
     // Adding values invalidates pointers to others.
     const ValueId a = mulz->args[0], b = mulz->args[1], t = sum->args[1 - product];
     return jit::AddGatedStep(program, a, b, t);

@@ -29,6 +29,7 @@
 #include "loop_ir/affine.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
+#include "loop_ir/scans.h"
 
 namespace nestor::loop {
 namespace {
@@ -340,13 +341,11 @@ class SumPadder {
   // Whether the value is NaN if the sum is, except where it does not depend on the sum: operations
   // of floats keep NaN, but a comparison, or a cast to integers, would hide it.
   bool ShowsNan(ValueId value, TensorId sum) const {
+    DependentValues of_sum(program_);
+    of_sum.Add(value, {sum});
     bool shows = true;
     VisitValues(program_, value, [&](ValueId id, const Value& part) {
-      if (IsFloat(part.type)) return;
-      VisitValues(program_, id, [&](ValueId, const Value& inner) {
-        const auto* load = absl::get_if<LoadValue>(&inner.node);
-        shows = shows && (load == nullptr || load->access.tensor != sum);
-      });
+      shows = shows && (IsFloat(part.type) || !of_sum.Contains(id));
     });
     return shows;
   }

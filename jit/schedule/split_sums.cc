@@ -12,6 +12,7 @@
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/elements.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::loop {
@@ -123,9 +124,8 @@ class Splitter {
   }
 
   bool IsStore(const Statement& statement) const {
-    const auto* load = absl::get_if<LoadValue>(&program_[statement.value].node);
-    return !statement.op && !statement.target.masked && load != nullptr &&
-           load->access.tensor == accumulator_ && !load->access.masked &&
+    return !statement.op && !statement.target.masked &&
+           IsElement(program_, statement.value, {accumulator_}) &&
            HoldsIndex(statement.target.place) &&
            absl::c_none_of(statement.target.place, [&](IndexId e) { return pool_.HasLoad(e); });
   }

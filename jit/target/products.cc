@@ -17,12 +17,6 @@ const ApplyValue* AsApply(const Program& program, ValueId id, ScalarOp op) {
   return apply != nullptr && apply->op == op ? apply : nullptr;
 }
 
-bool IsElement(const Program& program, ValueId id, const loop::Access& access) {
-  const auto* load = absl::get_if<loop::LoadValue>(&program[id].node);
-  return load != nullptr && load->access.tensor == access.tensor && !load->access.masked &&
-         load->access.place == access.place;
-}
-
 bool IsPlusZero(const Program& program, ValueId id) {
   const auto* constant = absl::get_if<loop::ConstantValue>(&program[id].node);
   return constant != nullptr && constant->value.bits == 0;

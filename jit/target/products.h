@@ -11,9 +11,6 @@ namespace nestor::jit {
 // is added.
 const loop::ApplyValue* AsApply(const loop::Program& program, loop::ValueId id, ScalarOp op);
 
-// Whether the value is the loaded element of the access.
-bool IsElement(const loop::Program& program, loop::ValueId id, const loop::Access& access);
-
 // Whether the value is the constant +0.
 bool IsPlusZero(const loop::Program& program, loop::ValueId id);
 
