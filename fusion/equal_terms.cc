@@ -73,9 +73,8 @@ class TermMultiplier {
   // The loops that this pass makes do.
   bool RunsAtMostOnce(const Loop& loop) const {
     const IndexPool& pool = program_.pool;
-    return pool.ConstValue(loop.begin) == 0 && pool[loop.end].kind == IndexKind::kMin &&
-           absl::c_any_of(pool[loop.end].args,
-                          [&](IndexId arg) { return pool.ConstValue(arg) == 1; });
+    return pool.ConstValue(loop.begin) == 0 && !pool.ConstValue(loop.end) &&
+           IsAtMostOne(pool, loop.end);
   }
 
   // The same value is accumulated into the same place by each iteration: n times x, or just x for

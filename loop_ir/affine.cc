@@ -55,4 +55,10 @@ bool LengthIsMultiple(const Program& program, const Loop& loop, int64_t divisor)
          });
 }
 
+bool IsAtMostOne(const IndexPool& pool, IndexId e) {
+  const IndexNode& node = pool[e];
+  if (node.kind != IndexKind::kMin) return node.kind == IndexKind::kConst && node.value <= 1;
+  return absl::c_any_of(node.args, [&](IndexId arg) { return IsAtMostOne(pool, arg); });
+}
+
 }  // namespace nestor::loop

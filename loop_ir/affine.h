@@ -30,6 +30,9 @@ absl::optional<int64_t> KnownLength(const Program& program, const Loop& loop);
 // Whether end - begin is a multiple of `divisor`, whatever values its atoms have.
 bool LengthIsMultiple(const Program& program, const Loop& loop, int64_t divisor);
 
+// Whether the form of e alone says that it is at most 1: it is min(.., 1), or such a number.
+bool IsAtMostOne(const IndexPool& pool, IndexId e);
+
 }  // namespace nestor::loop
 
 #endif  // NESTOR_LOOP_IR_AFFINE_H_

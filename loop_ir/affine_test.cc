@@ -48,5 +48,16 @@ TEST(CoefficientTest, PartsAndDifferencesOfExpressions) {
   EXPECT_EQ(pool.size(), size);
 }
 
+TEST(IsAtMostOneTest, SeesTheFormAlone) {
+  IndexPool pool;
+  const IndexId n = pool.Symbol("N"), one = pool.Const(1), flag = pool.Min(n, one);
+  EXPECT_TRUE(IsAtMostOne(pool, one));
+  EXPECT_TRUE(IsAtMostOne(pool, flag));
+  EXPECT_TRUE(IsAtMostOne(pool, pool.Min(pool.Sub(one, flag), one)));
+  EXPECT_FALSE(IsAtMostOne(pool, pool.Sub(one, flag)));
+  EXPECT_FALSE(IsAtMostOne(pool, pool.Max(n, one)));
+  EXPECT_FALSE(IsAtMostOne(pool, pool.Const(2)));
+}
+
 }  // namespace
 }  // namespace nestor::loop

@@ -235,6 +235,13 @@ TEST(JitInnerLoops, TilesMultiplyAddLoadAndCount) {
       {"attention",
        "op f(q: f32[B, L, D], k: f32[B, S, D], v: f32[B, S, E]) -> (y) { y = attention(q, k, v) }"},
       {"lstm", "lstm"},
+      {"gemm", "gemm"},
+      // What follows the sums needs registers of its own.
+      {"linear and gelu", "op f(x: f32[L, D], w: f32[F, D], b: f32[F]) -> (y) "
+                          "{ u = linear(x, w, b); y[l, f] = gelu(u[l, f]) }"},
+      {"two layers",
+       "op f(x: f32[L, D], w: f32[F, D], b: f32[F], v: f32[D, F]) -> (y) "
+       "{ u = linear(x, w, b); h[l, f] = tanh(u[l, f]); y[l, d] = sum[f](h[l, f] * v[d, f]) }"},
   };
   for (const Case& c : kCases) {
     for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {

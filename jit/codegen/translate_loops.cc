@@ -64,13 +64,6 @@ bool StaysInside(const loop::Program& program, const loop::Loop& loop, IndexId c
   return stays;
 }
 
-// Whether this is certain, whatever the parts of the expression are.
-bool IsAtMostOne(const IndexPool& pool, IndexId e) {
-  const IndexNode& node = pool[e];
-  if (node.kind != IndexKind::kMin) return node.kind == IndexKind::kConst && node.value <= 1;
-  return absl::c_any_of(node.args, [&](IndexId arg) { return IsAtMostOne(pool, arg); });
-}
-
 // How many iterations of a loop with lanes run at once: pieces for threads begin at multiples.
 int64_t IterationsAtOnce(const loop::Program& program, const loop::Loop& loop) {
   if (!loop.attributes.unroll) return int64_t{loop.attributes.interleave} * loop.attributes.lanes;
@@ -222,7 +215,7 @@ void LoopTranslator::BodyAndPrefetches(const loop::Loop& loop) {
 // Tests once before the loop whether it runs; a loop of at most one iteration is only that test.
 void LoopTranslator::ScalarLoop(const loop::Loop& loop, Operand begin, Operand end) {
   const bool is_choice = begin == Immediate(0) && end.kind != Operand::kImmediate;
-  if (is_choice && IsAtMostOne(program_.pool, loop.end)) return Choice(loop, end);
+  if (is_choice && loop::IsAtMostOne(program_.pool, loop.end)) return Choice(loop, end);
   f_.OpenRegion();
   const Operand index = f_.General(Opcode::kMoveG, begin);
   const int done = f_.list().NewLabel();

@@ -114,7 +114,7 @@ program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) {
             for q_2 in [0, min(-q + 2, 1)) {
               temp tile: f32[1, 1, 8] register
               for r in [0, 1) unroll { for v in [0, 1) unroll { for l in [0, 8) vector { tile[r, v, l] = 0.0 } } }
-              for z in [0, -min(p_2 + p_3, 1) + 1) {
+              for z in [0, min(-min(p_2 + p_3, 1) + 1, 1)) {
                 for k_2 in [0, 8) unroll {
                   for r_2 in [0, 1) unroll { for v_2 in [0, 1) unroll { for l_2 in [0, 8) vector {
                     tile[r_2, v_2, l_2] = tile[r_2, v_2, l_2] + a[p + p_2 + p_3 + r_2, k_2] * b[k_2, 8*q + 8*q_2 + 8*v_2 + l_2]
@@ -182,7 +182,7 @@ TEST(ContractionTiles, PanelsAreFetchedAhead) {
   EXPECT_THAT(
       ToText(program),
       ::testing::HasSubstr(
-          "for z_4 in [0, min(-min(min(-s + 1, 1), min(4*p_2, 1)) + 1, min(p_3, 1) - min(p_3/3, 1))) "
+          "for z_4 in [0, min(min(-min(min(-s + 1, 1), min(4*p_2, 1)) + 1, min(p_3, 1) - min(p_3/3, 1)), 1)) "
           "{\n                for r_6 in [0, 8) {\n                  "
           "for k_3 in [32*s + 16*r_6, min(32*s + 16*r_6 + 16, min(32*s + 32, 64))) prefetch"));
 }
@@ -282,7 +282,7 @@ program p(a: f32[2, 8], b: f32[8, 16]) -> (c: f32[2, 16]) {
       for p in [0, 1) {
         for q_2 in [0, min(-q + 2, 1)) {
           temp tile: f32[2, 1, 8] register
-          for z in [0, -min(s, 1) + 1) {
+          for z in [0, min(-min(s, 1) + 1, 1)) {
             for r in [0, 2) unroll { for v in [0, 1) unroll { for l in [0, 8) vector { tile[r, v, l] = 0.0 } } }
           }
           for z_2 in [0, min(s, 1)) {
@@ -303,7 +303,7 @@ program p(a: f32[2, 8], b: f32[8, 16]) -> (c: f32[2, 16]) {
               partial[2*p + r_3, q_2 + v_5, l_5] = tile[r_3, v_5, l_5]
             } } }
           }
-          for z_4 in [0, -min(-s + 1, 1) + 1) {
+          for z_4 in [0, min(-min(-s + 1, 1) + 1, 1)) {
             for r_4 in [0, 2) unroll {
               for z_5 in [0, min(max(-2*p - r_4 + 2, 0), 1)) {
                 for v_6 in [0, 1) unroll { for l_6 in [0, 8) vector {

@@ -44,6 +44,12 @@ Scope LoopMaker::Between(absl::string_view name, IndexId begin, IndexId end,
   return loop.body.empty() ? Scope() : ScopeOf(std::move(loop));
 }
 
+Scope LoopMaker::If(IndexId flag, absl::FunctionRef<Scope()> body) {
+  IndexPool& pool = program_.pool;
+  const IndexId runs = IsAtMostOne(pool, flag) ? flag : pool.Min(flag, pool.Const(1));
+  return Counted("z", runs, kPlain, [&](IndexId) { return body(); });
+}
+
 Scope ScopeOf(Loop loop) {
   Item item;
   item.node = std::move(loop);

@@ -29,6 +29,9 @@ class LoopMaker {
                      IndexId inner_end, absl::FunctionRef<Scope(IndexId o, IndexId i)> body);
   Scope Between(absl::string_view name, IndexId begin, IndexId end, LoopAttributes attributes,
                 Body body);
+  // The body once where `flag`, 0 or 1, is 1. The form of the loop says that it runs at most once:
+  // what the body alone reads needs no register after that.
+  Scope If(IndexId flag, absl::FunctionRef<Scope()> body);
 
  private:
   Program& program_;

@@ -96,7 +96,8 @@ Scope RegisterTile::At(const Patch& patch, const absl::optional<SumBlock>& part,
     Append(scope, finish());
     return scope;
   }
-  Append(scope, If(part->HasMore(pool_), [&] { return Stored(tile, extent, PartialOf(*part)); }));
+  Append(scope,
+         make_.If(part->HasMore(pool_), [&] { return Stored(tile, extent, PartialOf(*part)); }));
   Append(scope, AtEnd(*part, finish));
   return scope;
 }
@@ -105,7 +106,7 @@ Scope RegisterTile::At(const Patch& patch, const absl::optional<SumBlock>& part,
 Scope RegisterTile::AtEnd(const SumBlock& part, absl::FunctionRef<Scope()> body) {
   const IndexId is_first = pool_.Sub(Const(1), pool_.Min(Const(1), part.number));
   const IndexId is_last = pool_.Sub(Const(1), part.HasMore(pool_));
-  return If(NESTOR_MUTANT("epilogue_after_first_block") ? is_first : is_last, body);
+  return make_.If(NESTOR_MUTANT("epilogue_after_first_block") ? is_first : is_last, body);
 }
 
 // What is written out has no loop to share out.
@@ -151,18 +152,18 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
     PrefetchNextRows(sums, patch, part);
     return sums;
   };
-  Scope scope =
-      If(pool_.Sub(Const(1), is_below), [&] { return panel_sums(Packing::Columns::kInOperands); });
+  Scope scope = make_.If(pool_.Sub(Const(1), is_below),
+                         [&] { return panel_sums(Packing::Columns::kInOperands); });
   Scope fetching = over(Packing::Columns::kInPanel);
   if (!prefetches_.NextPanel(*fetching[0].As<Loop>(), patch, part, *below)) {
-    Append(scope, If(is_below, [&] { return fetching; }));
+    Append(scope, make_.If(is_below, [&] { return fetching; }));
     return scope;
   }
   PrefetchNextRows(fetching, patch, part);
   const IndexId fetches = prefetches_.FetchesNextPanel(patch.extent, part, *below);
-  Append(scope, If(fetches, [&] { return fetching; }));
-  Append(scope,
-         If(pool_.Sub(is_below, fetches), [&] { return panel_sums(Packing::Columns::kInPanel); }));
+  Append(scope, make_.If(fetches, [&] { return fetching; }));
+  Append(scope, make_.If(pool_.Sub(is_below, fetches),
+                         [&] { return panel_sums(Packing::Columns::kInPanel); }));
   return scope;
 }
 
@@ -258,11 +259,6 @@ Scope RegisterTile::RaggedSteps(const Hull& bounds, OverSteps body) {
                        from_hull(bounds.end), kPlain, [&](IndexId k) { return body({k}); });
 }
 
-// Runs `body` once where `condition`, 0 or 1, is 1.
-Scope RegisterTile::If(IndexId condition, absl::FunctionRef<Scope()> body) {
-  return make_.Counted("z", condition, kPlain, [&](IndexId) { return body(); });
-}
-
 RegisterTile::SumPlace RegisterTile::PartialOf(const SumBlock& part) {
   return {part.partial, part.around, part.row, part.vector};
 }
@@ -291,13 +287,12 @@ Scope RegisterTile::Begin(TensorId tile, Extent extent, const absl::optional<Sum
   if (!part) return identity();
   const IndexId continues =
       NESTOR_MUTANT("sum_block_starts_anew") ? Const(0) : pool_.Min(Const(1), part->number);
-  Scope scope = If(pool_.Sub(Const(1), continues), identity);
-  Append(scope, If(continues, [&] {
-           return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
-             return Assignment(tile, {r, v, l},
-                               program_.AddLoad(ElementOf(PartialOf(*part), r, v, l)));
-           });
-         }));
+  Scope scope = make_.If(pool_.Sub(Const(1), continues), identity);
+  Append(scope, make_.If(continues, [&] {
+    return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
+      return Assignment(tile, {r, v, l}, program_.AddLoad(ElementOf(PartialOf(*part), r, v, l)));
+    });
+  }));
   return scope;
 }
 
@@ -316,7 +311,7 @@ IndexId RegisterTile::LanesOf(const Patch& patch, IndexId vector) {
 // Runs `body` if row r of the patch is one of the nest's.
 Scope RegisterTile::IfKept(const Patch& patch, IndexId r, absl::FunctionRef<Scope()> body) {
   if (!patch.rows_left) return body();
-  return If(pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(*patch.rows_left, r))), body);
+  return make_.If(pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(*patch.rows_left, r))), body);
 }
 
 Scope RegisterTile::OverTile(Extent extent, AtPlace at) {
@@ -350,7 +345,7 @@ Scope RegisterTile::OverNeededRows(const Patch& patch, NeededRows& needed,
     if (pool_.IsConst(is_needed, 1)) continue;
     Append(always, make_.Between("r", Const(first), Const(r), kUnrolled,
                                  [&](IndexId row) { return OverRow(row, vectors, at); }));
-    Append(sometimes, If(is_needed, [&] { return OverRow(Const(r), vectors, at); }));
+    Append(sometimes, make_.If(is_needed, [&] { return OverRow(Const(r), vectors, at); }));
     first = r + 1;
   }
   Append(always, std::move(sometimes));

@@ -64,7 +64,6 @@ class RegisterTile : private SizeArithmetic {
   Scope RaggedSums(const Patch& patch, StepAt step);
   Scope RaggedEnds(const Patch& patch, const Hull& common, bool before, StepAt step);
   Scope RaggedSteps(const Hull& bounds, OverSteps body);
-  Scope If(IndexId condition, absl::FunctionRef<Scope()> body);
   Scope AtEnd(const SumBlock& part, absl::FunctionRef<Scope()> body);
   static SumPlace PartialOf(const SumBlock& part);
   Access ElementOf(const SumPlace& sums, IndexId r, IndexId v, IndexId l);
