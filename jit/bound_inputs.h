@@ -47,6 +47,13 @@ class BoundInputs {
 
   // Of the program, the bound ones, too.
   absl::Span<const Input> all() const { return inputs_; }
+  // Whether it is bound, by input, as TranslateOptions::constant wants it: empty where none is.
+  std::vector<bool> Constant() const {
+    std::vector<bool> constant;
+    if (NumGiven() == inputs_.size()) return constant;
+    for (const Input& input : inputs_) constant.push_back(input.is_bound());
+    return constant;
+  }
   // How many a call gives.
   size_t NumGiven() const {
     size_t given = 0;

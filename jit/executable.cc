@@ -100,6 +100,7 @@ const Kernel& Executable::kernel() const { return code_->variants->general(); }
 absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelAt(loop::SymbolValue symbol,
                                                                    bool compact) const {
   KernelOptions kernel = CompactArguments(program(), options().isa);
+  kernel.translate.constant = inputs_.Constant();
   if (!compact) {
     for (Layout& layout : kernel.translate.layouts) absl::c_fill(layout, AxisLayout::kAny);
   }

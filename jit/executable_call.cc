@@ -169,10 +169,7 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelFor(const CallAr
     const bool is_read = !arguments.Info(i).shape_only;
     kernel.translate.layouts.push_back(is_read ? LayoutOf(view) : CompactLayout(view.shape.size()));
   }
-  const auto is_bound = [](const BoundInputs::Input& input) { return input.is_bound(); };
-  if (absl::c_any_of(inputs_.all(), is_bound)) {
-    for (const auto& input : inputs_.all()) kernel.translate.constant.push_back(is_bound(input));
-  }
+  kernel.translate.constant = inputs_.Constant();
   return code_->variants->For([&](const std::string& name) { return binding.Find(name); }, kernel);
 }
 

@@ -63,7 +63,7 @@ absl::Status PreparedKernel::Prepare(std::shared_ptr<const Kernel> kernel,
                                      const CallArguments& arguments, const Binding& binding,
                                      ArgumentMemory::Aliases aliases, int64_t workers) {
   kernel_ = std::move(kernel);
-  has_constants_ = false;
+  if (!NESTOR_MUTANT("kept_values_of_another_call")) has_constants_ = false;
   NoteOverwritten(aliases);
   NESTOR_RETURN_IF_ERROR(FillTable(arguments, binding));
   return PlaceTemporaries(binding, workers);

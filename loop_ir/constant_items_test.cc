@@ -53,6 +53,12 @@ TEST(ConstantItems, Cases) {
           " for i in [0, N) { y[i] = t[i] + u[i] }",
           false, true),
       "----");
+  // A nest that overwrites what another one must read in each run.
+  constexpr char kOverwritten[] =
+      "for i in [0, N) { t[i] = w[i] } for i in [0, N) { y[i] = t[i] * x[i] }"
+      " for i in [0, N) { t[i] = w[i] + 1.0 } for i in [0, N) { y[i] += t[i] }";
+  EXPECT_EQ(Found(kOverwritten, false, true), "----");
+  EXPECT_EQ(Found(kOverwritten, true, true), "----");
   // Indices are read, too.
   EXPECT_EQ(Found("for i in [0, N) { t[i] = w[at[i] | 0.0] } for i in [0, N) { y[i] = t[i] }",
                   false, true),

@@ -116,6 +116,10 @@ void PrintReach(uint64_t programs) {
     jit::CompileOptions options = DrawCompileOptions(random);
     const jit::Isa isa = jit::kIsas[seed % std::size(jit::kIsas)].isa;
     loop::Program program = Lower(op);
+    std::vector<bool>& bound = options.schedule.contractions.bound;
+    if (random.Chance(30)) {
+      for (size_t i = 0; i < program.inputs.size(); ++i) bound.push_back(random.Chance(50));
+    }
     if (random.Chance(40)) program = OfSmallSizes(std::move(program), random);
     CountPasses(fusion::Pipeline::Default(), "", program, passes);
     CountPasses(jit::SchedulePipeline(options, isa), "schedule: ", program, passes);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "check/engines/dealing_executor.h"
 #include "check/engines/guarded_run.h"
@@ -21,6 +22,7 @@
 #include "loop_ir/signature.h"
 #include "loop_ir/text.h"
 #include "uops/invariant.h"
+#include "uops/stable_hash.h"
 
 namespace nestor {
 namespace {
@@ -88,10 +90,22 @@ absl::string_view Name(Engine::Backend backend) {
   return kNames[static_cast<int>(backend)];
 }
 
+// By name, so that a program without some input binds the same ones of the others.
+bool IsBound(const Engine& engine, const std::string& input) {
+  return engine.bind_seed && Random(StableHash(input, *engine.bind_seed)).Chance(50);
+}
+
+std::vector<bool> BoundInputsOf(const Engine& engine, const loop::Program& program) {
+  std::vector<bool> bound;
+  for (loop::TensorId id : program.inputs) bound.push_back(IsBound(engine, program[id].name));
+  return bound;
+}
+
 std::string RunText(const Engine& engine) {
+  const absl::string_view bound = engine.bind_seed ? ", inputs bound" : "";
   if (engine.backend == Engine::Backend::kInterpreter)
-    return engine.shuffle_seed ? ", loops shuffled" : "";
-  return absl::StrCat(", ", engine.threads,
+    return absl::StrCat(engine.shuffle_seed ? ", loops shuffled" : "", bound);
+  return absl::StrCat(bound, engine.specialized ? ", specialized" : "", ", ", engine.threads,
                       engine.threads == 1 ? " thread"
                       : engine.dealt      ? " threads in turn"
                                           : " threads",
@@ -151,6 +165,7 @@ void DrawRun(Random& random, Engine& engine) {
   engine.poison_dead = random.Chance(30);
   engine.checks_abi = random.Chance(15);
   engine.from_cache = random.Chance(15);
+  engine.specialized = random.Chance(10);
   engine.calls = random.Pick({1, 1, 2, 3});
 }
 
@@ -196,6 +211,7 @@ Engine DrawEngine(Random& random, jit::Mode mode, Engine::Backend backend) {
   const int64_t passes = static_cast<int64_t>(PassesOf(engine.options).size());
   engine.passes = static_cast<int>(random.Chance(40) ? passes : random.Between(0, passes));
   if (random.Chance(40)) engine.shuffle_seed = random.Bits();
+  if (random.Chance(30)) engine.bind_seed = random.Bits();
   DrawRun(random, engine);
   return engine;
 }
@@ -255,15 +271,32 @@ absl::Status BuiltEngine::Compile(const loop::Program& unfused) {
 // Passes run here for all engines but executables, which run them on their own.
 absl::StatusOr<BuiltEngine> BuiltEngine::Build(const loop::Program& unfused, const Engine& engine) {
   BuiltEngine built(engine, unfused);
+  built.engine_.options.schedule.contractions.bound = BoundInputsOf(engine, unfused);
   if (engine.backend == Engine::Backend::kExecutable) {
     // An executable runs the passes itself, and others for each class of sizes.
     built.keeps_bits_ = engine.options.mode == jit::Mode::kStrict;
   } else {
-    NESTOR_RETURN_IF_ERROR(RunPasses(engine, built.program_, built.keeps_bits_));
+    NESTOR_RETURN_IF_ERROR(RunPasses(built.engine_, built.program_, built.keeps_bits_));
   }
   if (engine.backend != Engine::Backend::kInterpreter)
     NESTOR_RETURN_IF_ERROR(built.Compile(unfused));
   return built;
+}
+
+absl::StatusOr<BuiltEngine> BuiltEngine::For(const RunInputs& inputs) const {
+  BuiltEngine made = *this;
+  if (engine_.backend != Engine::Backend::kExecutable) return made;
+  if (engine_.specialized) {
+    NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(program_), inputs));
+    NESTOR_ASSIGN_OR_RETURN(made.executable_, executable_->Specialize(binding.symbols));
+  }
+  for (loop::TensorId id : program_.inputs) {
+    const std::string& name = program_[id].name;
+    if (!IsBound(engine_, name)) continue;
+    NESTOR_ASSIGN_OR_RETURN(made.executable_,
+                            made.executable_->Bind(name, inputs.tensors.at(name)));
+  }
+  return made;
 }
 
 // ---- Running
@@ -311,9 +344,9 @@ absl::Status CheckSame(const Results& first, const Results& again) {
 // Checks the kernels that runs added: each is decoded once.
 absl::Status BuiltEngine::CheckAllInstructions() const {
   for (std::shared_ptr<const jit::Kernel> kernel : executable_->kernels()) {
-    if (std::find(decoded_.begin(), decoded_.end(), kernel) != decoded_.end()) continue;
+    if (absl::c_linear_search(*decoded_, kernel)) continue;
     NESTOR_RETURN_IF_ERROR(CheckInstructions(*kernel, executable_->options().isa));
-    decoded_.push_back(std::move(kernel));
+    decoded_->push_back(std::move(kernel));
   }
   return absl::OkStatus();
 }

@@ -48,7 +48,11 @@ struct Engine {
   bool poison_dead = false;
   bool checks_abi = false;  // also calls each function as jit/runtime/abi_harness.h does
   bool from_cache = false;  // an executable is loaded from a cache that holds it for all sets
-  int calls = 1;            // with one workspace; all must give the same results
+  // Inputs that it draws by their names are bound: an executable has them frozen (see
+  // Executable::Bind), and the schedule of any other engine takes them for frozen.
+  absl::optional<uint64_t> bind_seed;
+  bool specialized = false;  // an executable is made for the sizes of each case
+  int calls = 1;             // with one workspace; all must give the same results
 };
 
 // What a reader needs to see which engine it was, thresholds included:
@@ -79,6 +83,10 @@ class BuiltEngine {
   // that passes made may overflow at extreme sizes, where an executable runs other code.
   bool Fits(const RunInputs& inputs) const;
 
+  // This for calls with these inputs: some bound, and the code for their sizes alone, where the
+  // engine says so. The Statuses of Executable::Bind and Specialize.
+  absl::StatusOr<BuiltEngine> For(const RunInputs& inputs) const;
+
   // `workspace` may have been used at other sizes before. Internal where calls with the same inputs
   // differ, or where code breaks the ABI, has foreign instructions or shares private memory.
   Results Run(const RunInputs& inputs, jit::Workspace& workspace) const;
@@ -100,7 +108,9 @@ class BuiltEngine {
   Engine engine_;
   loop::Program program_;  // after the passes
   std::shared_ptr<const jit::Executable> executable_;
-  mutable std::vector<std::shared_ptr<const jit::Kernel>> decoded_;  // nothing in them is foreign
+  // Nothing in them is foreign.
+  std::shared_ptr<std::vector<std::shared_ptr<const jit::Kernel>>> decoded_ =
+      std::make_shared<std::vector<std::shared_ptr<const jit::Kernel>>>();
   bool keeps_bits_ = true;
 };
 

@@ -31,9 +31,10 @@ struct PlacedCall {
 
 // Copies of the bytes are kept, to find out whether the run changed them.
 // Copies keep their strides: what lies between the elements is copied, too.
-absl::Status PlaceInputs(const loop::Program& program, const RunInputs& given,
+absl::Status PlaceInputs(const jit::Executable& executable, const RunInputs& given,
                          GuardedMemory::Side side, PlacedCall& call) {
-  for (loop::TensorId id : program.inputs) {
+  const loop::Program& program = executable.program();
+  for (loop::TensorId id : executable.inputs()) {
     const TensorView& from = given.tensors.at(program[id].name);
     TensorView view = from;
     PlaceGuarded(view, side, call.memory);
@@ -53,16 +54,21 @@ absl::Status PlaceInputs(const loop::Program& program, const RunInputs& given,
   return absl::OkStatus();
 }
 
-// The input whose memory output `number` reuses, among those that no other output reuses.
-int InputInPlace(const jit::Executable& executable, int number, const TensorView& view,
-                 const PlacedCall& call) {
+// The input, among those of the call, whose memory output `number` reuses; none that another output
+// reuses, or that is bound.
+absl::optional<size_t> InputInPlace(const jit::Executable& executable, int number,
+                                    const TensorView& view, const PlacedCall& call) {
+  const std::vector<loop::TensorId> inputs = executable.inputs();
   for (const auto& [output, input] : executable.aliases()) {
-    const TensorView& given = call.inputs[static_cast<size_t>(input)];
+    const loop::TensorId id = executable.program().inputs[static_cast<size_t>(input)];
+    const auto place = static_cast<size_t>(absl::c_find(inputs, id) - inputs.begin());
+    if (output != number || place == inputs.size() || call.is_overwritten[place]) continue;
+    const TensorView& given = call.inputs[place];
     const bool fits = given.type == view.type && given.shape == view.shape && IsContiguous(given) &&
                       IsContiguous(view);
-    if (output == number && fits && !call.is_overwritten[static_cast<size_t>(input)]) return input;
+    if (fits) return place;
   }
-  return -1;
+  return absl::nullopt;
 }
 
 // An output in place has the memory of a compact input of its type and shape, as `aliases` allows.
@@ -72,11 +78,12 @@ void PlaceOutputs(const jit::Executable& executable, const std::vector<Dims>& sh
   for (size_t i = 0; i < shapes.size(); ++i) {
     const DType type = program[program.outputs[i]].type;
     TensorView view{type, shapes[i], StridesOf(shapes[i], options.outputs), nullptr};
-    const int input =
-        options.in_place ? InputInPlace(executable, static_cast<int>(i), view, call) : -1;
-    if (input >= 0) {
-      view.data = call.inputs[static_cast<size_t>(input)].data;
-      call.is_overwritten[static_cast<size_t>(input)] = true;
+    const absl::optional<size_t> input =
+        options.in_place ? InputInPlace(executable, static_cast<int>(i), view, call)
+                         : absl::nullopt;
+    if (input) {
+      view.data = call.inputs[*input].data;
+      call.is_overwritten[*input] = true;
     } else {
       PlaceGuarded(view, options.side, call.memory);
     }
@@ -91,7 +98,7 @@ void PlaceOutputs(const jit::Executable& executable, const std::vector<Dims>& sh
 Results RunJit(const jit::Executable& executable, const RunInputs& inputs,
                const JitRunOptions& options) {
   PlacedCall call;
-  NESTOR_RETURN_IF_ERROR(PlaceInputs(executable.program(), inputs, options.side, call));
+  NESTOR_RETURN_IF_ERROR(PlaceInputs(executable, inputs, options.side, call));
   NESTOR_ASSIGN_OR_RETURN(const std::vector<Dims> shapes,
                           executable.OutputShapes(call.inputs, call.params, &inputs.dims));
   PlaceOutputs(executable, shapes, options, call);
@@ -126,7 +133,7 @@ bool IsCompactCall(const jit::Executable& executable, const RunInputs& inputs,
     return jit::LayoutOf(view) == jit::CompactLayout(view.shape.size());
   };
   const loop::Program& program = executable.program();
-  // An argument whose elements are not read counts as compact.
+  // An argument whose elements are not read counts as compact. A bound one is.
   const auto is_compact_input = [&](loop::TensorId id) {
     return program[id].shape_only || is_compact(inputs.tensors.at(program[id].name));
   };
@@ -135,7 +142,7 @@ bool IsCompactCall(const jit::Executable& executable, const RunInputs& inputs,
     return shape.ok() &&
            is_compact({program[id].type, *shape, StridesOf(*shape, outputs), nullptr});
   };
-  return absl::c_all_of(program.inputs, is_compact_input) &&
+  return absl::c_all_of(executable.inputs(), is_compact_input) &&
          absl::c_all_of(program.outputs, is_compact_output);
 }
 

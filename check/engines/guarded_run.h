@@ -31,8 +31,9 @@ struct JitRunOptions {
   bool poison_dead = false;
 };
 
-// The results on copies of the inputs, laid out as they are, in guarded memory. Internal where an
-// input, or memory outside of an output's elements, is written.
+// The results on copies of the inputs, laid out as they are, in guarded memory; inputs that are
+// bound are not read. Internal where an input, or memory outside of an output's elements, is
+// written.
 Results RunJit(const jit::Executable& executable, const RunInputs& inputs,
                const JitRunOptions& options = {});
 

@@ -7,9 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/optional.h"
 #include "check/engines/expression_generator.h"
 #include "check/engines/nest_axes.h"
+#include "check/engines/partial_uses.h"
 #include "check/engines/program_generator.h"
+#include "check/engines/window_statements.h"
 
 namespace nestor {
 namespace {
@@ -44,6 +47,8 @@ class Writer {
     return all;
   }
 
+  std::string NextName() const { return absl::StrCat("t", statements_.size()); }
+
   // ---- Statements
 
   // Adds a statement over `axes` and returns the name of the value that it defines. Without a pack,
@@ -51,14 +56,18 @@ class Writer {
   std::string Define(const Axes& axes, const std::string& expression) {
     const bool has_pack = expressions_.mentions_pack();
     const std::string name = DefineUnread(axes, expression);
-    if (!has_pack) expressions_.AddValue(name, axes);
+    if (has_pack) return name;
+    expressions_.AddValue(name, axes);
+    if (axes.empty()) return name;
+    defined_ = {name, Indices(axes), {}};
+    for (int axis : axes) defined_->extents.push_back(kAxes[axis].dimension);
     return name;
   }
 
   // The same for a value that no expression reads, as it has another type. A pack that the
   // statement mentions becomes the first axis.
   std::string DefineUnread(const Axes& axes, const std::string& expression) {
-    const std::string name = absl::StrCat("t", statements_.size());
+    const std::string name = NextName();
     Axes left = axes;
     if (expressions_.mentions_pack()) left.insert(left.begin(), kPack);
     const std::string indices =
@@ -79,11 +88,19 @@ class Writer {
   }
 
   void AddStatement() {
-    switch (random_.Below(16)) {
+    defined_.reset();
+    DrawStatement();
+    if (defined_ && random_.Chance(30)) AddPartialUse();
+  }
+
+  void DrawStatement() {
+    switch (random_.Below(18)) {
       case 0:
       case 1:
       case 2: return AddProduct();
-      case 3: return AddWindow();
+      case 3: return AddLine();
+      case 16:
+      case 17: return AddLayers();
       case 4:
       case 5: return AddRows();
       case 6: return AddShift();
@@ -166,27 +183,30 @@ class Writer {
     return random_.Chance(20) ? expressions_.Expression(axes, 1) : expressions_.Access(axes);
   }
 
-  // A convolution over one axis, or a pooling:
-  //   t0[j, i] = sum[k, r](x0[k, $s*i + r - $p] * x1[j, k, r]) where i < (M + 2*$p - R) / $s + 1
-  void AddWindow() {
-    const bool pools = random_.Chance(25), strided = random_.Chance(60),
-               padded = random_.Chance(60);
-    if (params_.empty()) params_ = {"$s = 1 in [1, 3]", "$p = 1 in [0, 2]"};
-    const std::string stride = strided ? "$s" : "1", pad = padded ? "$p" : "0";
-    const std::string place = absl::StrCat(strided ? "$s*i" : "i", " + r", padded ? " - $p" : "");
-    const std::string x = expressions_.NewArgument(Name(type_), "K, M");
-    const std::string w = pools ? "" : expressions_.NewArgument(Name(type_), "N, K, R");
-    const std::string extent =
-        absl::StrCat("(M + 2*", pad, " - ", pools ? "2" : "R", ") / ", stride, " + 1");
-    const std::string name = absl::StrCat("t", statements_.size());
-    if (pools) {
-      statements_.push_back(absl::StrCat(
-          name, "[k, i] = ", random_.Chance(50) ? "max" : "sum", "[r](", x, "[k, ", place,
-          IsFloat() && random_.Chance(50) ? " | -inf" : "", "]) where i < ", extent, ", r < 2"));
-    } else {
-      statements_.push_back(absl::StrCat(name, "[j, i] = sum[k, r](", x, "[k, ", place, "] * ", w,
-                                         "[j, k, r]) where i < ", extent));
-    }
+  // Convolutions or poolings, each of the results of the one before.
+  void AddLayers() {
+    Images images = DrawImages(random_);
+    do {
+      const std::string name = NextName();
+      AddWindow(DrawLayer(random_, type_, expressions_, name, images));
+    } while (random_.Chance(40));
+  }
+
+  void AddLine() {
+    params_ = LineParams();
+    AddWindow(DrawLine(random_, type_, expressions_, NextName()));
+  }
+
+  void AddWindow(const WindowStatement& window) {
+    statements_.push_back(window.text);
+    names_.push_back(window.value.name);
+    defined_ = window.value;
+  }
+
+  // Another statement, of a value that the last one has defined.
+  void AddPartialUse() {
+    const std::string name = NextName();
+    statements_.push_back(DrawPartialUse(random_, type_, *defined_, name));
     names_.push_back(name);
   }
 
@@ -215,7 +235,7 @@ class Writer {
       Define(axes, absl::StrCat(a, " - ", b));
       return;
     }
-    const std::string name = absl::StrCat("t", statements_.size());
+    const std::string name = NextName();
     const std::string steps = kAxes[axes.back()].index;
     const auto at = [&](const std::string& step) {
       std::vector<std::string> place = Indices(axes);
@@ -272,7 +292,7 @@ class Writer {
   // Neighbours, repetitions, concatenations and reversals of one tensor.
   void AddShift() {
     const std::string x = expressions_.NewArgument(Name(type_), "M, N");
-    const std::string name = absl::StrCat("t", statements_.size());
+    const std::string name = NextName();
     const std::string fill = random_.Chance(50) ? " | 2" : "";
     const std::string float_fill = IsFloat() && !fill.empty() ? " | 2.0" : fill;
     const char* const kPlaces[][2] = {{"i, j - 1", ""},
@@ -309,7 +329,7 @@ class Writer {
   //   t0[2*i + 1, j]: f32[2*M + 2, N] += x0[i, j]      t0[x1[i], j]: f32[M, N] max= x0[i, j]
   void AddScatter() {
     const std::string x = expressions_.NewArgument(Name(type_), "M, N");
-    const std::string name = absl::StrCat("t", statements_.size());
+    const std::string name = NextName();
     std::string place =
         random_.Pick({std::string("j, i"), std::string("2*i + 1, j"), std::string("i, j"),
                       std::string("3*i - j, j"), std::string("j, i + 1"), std::string("2*i, 3*j"),
@@ -334,7 +354,7 @@ class Writer {
   void AddGather() {
     const std::string x = expressions_.NewArgument(Name(type_), "M, N");
     const std::string ids = NewIndices("K");
-    const std::string name = absl::StrCat("t", statements_.size());
+    const std::string name = NextName();
     const std::string place = random_.Chance(60) ? absl::StrCat(ids, "[k], j")
                                                  : absl::StrCat("(", ids, "[k] + 1) / 2, j");
     const std::string access =
@@ -384,6 +404,8 @@ class Writer {
   ExpressionGenerator expressions_;
   std::vector<std::string> params_, statements_, names_, results_;
   std::vector<std::string> wanted_;  // names that are to be results
+  absl::optional<DefinedValue>
+      defined_;  // by the last statement; none if it has no axes of its own
 };
 
 }  // namespace

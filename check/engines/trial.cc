@@ -103,7 +103,9 @@ class Trial {
     if (!built.ok()) return Told(engine, built.status().ToString(), "");
     jit::Workspace workspace;
     for (const Case& one : refused_) {
-      if (!built->Run(one.drawn.inputs, workspace).ok()) continue;
+      const RunInputs& inputs = one.drawn.inputs;
+      const auto fitted = built->For(inputs);
+      if (!fitted.ok() || !fitted->Run(inputs, workspace).ok()) continue;
       return Told(engine, absl::StrCat("runs, but: ", one.want.status().ToString()), "");
     }
     return absl::nullopt;
@@ -136,10 +138,12 @@ class Trial {
     for (Case& one : cases_) {
       const RunInputs& inputs = one.drawn.inputs;
       if (!built->Fits(inputs)) continue;
-      const Results got = built->Run(inputs, workspace);
+      const auto fitted = built->For(inputs);
+      if (!fitted.ok()) return Told(engine, fitted.status().ToString(), "");
+      const Results got = fitted->Run(inputs, workspace);
       if (IsLimit(got)) continue;
-      if (Finding finding = CheckResults(*built, one, got))
-        return Told(engine, *finding, built->ProgramText(inputs));
+      if (Finding finding = CheckResults(*fitted, one, got))
+        return Told(engine, *finding, fitted->ProgramText(inputs));
     }
     return absl::nullopt;
   }

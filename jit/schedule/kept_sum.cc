@@ -20,6 +20,7 @@
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/loop_maker.h"
 #include "loop_ir/rewrite.h"
+#include "uops/mutant.h"
 
 namespace nestor::loop {
 
@@ -51,6 +52,7 @@ Scope KeptSum::Store() const {
 void KeptSum::LoadInstead(Scope& scope) const {
   VisitStatements(scope, [&](Statement& statement) {
     RewriteLoads(program_, statement, accumulator_, [&](Access& load) {
+      if (NESTOR_MUTANT("mask_of_kept_sum_dropped")) load = {};
       load.tensor = tensor_;
       load.place = place_;
     });

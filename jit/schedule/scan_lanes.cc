@@ -111,15 +111,36 @@ class LaneScans {
     const IndexId blocks = pool_.Div(ranges_.LengthOf(rest), steps);
     Scope scope;
     if (loop.begin != rest.begin) Append(scope, Fresh(loop, pool_.Min(rest.begin, loop.end)));
-    const std::unique_ptr<ScanBlocks> maker = BlocksOf(program_, loop, scan, width, backward);
-    Append(scope, maker->Before());
-    Append(scope,
-           LoopMaker(program_).Counted(program_.vars[loop.var], blocks, kPlain, [&](IndexId block) {
-             return maker->At(pool_.Add(rest.begin, pool_.Mul(block, steps)));
-           }));
+    Append(scope, Blocks(loop, scan, width, backward, rest.begin, blocks));
     rest.begin = pool_.Add(rest.begin, pool_.Mul(blocks, steps));
     if (!pool_.IsConst(pool_.Sub(rest.end, rest.begin), 0)) Append(scope, ScopeOf(std::move(rest)));
     return scope;
+  }
+
+  // `count` blocks from `begin` on, and the code that they share. Without a block, elements that
+  // this code loads may not exist: then it must not run, either.
+  Scope Blocks(const Loop& loop, const Scan& scan, int64_t width, bool backward, IndexId begin,
+               IndexId count) {
+    LoopMaker make(program_);
+    const IndexId steps = pool_.Const(width * width);
+    const std::unique_ptr<ScanBlocks> maker = BlocksOf(program_, loop, scan, width, backward);
+    Scope scope = maker->Before();
+    const bool loads = LoadsElements(scope);
+    Append(scope, make.Counted(program_.vars[loop.var], count, kPlain, [&](IndexId block) {
+      return maker->At(pool_.Add(begin, pool_.Mul(block, steps)));
+    }));
+    if (!loads) return scope;
+    return make.If(pool_.Min(pool_.Const(1), count), [&] { return std::move(scope); });
+  }
+
+  bool LoadsElements(const Scope& scope) const {
+    bool any = false;
+    for (const Item& item : scope) {
+      VisitAccesses(program_, item, [&](TensorId, absl::Span<const IndexId> place, AccessKind) {
+        any |= !place.empty();
+      });
+    }
+    return any;
   }
 
   // A copy of the loop up to `end`, with an index and tensors of its own.

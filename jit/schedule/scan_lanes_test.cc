@@ -128,6 +128,53 @@ TEST(ScanInLanes, TextInTextOut) {
            }
          }
       )"},
+      // What blocks share is loaded only where there is one: w may have no element.
+      {"a = f64(0.0)  for t in [0, C) { temp now: f64  now = a * w[0] + x[t]  y[t] = now  a = now }",
+       R"(
+         a = f64(0.0)
+         for z_2 in [0, min(C/16, 1)) {
+           temp factor: f64
+           factor = w[0]
+           temp product: f64
+           product = factor * factor
+           temp product_2: f64
+           product_2 = product * factor
+           temp product_3: f64
+           product_3 = product_2 * factor
+           for t_2 in [0, C/16) {
+             temp terms: f64[4, 4] register
+             for r in [0, 4) unroll { for l in [0, 4) vector { terms[r, l] = x[16*t_2 + 4*r + l] } }
+             temp turned: f64[4, 4] register
+             for r_2 in [0, 4) unroll { for l_2 in [0, 4) vector { turned[r_2, l_2] = terms[l_2, r_2] } }
+             temp sums: f64[4, 4] register
+             for l_3 in [0, 4) vector { sums[0, l_3] = turned[0, l_3] }
+             for r_3 in [1, 4) unroll {
+               for l_4 in [0, 4) vector {
+                 sums[r_3, l_4] = sums[r_3 - 1, l_4] * factor + turned[r_3, l_4]
+               }
+             }
+             temp ends: f64[4]
+             for l_5 in [0, 4) vector { ends[l_5] = sums[3, l_5] }
+             temp starts: f64[4]
+             for r_4 in [0, 4) unroll { starts[r_4] = a  a = a * product_3 + ends[r_4] }
+             temp scans: f64[4, 4] register
+             for l_6 in [0, 4) vector { scans[0, l_6] = starts[l_6] * factor + turned[0, l_6] }
+             for r_5 in [1, 4) unroll {
+               for l_7 in [0, 4) vector {
+                 scans[r_5, l_7] = scans[r_5 - 1, l_7] * factor + turned[r_5, l_7]
+               }
+             }
+             for r_6 in [0, 4) unroll {
+               for l_8 in [0, 4) vector {
+                 temp now_2: f64
+                 now_2 = scans[l_8, r_6]
+                 y[16*t_2 + 4*r_6 + l_8] = now_2
+               }
+             }
+           }
+         }
+         for t in [16*(C/16), C) { temp now: f64  now = a * w[0] + x[t]  y[t] = now  a = now }
+      )"},
   };
   ExpectPass(InAnyOrder, kFrame, kCases);
 }

@@ -197,6 +197,7 @@ class Jammer {
       }
       statement.op.reset();
       statement.value = value;
+      statement.needed_if.clear();  // four steps may be needed at different places
     });
   }
 

@@ -21,6 +21,13 @@ TEST(UnrollAndJam, TextInTextOut) {
            "for k_3 in [0, min(4294967296*(C/1024), K/4)) { for j in [0, C) {"
            " a[j] = a[j] + x[4*k_3, j] + x[4*k_3 + 1, j] + x[4*k_3 + 2, j] + x[4*k_3 + 3, j] } }"
            " for k_2 in [4*min(4294967296*(C/1024), K/4), K) { for j_2 in [0, C) { a[j_2] += x[k_2, j_2] } }")},
+      // Steps that are not needed may run.
+      {ROWS_OF("for k in [0, K) { for j in [0, C) { a[j] += x[k, j] needed if k + j < K } }"),
+       ROWS_OF(
+           "for k_3 in [0, min(4294967296*(C/1024), K/4)) { for j in [0, C) {"
+           " a[j] = a[j] + x[4*k_3, j] + x[4*k_3 + 1, j] + x[4*k_3 + 2, j] + x[4*k_3 + 3, j] } }"
+           " for k_2 in [4*min(4294967296*(C/1024), K/4), K) { for j_2 in [0, C) {"
+           " a[j_2] += x[k_2, j_2] needed if k_2 + j_2 < K } }")},
       // Any range, reduction and value.
       {ROWS_OF("for k in [2, K) { for j in [0, C) { a[j] max= x[k, j] * w[k] } }"),
        ROWS_OF(
