@@ -27,6 +27,7 @@
 #include "jit/schedule/zero_factor.h"
 #include "jit/target/products.h"
 #include "loop_ir/affine.h"
+#include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "loop_ir/scans.h"
@@ -84,7 +85,7 @@ class SumPadder {
     nest.step = nest.sums.back()->body[0].As<Statement>();
     const bool is_sum =
         nest.step != nullptr && nest.step->op == ReduceOp::kSum && !nest.step->target.masked;
-    if (!is_sum || !DeclaresTheSumAlone(nest)) return absl::nullopt;
+    if (!is_sum || !SumsGoFirst(nest)) return absl::nullopt;
     for (const Loop* one : nest.sums) {
       const absl::optional<Hull> hull = HullOf(program_, *one);
       if (!hull) return absl::nullopt;
@@ -93,11 +94,35 @@ class SumPadder {
     return nest;
   }
 
-  static bool DeclaresTheSumAlone(const Nest& nest) {
+  // Whether the core declares scalars alone, and its sums read nothing that its statements change:
+  // then all statements may run after the sums.
+  bool SumsGoFirst(const Nest& nest) const {
+    const Footprint sums = FootprintOf(program_, nest.sums[0]->body);
     return absl::c_all_of(*nest.core, [&](const Item& item) {
-      const auto* declaration = item.As<Declaration>();
-      return declaration == nullptr || declaration->tensor == nest.step->target.tensor;
+      if (const auto* declaration = item.As<Declaration>())
+        return program_[declaration->tensor].shape.empty();
+      const auto* statement = item.As<Statement>();
+      return statement == nullptr || !sums.reads.contains(statement->target.tensor);
     });
+  }
+
+  // The core without its sums.
+  static Scope EndsOf(const Scope& core, TensorId accumulator) {
+    Scope ends;
+    absl::c_copy_if(core, std::back_inserter(ends), [&](const Item& item) {
+      const auto* declaration = item.As<Declaration>();
+      return declaration != nullptr ? declaration->tensor != accumulator : IsStatement(item);
+    });
+    return ends;
+  }
+
+  // The core without its ends, with `store` after the sums.
+  static Scope SumsOf(const Scope& core, TensorId accumulator, const Scope& store) {
+    Scope sums = {DeclarationOf(accumulator)};
+    absl::c_copy_if(core, std::back_inserter(sums),
+                    [](const Item& item) { return item.As<Loop>() != nullptr; });
+    Append(sums, store);
+    return sums;
   }
 
   bool Moves(const Nest& nest) const {
@@ -287,19 +312,17 @@ class SumPadder {
       runs.kept = nest.core->back().As<Statement>()->target;
       return runs;
     }
-    const KeptSum padded(program_, ranges_, "padded", nest.step->target.tensor, inside);
+    const TensorId accumulator = nest.step->target.tensor;
+    const KeptSum padded(program_, ranges_, "padded", accumulator, inside);
     runs.before.push_back(DeclarationOf(padded.tensor()));
     const Scope store = padded.Store();
     runs.kept = store[0].As<Statement>()->target;
-    absl::c_remove_copy_if(*nest.core, std::back_inserter(runs.sums), IsStatement);
-    Append(runs.sums, store);
-    absl::c_copy_if(*nest.core, std::back_inserter(runs.ends), IsStatement);
+    runs.sums = SumsOf(*nest.core, accumulator, store);
+    runs.ends = EndsOf(*nest.core, accumulator);
     padded.LoadInstead(runs.ends);
     Loop* innermost = &runs.whole;
     while (innermost->var != inside.back()->var) innermost = innermost->body[0].As<Loop>();
-    Scope& core = innermost->body;
-    core.erase(std::remove_if(core.begin(), core.end(), IsStatement), core.end());
-    Append(core, store);
+    innermost->body = SumsOf(innermost->body, accumulator, store);
     return runs;
   }
 

@@ -35,7 +35,8 @@ namespace nestor::loop {
 // -0: no bit changes unless w holds inf or NaN. Then some sum is NaN, and all are computed once
 // more, as they were. The code tests a condition that is the same throughout a loop before the
 // loop. Loops over images, on which w does not depend, stay around all this, if no other loop does:
-// inside of a strip there is little to look through. `needed if` is there where it pays to leave
+// inside of a strip there is little to look through. Statements that set no factor may stand
+// beside the sums: they run afterwards. `needed if` is there where it pays to leave
 // padding out (LeavesOutPadding in zero_factor.h).
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
