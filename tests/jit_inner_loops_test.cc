@@ -239,6 +239,10 @@ TEST(JitInnerLoops, TilesMultiplyAddLoadAndCount) {
       // What follows the sums needs registers of its own.
       {"linear and gelu", "op f(x: f32[L, D], w: f32[F, D], b: f32[F]) -> (y) "
                           "{ u = linear(x, w, b); y[l, f] = gelu(u[l, f]) }"},
+      {"two layers of normalized rows",
+       "op f(x: f32[L, D], s: f32[D], c: f32[D], v: f32[F, D], w: f32[F, D]) -> (y, z) "
+       "{ n = layer_norm(x, s, c); y[l, f] = sum[d](n[l, d] * v[f, d]); "
+       "z[l, f] = sum[d](n[l, d] * w[f, d]) }"},
       {"two layers",
        "op f(x: f32[L, D], w: f32[F, D], b: f32[F], v: f32[D, F]) -> (y) "
        "{ u = linear(x, w, b); h[l, f] = tanh(u[l, f]); y[l, d] = sum[f](h[l, f] * v[d, f]) }"},
@@ -288,6 +292,13 @@ TEST(JitInnerLoops, GradientsBehindActivationsHaveColumns) {
   ASSERT_TRUE(gradient.ok()) << gradient.status();
   const std::string text = loop::ToText(Scheduled(gradient->op, Isa::kAvx2));
   EXPECT_TRUE(absl::StrContains(text, "not_a_number")) << text;
+  // The activation alone, which the gradient by the weights reads, too.
+  const auto of_relu =
+      Gradient(OpOf("op f(x: f32[N, C, H, W], w: f32[O, C, 3, 3]) -> (y) { "
+                    "a[n, c, h, l] = relu(x[n, c, h, l]); y = conv2d(a, w; pad=1) }"));
+  ASSERT_TRUE(of_relu.ok()) << of_relu.status();
+  const std::string other = loop::ToText(Scheduled(of_relu->op, Isa::kAvx2));
+  EXPECT_TRUE(absl::StrContains(other, "not_a_number")) << other;
 }
 
 // Fusion sums two products over equal channels in one loop, for example at the end of a block of a

@@ -5,6 +5,8 @@
 // loop may be a perfect nest of several, which each sum gets whole.
 #include "jit/schedule/sum_terms.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -47,7 +49,7 @@ class Separator {
         continue;
       }
       if (loop != nullptr) {
-        around_.push_back(loop);
+        around_.push_back({loop, DeclaredIn(loop->body)});
         Visit(loop->body);
         around_.pop_back();
       }
@@ -127,8 +129,8 @@ class Separator {
     });
   }
 
-  // Whether the item is a small sum with loads that depend on one loop around and loads that depend
-  // on another, none on both.
+  // Whether the item is a small sum with loads that move with one loop around and loads that move
+  // with another, none with both.
   bool Shares(const Scope& body, const Item& item) const {
     const auto* sum = item.As<Statement>();
     if (sum == nullptr || !sum->op ||
@@ -136,24 +138,36 @@ class Separator {
       return false;
     std::vector<const Access*> loads;
     CollectLoads(body, *sum, loads);
-    return absl::c_any_of(around_, [&](const Loop* row) {
-      return absl::c_any_of(around_, [&](const Loop* column) {
-        return row != column && Divide(loads, *row, *column);
-      });
-    });
+    for (size_t row = 0; row < around_.size(); ++row) {
+      for (size_t column = 0; column < around_.size(); ++column) {
+        if (row != column && Divide(loads, row, column)) return true;
+      }
+    }
+    return false;
   }
 
-  // Whether the loads fall into those of the row and those of the column, with none in both.
-  bool Divide(const std::vector<const Access*>& loads, const Loop& row, const Loop& column) const {
+  // Whether the loads fall into those of the row and those of the column, with none in both. Both
+  // are numbers of loops around.
+  bool Divide(const std::vector<const Access*>& loads, size_t row, size_t column) const {
     bool rows = false, columns = false;
     for (const Access* load : loads) {
-      const bool in_row = DependsOn(program_, *load, row),
-                 in_column = DependsOn(program_, *load, column);
+      const bool in_row = MovesWith(*load, row), in_column = MovesWith(*load, column);
       if (in_row && in_column) return false;
       rows = rows || in_row;
       columns = columns || in_column;
     }
     return rows && columns;
+  }
+
+  // Whether the place depends on the loop, or the tensor is declared in it, anew for each
+  // iteration.
+  bool MovesWith(const Access& load, size_t number) const {
+    const auto declares = [&](const Around& around) {
+      return absl::c_linear_search(around.declared, load.tensor);
+    };
+    return DependsOn(program_, load, *around_[number].loop) ||
+           std::any_of(around_.begin() + static_cast<std::ptrdiff_t>(number), around_.end(),
+                       declares);
   }
 
   // Loads of the statement, and of the scalars that it reads.
@@ -189,8 +203,13 @@ class Separator {
     return InOwnLoops(program_, loops, sum);
   }
 
+  struct Around {
+    const Loop* loop;
+    std::vector<TensorId> declared;  // in its body
+  };
+
   Program& program_;
-  std::vector<const Loop*> around_;
+  std::vector<Around> around_;  // outermost first
   bool changed_ = false;
 };
 

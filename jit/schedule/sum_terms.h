@@ -14,7 +14,8 @@ namespace nestor::loop {
 //   }
 //
 // where one of the sums has factors that move with one loop around it and factors that move with
-// another, so that it may become a contraction (contraction.h). Fusion computes each value once,
+// another, so that it may become a contraction (contraction.h). A tensor that a loop declares moves
+// with it: a normalized row, say, of which two layers are computed. Fusion computes each value once,
 // and walks once what two sums read; doing both twice costs less than a sum without register tiles.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes

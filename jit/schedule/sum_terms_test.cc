@@ -39,6 +39,22 @@ TEST(SumTerms, TextInTextOut) {
       "for k_3 in [0, K) { for l_3 in [0, 3) { r += b[k_3, j] } }");
 }
 
+// A tensor moves with the loop that declares it, and with those around.
+TEST(SumTerms, OfWhatARowMakes) {
+  const auto nest = [](absl::string_view sums) {
+    return absl::StrCat("for i in [0, M) { temp t: f32[K] for l in [0, K) { t[l] = a[i, l] * 2.0 } "
+                        "for j in [0, N) { acc s: f32 = sum acc r: f32 = sum ",
+                        sums, " c[i, j] = s * r } }");
+  };
+  const std::string before = nest("for k in [0, K) { s += t[k] * b[k, j] r += t[k] * d[k, j] }"),
+                    after = nest("for k_2 in [0, K) { s += t[k_2] * b[k_2, j] } "
+                                 "for k_3 in [0, K) { r += t[k_3] * d[k_3, j] }");
+  ExpectPass(SeparateSums, kFrame, {{before.c_str(), after.c_str()}});
+  ExpectSeparated(
+      "temp t: f32[K] for l in [0, K) { t[l] = b[l, j] } for k in [0, K) { s += a[i, k] * t[k] r += t[k] }",
+      "");
+}
+
 TEST(SumTerms, LeavesTheOthers) {
   for (const char* body : {
            // Nothing that rows and columns share; one sum as it should be.
