@@ -306,7 +306,8 @@ class Matcher {
   // ---- Profit
 
   bool IsProfitable() const {
-    if (match_.relation == Relation::kNone && !IsWhole()) return false;
+    const bool products = earlier_.sums_product && later_.sums_product;
+    if (match_.relation == Relation::kNone && (products || !IsWhole())) return false;
     if (!earlier_.contraction && !later_.contraction) return true;
     return match_.relation == Relation::kValues && PassesRows();
   }

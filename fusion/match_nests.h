@@ -37,7 +37,8 @@ struct NestMatch {
 // band is permuted, if at all, above its pivot only, so that loops that carry a
 // dependence, or a sum whose order shows in its rounding, keep their order.
 //
-// Profitable: loops over different tensors merge only as a whole; a contraction keeps its loops for
+// Profitable: loops over different tensors merge only as a whole, and not where both sum products,
+// which may be contractions with the loops around; a contraction keeps its loops for
 // tiles, unless what it passes on shrinks to a row of the shared loops; the loop along which memory
 // is contiguous stays innermost, except where the nests share all their loops and pass values.
 absl::optional<NestMatch> MatchNests(const Program& program, const Item& earlier_item,

@@ -12,10 +12,10 @@ namespace {
 
 Program Around(absl::string_view items) {
   return Parsed(absl::StrCat(
-      "program p(x: f32[N, M], w: f32[M, K]) -> (y: f32[N, M], z: f32[N, M], c: f32[M, N], d: f32[N, K], v: f32[N], u: f32[M], r: f32) {\n",
+      "program p(x: f32[N, M], w: f32[M, K], e: f32[N, M], f: f32[N, M], h: f32[N, M]) -> (y: f32[N, M], z: f32[N, M], c: f32[M, N], d: f32[N, K], v: f32[N], u: f32[M], r: f32, q: f32) {\n",
       items,
       "\n  drop y[0, 0] = 0.0  drop z[0, 0] = 0.0  drop c[0, 0] = 0.0  drop d[0, 0] = 0.0"
-      "\n  drop v[0] = 0.0  drop u[0] = 0.0  r = 0.0\n}\n"));
+      "\n  drop v[0] = 0.0  drop u[0] = 0.0  r = 0.0  q = 0.0\n}\n"));
 }
 
 // "values 2: i=a j=b", the gain and the shared loops; "-": none.
@@ -48,6 +48,13 @@ TEST(MatchNests, Table) {
        "values 1: i=a"},
       {"for i in [0, N) { v[i] = 1.0 }", "for a in [0, N) { for b in [0, M) { z[a, b] = 2.0 } }",
        "-"},
+      // Sums of unrelated products: each may be a contraction with the loops around.
+      {"for i in [0, N) { for j in [0, M) { r += x[i, j] * e[i, j] } }",
+       "for a in [0, N) { for b in [0, M) { q += f[a, b] * h[a, b] } }", "-"},
+      {"for i in [0, N) { for j in [0, M) { r += x[i, j] * e[i, j] } }",
+       "for a in [0, N) { for b in [0, M) { q += x[a, b] * f[a, b] } }", "reads 2: i=a j=b"},
+      {"for i in [0, N) { for j in [0, M) { r += x[i, j] } }",
+       "for a in [0, N) { for b in [0, M) { q += f[a, b] * h[a, b] } }", "none 0: i=a j=b"},
       // Statements have no loops.
       {"r = 1.0", "for a in [0, N) { v[a] = r }", "-"},
       // A loop along which a value passes to another iteration is not shared; the others are.

@@ -122,6 +122,7 @@ class Collector {
                   });
     if (const auto* statement = item.As<Statement>()) {
       nest_.contraction = nest_.contraction || IsContraction(*statement);
+      nest_.sums_product = nest_.sums_product || SumsProduct(*statement);
       NoteFactors(*statement);
     }
     const Loop* loop = item.As<Loop>();
@@ -223,6 +224,19 @@ class Collector {
     }
   }
 
+  bool SumsProduct(const Statement& statement) const {
+    if (!statement.op) return false;
+    absl::optional<TensorId> first;
+    bool two = false;
+    VisitValues(program_, statement.value, [&](ValueId, const Value& value) {
+      const auto* load = absl::get_if<LoadValue>(&value.node);
+      if (load == nullptr || load->access.place.size() < 2) return;
+      two = two || (first && *first != load->access.tensor);
+      first = load->access.tensor;
+    });
+    return two;
+  }
+
   // Whether an operand of two axes or more moves along a loop that is summed over, and stays along
   // a loop that the result has: then it is read again and again.
   bool IsContraction(const Statement& statement) const {
@@ -282,6 +296,7 @@ Nest JoinedNest(const Loop& joined, const Nest& earlier, const Nest& later,
   nest.accesses = JoinedAccesses(earlier.accesses, later.accesses, rename);
   nest.touches = TouchesOf(nest.accesses);
   nest.contraction = earlier.contraction || later.contraction;
+  nest.sums_product = earlier.sums_product || later.sums_product;
   return nest;
 }
 

@@ -54,6 +54,8 @@ struct Nest {
   // dimensions, along loops that they do not depend on: a matrix product or convolution, not a sum
   // over a row. A product that the nest stores before it sums it counts, too.
   bool contraction = false;
+  // It sums a product of elements of two tensors. Inside of other loops, this may be a contraction.
+  bool sums_product = false;
 
   const Touch* Find(TensorId tensor) const;
   absl::Span<const NestAccess> AccessesOf(TensorId tensor) const;
