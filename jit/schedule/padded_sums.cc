@@ -58,8 +58,21 @@ class SumPadder {
     // Inner loops first: the lanes are there.
     for (size_t i = nest->band.size(); i-- > 0;) {
       nest->loop = nest->band[i];
-      absl::optional<Scope> padded = Moves(*nest) ? PaddedAlong(*nest) : absl::nullopt;
+      const absl::optional<ZeroFactor> zero = ZeroAlong(*nest);
+      absl::optional<Scope> padded = zero ? PaddedAlong(*nest, *zero) : absl::nullopt;
       if (padded) return padded;
+    }
+    return absl::nullopt;
+  }
+
+  absl::optional<Loop> RunningOn(const Loop& outermost) {
+    absl::optional<Nest> nest = NestOf(outermost);
+    if (!nest) return absl::nullopt;
+    for (size_t i = nest->band.size(); i-- > 0;) {
+      nest->loop = nest->band[i];
+      const absl::optional<ZeroFactor> zero = ZeroAlong(*nest);
+      absl::optional<Loop> whole = zero ? RunningOn(*nest, *zero, 0) : absl::nullopt;
+      if (whole) return whole;
     }
     return absl::nullopt;
   }
@@ -94,15 +107,22 @@ class SumPadder {
     return nest;
   }
 
-  // Whether the core declares scalars alone, and its sums read nothing that its statements change:
-  // then all statements may run after the sums.
+  // Whether the core declares scalars alone, and all its statements may run after its sums: these
+  // read nothing that statements set, which leave the accumulator alone, and read it only then.
   bool SumsGoFirst(const Nest& nest) const {
+    const TensorId accumulator = nest.step->target.tensor;
     const Footprint sums = FootprintOf(program_, nest.sums[0]->body);
+    bool before = true;
     return absl::c_all_of(*nest.core, [&](const Item& item) {
       if (const auto* declaration = item.As<Declaration>())
         return program_[declaration->tensor].shape.empty();
-      const auto* statement = item.As<Statement>();
-      return statement == nullptr || !sums.reads.contains(statement->target.tensor);
+      if (!IsStatement(item)) {
+        before = false;
+        return true;
+      }
+      const Footprint own = FootprintOf(program_, item);
+      return !own.Changes(accumulator) && !(before && own.reads.contains(accumulator)) &&
+             !sums.reads.contains(item.As<Statement>()->target.tensor);
     });
   }
 
@@ -116,12 +136,12 @@ class SumPadder {
     return ends;
   }
 
-  // The core without its ends, with `store` after the sums.
-  static Scope SumsOf(const Scope& core, TensorId accumulator, const Scope& store) {
+  // The core with `ends` after the sums, and nothing else.
+  static Scope SumsOf(const Scope& core, TensorId accumulator, Scope ends) {
     Scope sums = {DeclarationOf(accumulator)};
     absl::c_copy_if(core, std::back_inserter(sums),
                     [](const Item& item) { return item.As<Loop>() != nullptr; });
-    Append(sums, store);
+    Append(sums, std::move(ends));
     return sums;
   }
 
@@ -141,23 +161,18 @@ class SumPadder {
     return fixed == node.args.end() ? IndexId() : *fixed;
   }
 
-  // The nest with its sums padded along nest.loop; nullopt where no factor is 0 outside, or where
-  // even then it is no contraction with that loop for a side.
-  absl::optional<Scope> PaddedAlong(const Nest& nest) {
-    const absl::optional<ZeroFactor> zero = ZeroOf(nest);
-    if (!zero) return absl::nullopt;
+  // The nest with its sums padded along nest.loop; nullopt where even then it is no contraction with
+  // that loop for a side.
+  absl::optional<Scope> PaddedAlong(const Nest& nest, const ZeroFactor& zero) {
     // If a loop is around, operands are in a cache already.
-    const size_t depth = zero->others.empty() || !IsOutermost(program_, *nest.band[0])
+    const size_t depth = zero.others.empty() || !IsOutermost(program_, *nest.band[0])
                              ? 0
-                             : LoopsOverImages(nest, *zero);
-    Loop whole = *nest.band[depth];
-    Pad(nest, *zero, whole);
-    const absl::optional<Contraction> found = ContractionOf(program_, whole);
-    if (!found || (found->column->var != nest.loop->var && found->row->var != nest.loop->var))
-      return absl::nullopt;
-    if (zero->others.empty()) return ScopeOf(std::move(whole));
+                             : LoopsOverImages(nest, zero);
+    absl::optional<Loop> whole = RunningOn(nest, zero, depth);
+    if (!whole) return absl::nullopt;
+    if (zero.others.empty()) return ScopeOf(*std::move(whole));
     for (size_t i = 0; i < depth; ++i) ranges_.Enter(*nest.band[i]);
-    Scope scope = WithSecondRun(nest, *zero, depth, std::move(whole));
+    Scope scope = WithSecondRun(nest, zero, depth, *std::move(whole));
     for (size_t i = depth; i-- > 0;) {
       ranges_.Leave();
       scope = Around(*nest.band[i], std::move(scope));
@@ -165,9 +180,24 @@ class SumPadder {
     return scope;
   }
 
+  // The loops of the nest from number `depth` on, with sums that run on; nullopt where they are no
+  // contraction even then.
+  absl::optional<Loop> RunningOn(const Nest& nest, const ZeroFactor& zero, size_t depth) {
+    Loop whole = *nest.band[depth];
+    PutSumsFirst(nest, whole);
+    Pad(nest, zero, whole);
+    const absl::optional<Contraction> found = ContractionOf(program_, whole);
+    if (!found || (found->column->var != nest.loop->var && found->row->var != nest.loop->var))
+      return absl::nullopt;
+    return whole;
+  }
+
   // ---- The zero
 
-  absl::optional<ZeroFactor> ZeroOf(const Nest& nest) {
+  // A factor that is 0 where the sums would run on along nest.loop; nullopt where there is none, or
+  // their bounds do not move with that loop.
+  absl::optional<ZeroFactor> ZeroAlong(const Nest& nest) {
+    if (!Moves(nest)) return absl::nullopt;
     for (const ValueId load : LoadsOf(program_, nest.step->value)) {
       absl::optional<ZeroFactor> zero = ZeroFactorOf(program_, nest.step->value, load);
       if (zero && CanBePadded(nest, *zero)) return zero;
@@ -237,6 +267,20 @@ class SumPadder {
   }
 
   // ---- What becomes of the nest
+
+  static Scope& CoreOf(const Nest& nest, Loop& whole) {
+    Loop* innermost = &whole;
+    while (innermost->var != nest.band.back()->var) innermost = innermost->body[0].As<Loop>();
+    return innermost->body;
+  }
+
+  // A contraction has its sums before all statements.
+  static void PutSumsFirst(const Nest& nest, Loop& whole) {
+    Scope& core = CoreOf(nest, whole);
+    const TensorId accumulator = nest.step->target.tensor;
+    Scope ends = EndsOf(core, accumulator);
+    core = SumsOf(core, accumulator, std::move(ends));
+  }
 
   // Makes the sums run over all steps, at which the load of the zero may be outside.
   void Pad(const Nest& nest, const ZeroFactor& zero, Loop& whole) {
@@ -320,9 +364,8 @@ class SumPadder {
     runs.sums = SumsOf(*nest.core, accumulator, store);
     runs.ends = EndsOf(*nest.core, accumulator);
     padded.LoadInstead(runs.ends);
-    Loop* innermost = &runs.whole;
-    while (innermost->var != inside.back()->var) innermost = innermost->body[0].As<Loop>();
-    innermost->body = SumsOf(innermost->body, accumulator, store);
+    Scope& core = CoreOf(nest, runs.whole);
+    core = SumsOf(core, accumulator, store);
     return runs;
   }
 
@@ -380,6 +423,10 @@ class SumPadder {
 };
 
 }  // namespace
+
+absl::optional<Loop> RunningOn(Program& program, Ranges& ranges, const Loop& nest) {
+  return SumPadder(program, ranges, /*leaves_out=*/false).RunningOn(nest);
+}
 
 absl::StatusOr<bool> PadSums(Program& program, jit::Isa isa) {
   Ranges ranges(program);

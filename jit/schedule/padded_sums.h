@@ -3,8 +3,10 @@
 #define NESTOR_JIT_SCHEDULE_PADDED_SUMS_H_
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "jit/target/isa.h"
 #include "loop_ir/program.h"
+#include "loop_ir/ranges.h"
 
 namespace nestor::loop {
 
@@ -42,6 +44,10 @@ namespace nestor::loop {
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> PadSums(Program& program, jit::Isa isa);
+
+// The nest with sums that run on, where PadSums would make it a contraction by that: for passes
+// that run before. Adds values to the program. REQUIRES: `ranges` is at the place of the nest.
+absl::optional<Loop> RunningOn(Program& program, Ranges& ranges, const Loop& nest);
 
 }  // namespace nestor::loop
 

@@ -67,6 +67,13 @@ TEST(PadSums, TextInTextOut) {
        RUNS_ON(W " * " X("b", " | 0.0"), " padded[i, j] = s")
        DOUBTS("padded[i_2, j_2]", "w[i_3, -r_2 + R - 1]") ONCE_MORE("padded[i_4, j_3]")
        OVER("_5", "_4", "temp h_2: f32 h_2 = v[i_5] * 2.0 y[b, i_5, j_4] = where(h_2 > 0.0, padded[i_5, j_4], h_2)") " }"},
+      // Also those before the sums, if the sums read nothing that they set.
+      {"for b in [0, B) { " OVER("", "", "temp h: f32 h = v[i] " SUM("", "", "f32", INSIDE(""), "s += " W " * " X("b", ""))
+                                         " y[b, i, 2*j] = max(s, h)") " }",
+       "assume : 549755813887*M*N for b in [0, B) { temp padded: f32[N, M] "
+       RUNS_ON(W " * " X("b", " | 0.0"), " padded[i, j] = s")
+       DOUBTS("padded[i_2, j_2]", "w[i_3, -r_2 + R - 1]") ONCE_MORE("padded[i_4, j_3]")
+       OVER("_5", "_4", "temp h_2: f32 h_2 = v[i_5] y[b, i_5, 2*j_4] = max(padded[i_5, j_4], h_2)") " }"},
       // A comparison would hide NaN from the search; max does not.
       {"for b in [0, B) { " ENDS_AT(W " * " X("b", ""), " y[b, i, j] = where(s > 0.0, v[i], 0.0)") " }",
        "assume : 549755813887*M*N for b in [0, B) { temp padded: f32[N, M] "

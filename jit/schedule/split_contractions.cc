@@ -25,6 +25,7 @@
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/kept_sum.h"
 #include "jit/schedule/loop_maker.h"
+#include "jit/schedule/padded_sums.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/split_residues.h"
 #include "loop_ir/affine.h"
@@ -194,13 +195,36 @@ class Splitter {
     };
     if (absl::c_any_of(footprints_[item].reads, waits_for)) return absl::nullopt;
     const Scope alone = Inside(0, {DeclarationOf(accumulator), Core()[item]});
-    const absl::optional<Loop> residue = FirstResidueOf(program_, ranges_, *alone[0].As<Loop>());
-    const Loop* loop = residue ? &*residue : alone[0].As<Loop>();
-    const auto found = ContractionOf(program_, *loop);
+    const Loop& nest = *alone[0].As<Loop>();
+    const absl::optional<Loop> residue = FirstResidueOf(program_, ranges_, nest);
+    absl::optional<size_t> shared = SharedLoops(program_, residue ? *residue : nest);
+    if (!shared && !residue) shared = SharedOncePadded(nest, *sum);
+    if (!shared) return absl::nullopt;
+    return Sum{item, accumulator, *shared, residue.has_value()};
+  }
+
+  // How many outer loops of the nest are neither rows nor columns; nullopt if it is no contraction.
+  static absl::optional<size_t> SharedLoops(Program& program, const Loop& nest) {
+    const absl::optional<Contraction> found = ContractionOf(program, nest);
     if (!found) return absl::nullopt;
     size_t shared = 0;
-    for (; loop != found->row && loop != found->column; loop = OnlyLoopIn(loop->body)) ++shared;
-    return Sum{item, accumulator, shared, residue.has_value()};
+    for (const Loop* loop = &nest; loop != found->row && loop != found->column;
+         loop = OnlyLoopIn(loop->body))
+      ++shared;
+    return shared;
+  }
+
+  // The same where padding the sum makes a contraction of the nest (padded_sums.h). It is tried on
+  // a copy of the program, as it may fail.
+  absl::optional<size_t> SharedOncePadded(const Loop& nest, const Loop& sum) const {
+    bool moves = false;
+    for (const Loop* loop = &sum; loop != nullptr; loop = OnlyLoopIn(loop->body))
+      moves = moves || BoundsMove(pool_, *loop);
+    if (!moves) return absl::nullopt;
+    Program copy = program_;
+    Ranges ranges(copy);
+    const absl::optional<Loop> padded = RunningOn(copy, ranges, nest);
+    return padded ? SharedLoops(copy, *padded) : absl::nullopt;
   }
 
   // Unknown lengths count as many.

@@ -25,7 +25,8 @@ namespace nestor::loop {
 // no contraction. A sum further inside is split off as well, where columns are two loops or more: a
 // nest over the points of an image that reduces them. (Those of one loop run in strips, strips.h.)
 // A sum that is a contraction once each remainder of a quotient has its own nest (split_residues.h)
-// is split off first. Loops around that belong to neither rows nor columns stay around both. That
+// is split off first; one that is a contraction once it is padded (padded_sums.h) counts as well.
+// Loops around that belong to neither rows nor columns stay around both. That
 // the temporary is small is an assumption of the program (AssumeFewElements). Sums of few steps
 // stay: storing and reading them would be as much work.
 //

@@ -8,7 +8,7 @@ namespace nestor::loop {
 namespace {
 
 constexpr Frame kFrame = {
-    "program p(x: f32[N, K], v: f32[K, M], z: f32[N, L], w: f32[L, M], a: f32[B, N, K], b: f32[B, K, M]) -> "
+    "program p(x: f32[N, K], v: f32[K, M], z: f32[N, L], c: f32[L], w: f32[L, M], a: f32[B, N, K], b: f32[B, K, M]) -> "
     "(y: f32[N, M], g: f32[M], t: f32[B, N, M]) {\n",
     "\n  drop y[0, 0] = 0.0  drop g[0] = 0.0  drop t[0, 0, 0] = 0.0\n}\n"};
 
@@ -35,6 +35,16 @@ TEST(SplitContractions, TextInTextOut) {
       {NEST("i", "j", FIRST("s", "i", "j", "k") "g[j] += s * s"),
        ASSUMED "temp sums: f32[N, M] " NEST("i_2", "j_2", FIRST("s_2", "i_2", "j_2", "k_2") "sums[i_2, j_2] = s_2")
        NEST("i", "j", "g[j] += sums[i, j] * sums[i, j]") ""},
+      // A sum that is a contraction once it runs on beyond the border of z.
+      {NEST("i", "j", "acc s: f32 = sum for k in [max(-j + 1, 0), min(K, -j + L + 1)) { s += x[i, k] * z[i, j + k - 1] } "
+            "y[i, j] = s g[j] += s"),
+       ""},
+      {NEST("i", "j", "acc s: f32 = sum for k in [max(-j + 1, 0), min(K, -j + L + 1)) { s += x[i, k] * c[j + k - 1] } "
+            "y[i, j] = s g[j] += s"),
+       ASSUMED "temp sums: f32[N, M] "
+       NEST("i_2", "j_2", "acc s_2: f32 = sum for k_2 in [max(-j_2 + 1, 0), min(K, -j_2 + L + 1)) { "
+            "s_2 += x[i_2, k_2] * c[j_2 + k_2 - 1] } sums[i_2, j_2] = s_2")
+       NEST("i", "j", "y[i, j] = sums[i, j] g[j] += sums[i, j]")},
       // Loops over batches stay around.
       {"for n in [0, B) { " NEST("i", "j", BATCHED("s", "i", "j", "k") SECOND("r", "i", "j", "l") "t[n, i, j] = s * r") "}",
        ASSUMED "for n in [0, B) { temp sums: f32[N, M] "
