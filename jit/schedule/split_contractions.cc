@@ -119,7 +119,9 @@ class Splitter {
   // Takes one sum after the other, until the rest is a contraction.
   std::vector<Sum> SumsToSplit() {
     std::vector<Sum> sums;
-    if (LoadsIndices() || IsAloneByRests() || IsContraction(sums)) return sums;
+    if (LoadsIndices() || IsAloneByRests() || IsContraction(sums) || IsSplitOff() ||
+        IsAloneOncePadded())
+      return sums;
     const Footprint made = FootprintOf(program_, path_[0]->body);
     absl::flat_hash_set<TensorId> own;  // of the nest
     for (const Item& item : path_[0]->body) {
@@ -166,6 +168,29 @@ class Splitter {
       return DivisorOf(program_, *loop).has_value();
     };
     return !HoldsMore(Core()) && absl::c_any_of(path_, is_divided);
+  }
+
+  // Whether the core is that of a sum that was split off: it is not split off again.
+  bool IsSplitOff() const {
+    return absl::c_any_of(Core(), [&](const Item& item) {
+      const auto* statement = item.As<Statement>();
+      return statement != nullptr && kept_.contains(statement->target.tensor);
+    });
+  }
+
+  // Whether padded_sums makes a contraction of the nest around the core as it is.
+  bool IsAloneOncePadded() const {
+    if (HoldsMore(Core())) return false;
+    const auto sum = absl::c_find_if(Core(), IsLoop);
+    if (sum == Core().end()) return false;
+    return SharedOncePadded(*path_[FirstOfPerfect()], *sum->As<Loop>()).has_value();
+  }
+
+  // The loops from this number on are perfectly nested around the core.
+  size_t FirstOfPerfect() const {
+    size_t first = path_.size() - 1;
+    while (first > 0 && OnlyLoopIn(path_[first - 1]->body) != nullptr) --first;
+    return first;
   }
 
   // Whether an index in the core is loaded: it may be loaded from a sum.
@@ -242,9 +267,7 @@ class Splitter {
   bool IsContraction(const std::vector<Sum>& without) {
     Scope core = Core();
     Remove(without, core);
-    size_t first = path_.size() - 1;
-    while (first > 0 && OnlyLoopIn(path_[first - 1]->body) != nullptr) --first;
-    const Scope nest = Inside(first, std::move(core));
+    const Scope nest = Inside(FirstOfPerfect(), std::move(core));
     return ContractionOf(program_, *nest[0].As<Loop>()).has_value();
   }
 
@@ -287,6 +310,7 @@ class Splitter {
     Scope before;
     for (const Sum& sum : sums) {
       const KeptSum kept(program_, ranges_, "sums", sum.accumulator, From(shared));
+      kept_.insert(kept.tensor());
       before.push_back(DeclarationOf(kept.tensor()));
       Append(before, Alone(sum, shared, kept));
       kept.LoadInstead(*core);
@@ -308,8 +332,9 @@ class Splitter {
   Program& program_;
   IndexPool& pool_;
   Ranges& ranges_;
-  Path path_;                          // to the core
-  std::vector<Footprint> footprints_;  // of the core's items
+  absl::flat_hash_set<TensorId> kept_;  // the temporaries of sums that were split off
+  Path path_;                           // to the core
+  std::vector<Footprint> footprints_;   // of the core's items
 };
 
 }  // namespace

@@ -45,6 +45,13 @@ TEST(SplitContractions, TextInTextOut) {
        NEST("i_2", "j_2", "acc s_2: f32 = sum for k_2 in [max(-j_2 + 1, 0), min(K, -j_2 + L + 1)) { "
             "s_2 += x[i_2, k_2] * c[j_2 + k_2 - 1] } sums[i_2, j_2] = s_2")
        NEST("i", "j", "y[i, j] = sums[i, j] g[j] += sums[i, j]")},
+      // It is not split off again inside of a loop over batches.
+      {"for n in [0, B) { g[0] = 1.0 " NEST("i", "j", "acc s: f32 = sum for k in [max(-j + 1, 0), min(L, -j + K + 1)) "
+            "{ s += z[i, k] * b[n, j + k - 1, 0] } t[n, i, j] = s g[j] += s") "}",
+       ASSUMED "for n in [0, B) { g[0] = 1.0 temp sums: f32[N, M] "
+       NEST("i_2", "j_2", "acc s_2: f32 = sum for k_2 in [max(-j_2 + 1, 0), min(L, -j_2 + K + 1)) { "
+            "s_2 += z[i_2, k_2] * b[n, j_2 + k_2 - 1, 0] } sums[i_2, j_2] = s_2")
+       NEST("i", "j", "t[n, i, j] = sums[i, j] g[j] += sums[i, j]") "}"},
       // Loops over batches stay around.
       {"for n in [0, B) { " NEST("i", "j", BATCHED("s", "i", "j", "k") SECOND("r", "i", "j", "l") "t[n, i, j] = s * r") "}",
        ASSUMED "for n in [0, B) { temp sums: f32[N, M] "
