@@ -40,7 +40,7 @@ TENSOR = ["//tensor", "//tensor:binding"]
 
 # Abseil's targets that sources of the house use, but for flags. An archive's member that nothing
 # refers to is not linked, so a target costs nothing where it is not used.
-_ABSL = ["@com_google_absl//absl/" + target for target in [
+ABSL = ["@com_google_absl//absl/" + target for target in [
     "algorithm:container",
     "base",
     "base:core_headers",
@@ -65,14 +65,27 @@ _ABSL = ["@com_google_absl//absl/" + target for target in [
     "types:variant",
 ]]
 
+GTEST = ["@com_google_googletest//:gtest_main"]
+
+# GCC 12 forgets, of what it inlined from a precompiled header, that it is the system's: these warnings
+# are then about Abseil and the C++ library, and mistaken.
+_NO_WARNINGS = ["-Wno-array-bounds", "-Wno-restrict", "-Wno-stringop-overflow", "-Wno-stringop-overread"]
+
+# Options and dependency of a target that starts from a header of tools/BUILD.
+def _starts_from(header):
+    return ["-include", "tools/" + header + ".h"] + _NO_WARNINGS, ["//tools:" + header]
+
+_COMMON_COPTS, _COMMON = _starts_from("common_headers")
+_TEST_COPTS, _TEST = _starts_from("test_headers")
+
 def _full(label):
     return "//" + native.package_name() + label if label.startswith(":") else label
 
 def _deps(deps, more = []):
     """`deps`, Abseil and `more`, each label once: lists of a folder may share some."""
-    return {_full(label): None for label in deps + _ABSL + more}.keys()
+    return {_full(label): None for label in deps + ABSL + more}.keys()
 
-def nestor_library(name, srcs = None, hdrs = None, deps = [], **kwargs):
+def nestor_library(name, srcs = None, hdrs = None, deps = [], copts = [], **kwargs):
     """A cc_library of NAME.cc and NAME.h.
 
     Args:
@@ -80,33 +93,37 @@ def nestor_library(name, srcs = None, hdrs = None, deps = [], **kwargs):
       srcs: by default NAME.cc; [] for a library of headers alone.
       hdrs: by default NAME.h.
       deps: labels, besides Abseil's; one may be there more than once.
+      copts: of any cc_library.
       **kwargs: of any cc_library.
     """
     native.cc_library(
         name = name,
         srcs = [name + ".cc"] if srcs == None else srcs,
         hdrs = [name + ".h"] if hdrs == None else hdrs,
-        deps = _deps(deps),
+        copts = _COMMON_COPTS + copts,
+        deps = _deps(deps, _COMMON),
         **kwargs
     )
 
-def nestor_binary(name, srcs = None, deps = [], **kwargs):
+def nestor_binary(name, srcs = None, deps = [], copts = [], **kwargs):
     """A cc_binary of NAME.cc.
 
     Args:
       name: of the binary.
       srcs: by default NAME.cc.
       deps: as of nestor_library.
+      copts: as of nestor_library.
       **kwargs: of any cc_binary.
     """
     native.cc_binary(
         name = name,
         srcs = [name + ".cc"] if srcs == None else srcs,
-        deps = _deps(deps),
+        copts = _COMMON_COPTS + copts,
+        deps = _deps(deps, _COMMON),
         **kwargs
     )
 
-def nestor_test(name, size = "small", srcs = None, deps = [], **kwargs):
+def nestor_test(name, size = "small", srcs = None, deps = [], copts = [], **kwargs):
     """A cc_test of NAME.cc, with GoogleTest and its main().
 
     Args:
@@ -114,13 +131,15 @@ def nestor_test(name, size = "small", srcs = None, deps = [], **kwargs):
       size: by default "small".
       srcs: by default NAME.cc.
       deps: as of nestor_library, besides GoogleTest's.
+      copts: as of nestor_library.
       **kwargs: of any cc_test.
     """
     native.cc_test(
         name = name,
         size = size,
         srcs = [name + ".cc"] if srcs == None else srcs,
-        deps = _deps(deps, ["@com_google_googletest//:gtest_main"]),
+        copts = _TEST_COPTS + copts,
+        deps = _deps(deps, GTEST + _TEST),
         **kwargs
     )
 
