@@ -766,6 +766,15 @@ TEST_F(CliTest, PrintScheduled) {
       {"nestor print softmax --stage=asm --isa=avx512", 0, {" zmm", "  ret\n"}, ""},
       {"nestor print softmax --stage=asm --isa=avx2 --until=0", 0, "  ret\n", ""},
       {"nestor print softmax --stage=asm | head -1", 0, "softmax.0:", ""},
+      // What runs at the sizes: small ones are constants.
+      {"nestor print conv2d --stage=scheduled R=3 S=3 N=40 H=30",
+       0,
+       {"program conv2d(x: f32[N, ", "w: f32[6, 4, 3, 3]", "fma("},
+       "C: 4 chosen"},
+      {"nestor print conv2d --stage=scheduled N=2 --strict 2>&1 | grep -c fma", 1, "0", ""},
+      {"nestor print conv2d --stage=asm N=2 --bind=w", 0, {"conv2d.0:", "  ret\n"}, "drawn"},
+      {"nestor print softmax --stage=scheduled C=3 --until=2", 2, "",
+       "--until: only where dimensions and $params stay symbols"},
       {"nestor print softmax --stage=fused --isa=avx2", 2, "",
        "--isa: the stage fused is the same on all machines"},
   });

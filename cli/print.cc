@@ -1,4 +1,5 @@
 // nestor print: an op at a stage of the pipeline, as text that parses back.
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,7 +11,10 @@
 #include "cli/command.h"
 #include "cli/fused.h"
 #include "cli/given.h"
+#include "cli/inputs.h"
 #include "cli/jit_flags.h"
+#include "cli/measured_call.h"
+#include "cli/memory.h"
 #include "cli/output.h"
 #include "cli/program.h"
 #include "jit/compile.h"
@@ -33,7 +37,9 @@ Prints an op as it stands at a stage on its way to the machine.
 PROGRAM is a file in the notation, - for stdin, the text of ops ('op f(..) ..'), or
 a macro op's name, or a generator's call ('einsum(ij,jk->ik)'). Dimensions and
 $params stay symbols; x=f32[2,3] says the type and rank of an argument where the
-program leaves them open (else T is f32, and ..N one dimension).
+program leaves them open (else T is f32, and ..N one dimension). With N=64, or another
+size, the stages scheduled and asm are those of the code that runs at the sizes, which
+are completed as for `nestor bench`: it may have constants, other tiles, merged axes.
 
   --stage=uops      the micro-ops, in the notation (the default), with a comment
                     for each two sizes that must be equal
@@ -66,6 +72,7 @@ Examples:
   $ nestor print softmax --stage=scheduled --large
   $ nestor print softmax --stage=asm --isa=avx2
   $ nestor print conv2d --stage=scheduled --bind=w
+  $ nestor print matmul --stage=scheduled 'a=[256,256]' N=256
   $ nestor print matmul | nestor run -
 
 Exit codes: 0 done, 2 bad usage or input.
@@ -139,17 +146,35 @@ absl::StatusOr<std::string> AsmText(const Op& op, const Arguments& arguments) {
   return jit::Disassemble(*kernel);
 }
 
+// The code that a call with the inputs runs.
+absl::StatusOr<std::shared_ptr<const jit::Kernel>> KernelFor(const Op& op, const RunInputs& inputs,
+                                                             const Arguments& arguments) {
+  NESTOR_ASSIGN_OR_RETURN(JitSetup setup, JitSetupFor(arguments));
+  setup.options.mode = arguments.Has("--strict") ? jit::Mode::kStrict : jit::Mode::kFast;
+  NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(op), inputs));
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<std::string> bound, arguments.List("--bind"));
+  NESTOR_ASSIGN_OR_RETURN(const auto executable, CompileBound(op, inputs, setup.options, bound));
+  return executable->KernelAt([&](const std::string& name) -> absl::optional<int64_t> {
+    const auto size = binding.symbols.find(name);
+    return size == binding.symbols.end() ? absl::nullopt : absl::make_optional(size->second);
+  });
+}
+
 // In the order of the pipeline.
 struct Stage {
   const char* name;
   bool takes_passes;
-  bool takes_isa;  // and inputs to bind
+  bool takes_isa;  // and sizes, and inputs to bind
   absl::StatusOr<std::string> (*text)(const Op& op, const Arguments& arguments);
+  std::string (*sized_text)(const jit::Kernel& kernel);  // null: the same at all sizes
 };
 constexpr Stage kStages[] = {
-    {"uops", false, false, UopsText},  {"loops", false, false, LoopsText},
-    {"fused", true, false, FusedText}, {"scheduled", true, true, ScheduledText},
-    {"asm", true, true, AsmText},
+    {"uops", false, false, UopsText, nullptr},
+    {"loops", false, false, LoopsText, nullptr},
+    {"fused", true, false, FusedText, nullptr},
+    {"scheduled", true, true, ScheduledText,
+     [](const jit::Kernel& kernel) { return loop::ToText(kernel.program()); }},
+    {"asm", true, true, AsmText, jit::Disassemble},
 };
 
 absl::StatusOr<const Stage*> FindStage(const std::string& name) {
@@ -181,14 +206,49 @@ absl::Status CheckFlags(const Stage& stage, const Arguments& arguments) {
   return absl::OkStatus();
 }
 
+absl::Status CheckFlagsOfSized(const Arguments& arguments) {
+  for (const char* flag : {"--passes", "--until", "--trace", "--large"}) {
+    if (!arguments.Has(flag)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": only where dimensions and $params stay symbols"));
+  }
+  return absl::OkStatus();
+}
+
+// The stage of the code that runs at the given sizes.
+absl::StatusOr<std::string> SizedText(const Stage& stage, const Program& program, Given given,
+                                      const Arguments& arguments) {
+  NESTOR_RETURN_IF_ERROR(CheckFlagsOfSized(arguments));
+  std::vector<std::string> remarks;
+  if (program.macro != nullptr) FillFromSample(*program.macro, program, given, remarks);
+  NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given));
+  int64_t max_bytes = MaxBytes();
+  NESTOR_ASSIGN_OR_RETURN(const Inputs inputs,
+                          MakeInputs(op, given, program.macro, /*seed=*/0, &max_bytes));
+  for (const std::string& remark : remarks) Remark(remark);
+  for (const std::string& remark : inputs.remarks) Remark(remark);
+  NESTOR_ASSIGN_OR_RETURN(const auto kernel, KernelFor(op, inputs.run, arguments));
+  return stage.sized_text(*kernel);
+}
+
+absl::StatusOr<std::string> SymbolicText(const Stage& stage, const Program& program,
+                                         const Arguments& arguments) {
+  NESTOR_ASSIGN_OR_RETURN(const Given given, ReadShapeWords(arguments, program));
+  NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given));
+  return stage.text(op, arguments);
+}
+
 absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const Stage* const stage,
                           FindStage(arguments.Find("--stage").value_or("uops")));
   NESTOR_RETURN_IF_ERROR(CheckFlags(*stage, arguments));
   NESTOR_ASSIGN_OR_RETURN(const Program program, LoadProgram(arguments));
-  NESTOR_ASSIGN_OR_RETURN(const Given given, ReadShapeWords(arguments, program));
-  NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given));
-  NESTOR_ASSIGN_OR_RETURN(const std::string text, stage->text(op, arguments));
+  NESTOR_ASSIGN_OR_RETURN(Given given, ReadWords(arguments, program));
+  const bool has_sizes = !given.dims.empty() || !given.params.empty() || !given.tensors.empty();
+  NESTOR_ASSIGN_OR_RETURN(const std::string text,
+                          has_sizes && stage->sized_text != nullptr
+                              ? SizedText(*stage, program, std::move(given), arguments)
+                              : SymbolicText(*stage, program, arguments));
   return WriteStdout(text);
 }
 
