@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
@@ -225,16 +226,27 @@ class Collector {
   }
 
   bool SumsProduct(const Statement& statement) const {
-    if (!statement.op) return false;
-    absl::optional<TensorId> first;
-    bool two = false;
+    if (statement.op != ReduceOp::kSum) return false;
+    bool found = false;
     VisitValues(program_, statement.value, [&](ValueId, const Value& value) {
-      const auto* load = absl::get_if<LoadValue>(&value.node);
-      if (load == nullptr || load->access.place.size() < 2) return;
-      two = two || (first && *first != load->access.tensor);
-      first = load->access.tensor;
+      const auto* apply = absl::get_if<ApplyValue>(&value.node);
+      if (found || apply == nullptr || apply->op != ScalarOp::kMul) return;
+      const auto left = MatricesIn(apply->args[0]), right = MatricesIn(apply->args[1]);
+      found = absl::c_any_of(left, [&](TensorId tensor) {
+        return absl::c_any_of(right, [&](TensorId other) { return other != tensor; });
+      });
     });
-    return two;
+    return found;
+  }
+
+  // The tensors of two axes or more that the value loads.
+  absl::InlinedVector<TensorId, 4> MatricesIn(ValueId value) const {
+    absl::InlinedVector<TensorId, 4> tensors;
+    VisitValues(program_, value, [&](ValueId, const Value& part) {
+      const auto* load = absl::get_if<LoadValue>(&part.node);
+      if (load != nullptr && load->access.place.size() >= 2) tensors.push_back(load->access.tensor);
+    });
+    return tensors;
   }
 
   // Whether an operand of two axes or more moves along a loop that is summed over, and stays along

@@ -23,6 +23,7 @@
 #include "jit/schedule/contraction_tiles.h"
 #include "jit/schedule/hoist_copies.h"
 #include "jit/schedule/lane_partials.h"
+#include "jit/schedule/loops_from_zero.h"
 #include "jit/schedule/memory_order.h"
 #include "jit/schedule/merge_batches.h"
 #include "jit/schedule/multiply_add.h"
@@ -86,6 +87,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"carried_sums", loop::MoveCarriedSums},
       {"merge_batches", loop::MergeBatches},
       {"split_quotients", loop::SplitQuotients},
+      {"loops_from_zero", loop::CountFromZero},
       {"steps_inside", loop::MoveStepsInside},
       {"wide_products", loop::WidenProducts, /*reorders_rounding=*/true},
       {"sum_terms", loop::SeparateSums},

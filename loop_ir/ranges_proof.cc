@@ -87,6 +87,11 @@ bool RestIsConstant(const AtomSum& sum) {
   return sum.size() == 1 || (sum.size() == 2 && sum.ConstantTerm() != 0);
 }
 
+bool IsProductAndNumber(const AtomSum& sum) {
+  return sum.exact() && !sum.Constant() && sum.terms().front().atoms.size() > 1 &&
+         RestIsConstant(sum);
+}
+
 Limits Negative(const Limits& a) { return Scaled(a, -1); }
 
 }  // namespace
@@ -219,6 +224,12 @@ void Facts::AddConsequences(const AtomSum& sum, int depth) {
     if (node.kind == IndexKind::kDiv && ProvesPositive(node.args[1])) {
       const AtomSum a = SumOf(node.args[0]), b = SumOf(node.args[1]);
       AddConsequences(parts->factor * (up ? a : a - b + AtomSum(1)) + b * parts->rest, depth + 1);
+      const Number least = LimitsOf(atom).low;
+      if (up || !least) continue;
+      // From v*w - 6*q >= k and q >= 0 follows v*w >= k. Where there is a single atom instead of the
+      // product, a search finds this.
+      const AtomSum above = parts->factor * AtomSum(*least) + parts->rest;
+      if (IsProductAndNumber(above)) AddConsequences(above, depth + 1);
     } else if (node.kind == IndexKind::kMod && up && ProvesPositive(node.args[1]) &&
                Proves(SumOf(node.args[0]), kFewSteps)) {
       AddConsequences(parts->factor * SumOf(node.args[0]) + parts->rest, depth + 1);

@@ -56,7 +56,10 @@ TEST(Ranges, RowsOfAnAxisOfTwo) {
         "for k in [0, (H + 1)/2/2) { for l in [0, (W + 1)/2/2) { r = x[2*k*((W + 1)/2) + 2*l + (W + 1)/2 + 1] } }",
         "yy"},
        {"x: f32[H/2], z: f32[H/2]",
-        "for k in [0, H/4) { r = x[2*k + 1] + z[H/2 - 2*k - 2] + x[2*k + 2] }", "yyyn"}});
+        "for k in [0, H/4) { r = x[2*k + 1] + z[H/2 - 2*k - 2] + x[2*k + 2] }", "yyyn"},
+       // What whole tiles leave of them.
+       {"x: f32[H*W], z: f32[K]",
+        "for k in [0, min(K, H*W - 6*(H*W/6))) { r = x[min(H*W - 1, 6*(H*W/6))] }", "yy"}});
 }
 
 // Tiles of the area beside a triangle's blocks, as copies in panels walk them.

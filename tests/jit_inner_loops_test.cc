@@ -13,9 +13,11 @@
 #include <Zydis/Zydis.h>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "fusion/pipeline.h"
 #include "gtest/gtest.h"
@@ -184,6 +186,12 @@ Op OpOf(const std::string& text) {
   return std::move(*op);
 }
 
+Op GradientOf(const std::string& text) {
+  absl::StatusOr<GradientResult> gradient = Gradient(OpOf(text));
+  NESTOR_CHECK(gradient.ok(), absl::StrCat(text, ": ", gradient.status().ToString()));
+  return std::move(gradient->op);
+}
+
 void ExpectLoops(const Case& c, Isa isa, bool strided) {
   const testing::ScopedTrace trace(
       __FILE__, __LINE__,
@@ -313,14 +321,85 @@ TEST(JitInnerLoops, GradientsBehindActivationsHaveColumns) {
        "t = conv2d(x, v; pad=1); a[n, c, h, l] = relu(t[n, c, h, l]); u = conv2d(a, w; pad=1); "
        "y[n, c, h, l] = relu(u[n, c, h, l] + x[n, c, h, l]) }",
        2},
+      // One sum of two products.
+      {"a gate",
+       "op f(x: f32[N, C, H, W], v: f32[O, C, 3, 3], w: f32[O, C, 3, 3]) -> (y) { "
+       "t = conv2d(x, v; pad=1); u = conv2d(x, w; pad=1); "
+       "y[n, o, h, l] = t[n, o, h, l] * sigmoid(u[n, o, h, l]) }",
+       1},
   };
   for (const auto& c : kCases) {
-    const absl::StatusOr<GradientResult> gradient = Gradient(OpOf(c.text));
-    ASSERT_TRUE(gradient.ok()) << c.name << ": " << gradient.status();
-    const std::string text = loop::ToText(Scheduled(gradient->op, Isa::kAvx2));
+    const std::string text = loop::ToText(Scheduled(GradientOf(c.text), Isa::kAvx2));
     // Each has a flag for NaN and one for what is not finite; threads may have some of their own.
     const std::vector<std::string> parts = absl::StrSplit(text, ": i64 = max\n");
     EXPECT_GE(parts.size() - 1, 2 * static_cast<size_t>(c.padded)) << c.name << "\n" << text;
+  }
+}
+
+// The loops that run at these sizes.
+std::string SizedText(const Op& op, const SymbolValues& sizes) {
+  const auto executable = jit::Compile(Lower(op));
+  NESTOR_CHECK(executable.ok(), executable.status().ToString());
+  const auto kernel =
+      (*executable)->KernelAt([&](const std::string& name) -> absl::optional<int64_t> {
+        return sizes.at(name);
+      });
+  NESTOR_CHECK(kernel.ok(), kernel.status().ToString());
+  return loop::ToText((*kernel)->program());
+}
+
+// Each sum of products is stored from a tile, whose steps test no index.
+TEST(JitInnerLoops, GradientsOfCompositionsHaveTiles) {
+  if (!jit::CheckIsa(Isa::kAvx2).ok()) GTEST_SKIP() << "this CPU has no AVX2";
+  const struct {
+    const char* name;
+    const char* text;
+    SymbolValues sizes;
+    std::vector<std::string> results;
+  } kCases[] = {
+      {"groups",
+       "op f(x: f32[N, C, H, W], w: f32[O, K, 3, 3]) -> (y) { y = conv2d(x, w; pad=1, groups=4) }",
+       {{"N", 1}, {"C", 64}, {"H", 28}, {"W", 28}, {"O", 64}, {"K", 16}},
+       {"g_w", "turned"}},
+      {"queries that share keys",
+       "op f(q: f32[B, H, L, D], k: f32[B, G, S, D], v: f32[B, G, S, D]) -> (y) { "
+       "s[b, h, l, m] = sum[d](q[b, h, l, d] * k[b, h / (H / G), m, d]) where h < H; "
+       "p = softmax(s); "
+       "y[b, h, l, d] = sum[m](p[b, h, l, m] * v[b, h / (H / G), m, d]) where h < H }",
+       {{"B", 2}, {"H", 8}, {"G", 2}, {"L", 128}, {"S", 128}, {"D", 64}},
+       {"g_q", "g_k", "g_v"}},
+      {"linear attention",
+       "op f(q: f32[B, L, D], k: f32[B, L, D], v: f32[B, L, E]) -> (y) { "
+       "a[b, l, d] = relu(q[b, l, d]); c[b, l, d] = relu(k[b, l, d]); "
+       "t[b, d, e] = sum[l](c[b, l, d] * v[b, l, e]); "
+       "y[b, l, e] = sum[d](a[b, l, d] * t[b, d, e]) }",
+       {{"B", 8}, {"L", 512}, {"D", 64}, {"E", 64}},
+       {"g_q", "g_k", "g_v"}},
+      {"a normalization over channels",
+       "op f(x: f32[N, C, H, W], w: f32[O, C, 1, 1], s: f32[C], b: f32[C]) -> (y) { "
+       "m[n, i, j] = sum[c](x[n, c, i, j]) / f32(C); "
+       "v[n, i, j] = sum[c](square(x[n, c, i, j] - m[n, i, j])) / f32(C); "
+       "t[n, c, i, j] = (x[n, c, i, j] - m[n, i, j]) * rsqrt(v[n, i, j] + 1e-5) * s[c] + b[c]; "
+       "y = conv2d(t, w) }",
+       {{"N", 1}, {"C", 128}, {"H", 28}, {"W", 28}, {"O", 128}},
+       {"g_w"}},
+  };
+  for (const auto& c : kCases) {
+    const std::string text = SizedText(GradientOf(c.text), c.sizes);
+    const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+    for (const std::string& result : c.results) {
+      const auto stores_tile = [&](const std::string& line) {
+        const std::string statement(absl::StripAsciiWhitespace(line));
+        return absl::StartsWith(statement, absl::StrCat(result, "[")) &&
+               absl::StrContains(statement, "tile");
+      };
+      EXPECT_TRUE(absl::c_any_of(lines, stores_tile)) << c.name << ": " << result << "\n" << text;
+    }
+    const auto tests_index = [](const std::string& line) {
+      return absl::StrContains(line, "= fma(") && absl::StrContains(line, "tile") &&
+             absl::StrContains(line, " checked");
+    };
+    EXPECT_TRUE(absl::c_none_of(lines, tests_index)) << c.name << "\n" << text;
   }
 }
 

@@ -92,8 +92,11 @@ Hull CommonBounds(Program& program, const Contraction& nest, IndexId first, Inde
 std::vector<Hull> RaggedParts(Program& program, const Contraction& nest, const Hull& common,
                               const Hull& bounds);
 
+// The columns that a copy of the operand holds: those of their hull, or fewer.
+Hull CopiedColumns(const Program& program, const Contraction& nest,
+                   const Contraction::Operand& operand);
 // Whether the operand, and what else is read for it without a mask, is in range at all rows, all
-// columns of their hull, and all steps of the sums, or of their hulls, that it moves with, even
+// columns that are copied, and all steps of the sums, or of their hulls, that it moves with, even
 // where other loops have no iteration. REQUIRES: `ranges` is at the place of the nest.
 enum class CheckedSteps { kOfSums, kOfHulls };
 bool IsInRange(Program& program, Ranges& ranges, const Contraction& nest,

@@ -25,6 +25,15 @@
 
 namespace nestor::loop {
 
+// The columns of a temporary may be stored only where they are summed. Those of an argument are all
+// there, and then one copy serves all iterations of a loop around with which their end moves.
+Hull CopiedColumns(const Program& program, const Contraction& nest,
+                   const Contraction::Operand& operand) {
+  const TensorId from = AccessOf(program, operand).tensor;
+  return program[from].storage == Storage::kTemp ? Hull{nest.column->begin, nest.column->end}
+                                                 : *HullOf(program, *nest.column);
+}
+
 bool IsInRange(Program& program, Ranges& ranges, const Contraction& nest,
                const Contraction::Operand& operand, CheckedSteps steps) {
   std::vector<Loop> inside = HullLoopsOf(nest);
@@ -35,7 +44,7 @@ bool IsInRange(Program& program, Ranges& ranges, const Contraction& nest,
   std::vector<const Loop*> nested = nest.batch;
   if (nest.jammed != nullptr) nested.push_back(nest.jammed);
   if (nest.row != nullptr) nested.push_back(nest.row);
-  const Hull columns = *HullOf(program, *nest.column);
+  const Hull columns = CopiedColumns(program, nest, operand);
   inside.push_back({nest.column->var, columns.begin, columns.end, 1, {}, {}});
   for (const Loop& loop : inside) nested.push_back(&loop);
   const Access access = AccessOf(program, operand);

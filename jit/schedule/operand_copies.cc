@@ -119,11 +119,9 @@ Scope OperandCopies::CopyRectangle(const PackedOperand& packed, IndexId first, I
 
 // Copies whole vectors, then one whose other lanes are zero.
 Scope OperandCopies::CopyColumns(const PackedOperand& packed, absl::optional<IndexId> flag) {
-  // Only the stored columns of a temporary are copied: where their number moves with a loop around,
-  // they may be fewer than there is room for.
-  const TensorId from = AccessOf(program_, packed.operand).tensor;
-  const bool is_partial =
-      program_[from].storage == Storage::kTemp && pool_.HasVar(nest_.column->end);
+  // Where the number of copied columns moves with a loop around, they may be fewer than there is
+  // room for.
+  const bool is_partial = pool_.HasVar(CopiedColumns(program_, nest_, packed.operand).end);
   const IndexId columns = is_partial ? ranges_.LengthOf(*nest_.column) : layout_.columns();
   const IndexId lanes = pool_.Const(layout_.lanes());
   const IndexId whole =

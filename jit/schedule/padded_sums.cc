@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/functional/function_ref.h"
 #include "absl/types/optional.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/access_moves.h"
@@ -47,37 +48,53 @@ struct Nest {
   const Loop* loop = nullptr;
 };
 
+// One of each term of the summed value.
+using ZeroFactors = std::vector<ZeroFactor>;
+
+// What must be finite for all the terms to be 0.
+std::vector<ValueId> OthersOf(const ZeroFactors& zeros) {
+  std::vector<ValueId> others;
+  for (const ZeroFactor& zero : zeros) absl::c_copy(zero.others, std::back_inserter(others));
+  return others;
+}
+
 class SumPadder {
  public:
   SumPadder(Program& program, Ranges& ranges, bool leaves_out)
       : program_(program), pool_(program.pool), ranges_(ranges), leaves_out_(leaves_out) {}
 
   absl::optional<Scope> Padded(const Loop& outermost) {
-    absl::optional<Nest> nest = NestOf(outermost);
-    if (!nest) return absl::nullopt;
-    // Inner loops first: the lanes are there.
-    for (size_t i = nest->band.size(); i-- > 0;) {
-      nest->loop = nest->band[i];
-      const absl::optional<ZeroFactor> zero = ZeroAlong(*nest);
-      absl::optional<Scope> padded = zero ? PaddedAlong(*nest, *zero) : absl::nullopt;
-      if (padded) return padded;
-    }
-    return absl::nullopt;
+    absl::optional<Scope> padded;
+    FindLoop(outermost, [&](const Nest& nest, const ZeroFactors& zeros) {
+      padded = PaddedAlong(nest, zeros);
+      return padded.has_value();
+    });
+    return padded;
   }
 
   absl::optional<Loop> RunningOn(const Loop& outermost) {
-    absl::optional<Nest> nest = NestOf(outermost);
-    if (!nest) return absl::nullopt;
-    for (size_t i = nest->band.size(); i-- > 0;) {
-      nest->loop = nest->band[i];
-      const absl::optional<ZeroFactor> zero = ZeroAlong(*nest);
-      absl::optional<Loop> whole = zero ? RunningOn(*nest, *zero, 0) : absl::nullopt;
-      if (whole) return whole;
-    }
-    return absl::nullopt;
+    absl::optional<Loop> whole;
+    FindLoop(outermost, [&](const Nest& nest, const ZeroFactors& zeros) {
+      whole = RunningOn(nest, zeros, 0);
+      return whole.has_value();
+    });
+    return whole;
   }
 
  private:
+  // Tries the loops along which the sums may run on, until one will do. Inner loops first: the
+  // lanes are there.
+  void FindLoop(const Loop& outermost,
+                absl::FunctionRef<bool(const Nest& nest, const ZeroFactors& zeros)> will_do) {
+    absl::optional<Nest> nest = NestOf(outermost);
+    if (!nest) return;
+    for (size_t i = nest->band.size(); i-- > 0;) {
+      nest->loop = nest->band[i];
+      const ZeroFactors zeros = ZerosAlong(*nest);
+      if (!zeros.empty() && will_do(*nest, zeros)) return;
+    }
+  }
+
   // ---- The nest
 
   // A perfect nest around a core with one nest of sums, which ends in `s += value`, and statements.
@@ -163,16 +180,16 @@ class SumPadder {
 
   // The nest with its sums padded along nest.loop; nullopt where even then it is no contraction with
   // that loop for a side.
-  absl::optional<Scope> PaddedAlong(const Nest& nest, const ZeroFactor& zero) {
+  absl::optional<Scope> PaddedAlong(const Nest& nest, const ZeroFactors& zeros) {
     // If a loop is around, operands are in a cache already.
-    const size_t depth = zero.others.empty() || !IsOutermost(program_, *nest.band[0])
-                             ? 0
-                             : LoopsOverImages(nest, zero);
-    absl::optional<Loop> whole = RunningOn(nest, zero, depth);
+    const bool is_sure = OthersOf(zeros).empty();
+    const size_t depth =
+        is_sure || !IsOutermost(program_, *nest.band[0]) ? 0 : LoopsOverImages(nest, zeros);
+    absl::optional<Loop> whole = RunningOn(nest, zeros, depth);
     if (!whole) return absl::nullopt;
-    if (zero.others.empty()) return ScopeOf(*std::move(whole));
+    if (is_sure) return ScopeOf(*std::move(whole));
     for (size_t i = 0; i < depth; ++i) ranges_.Enter(*nest.band[i]);
-    Scope scope = WithSecondRun(nest, zero, depth, *std::move(whole));
+    Scope scope = WithSecondRun(nest, zeros, depth, *std::move(whole));
     for (size_t i = depth; i-- > 0;) {
       ranges_.Leave();
       scope = Around(*nest.band[i], std::move(scope));
@@ -182,10 +199,10 @@ class SumPadder {
 
   // The loops of the nest from number `depth` on, with sums that run on; nullopt where they are no
   // contraction even then.
-  absl::optional<Loop> RunningOn(const Nest& nest, const ZeroFactor& zero, size_t depth) {
+  absl::optional<Loop> RunningOn(const Nest& nest, const ZeroFactors& zeros, size_t depth) {
     Loop whole = *nest.band[depth];
     PutSumsFirst(nest, whole);
-    Pad(nest, zero, whole);
+    Pad(nest, zeros, whole);
     const absl::optional<Contraction> found = ContractionOf(program_, whole);
     if (!found || (found->column->var != nest.loop->var && found->row->var != nest.loop->var))
       return absl::nullopt;
@@ -194,33 +211,55 @@ class SumPadder {
 
   // ---- The zero
 
-  // A factor that is 0 where the sums would run on along nest.loop; nullopt where there is none, or
+  // Factors that are 0 where the sums would run on along nest.loop; none where a term has none, or
   // their bounds do not move with that loop.
-  absl::optional<ZeroFactor> ZeroAlong(const Nest& nest) {
-    if (!Moves(nest)) return absl::nullopt;
-    for (const ValueId load : LoadsOf(program_, nest.step->value)) {
-      absl::optional<ZeroFactor> zero = ZeroFactorOf(program_, nest.step->value, load);
-      if (zero && CanBePadded(nest, *zero)) return zero;
+  ZeroFactors ZerosAlong(const Nest& nest) {
+    ZeroFactors zeros;
+    if (!Moves(nest)) return zeros;
+    for (const ValueId term : TermsOf(nest.step->value)) {
+      absl::optional<ZeroFactor> zero = ZeroIn(nest, term);
+      if (!zero) return {};
+      zeros.push_back(*std::move(zero));
+    }
+    return zeros;
+  }
+
+  // The values of which the value is the sum or the difference.
+  std::vector<ValueId> TermsOf(ValueId value) const {
+    for (const ScalarOp op : {ScalarOp::kAdd, ScalarOp::kSub}) {
+      const ApplyValue* sum = jit::AsApply(program_, value, op);
+      if (sum == nullptr) continue;
+      std::vector<ValueId> terms = TermsOf(sum->args[0]);
+      absl::c_copy(TermsOf(sum->args[1]), std::back_inserter(terms));
+      return terms;
+    }
+    return {value};
+  }
+
+  absl::optional<ZeroFactor> ZeroIn(const Nest& nest, ValueId term) {
+    for (const ValueId load : LoadsOf(program_, term)) {
+      absl::optional<ZeroFactor> zero = ZeroFactorOf(program_, term, load);
+      if (zero && CanBePadded(nest, term, load)) return zero;
     }
     return absl::nullopt;
   }
 
-  bool CanBePadded(const Nest& nest, const ZeroFactor& zero) {
-    const Access& access = absl::get<LoadValue>(program_[zero.load].node).access;
+  bool CanBePadded(const Nest& nest, ValueId term, ValueId zero) {
+    const Access& access = absl::get<LoadValue>(program_[zero].node).access;
     const bool is_zero_outside = !access.masked || jit::IsPlusZero(program_, access.fill);
-    return is_zero_outside && OthersAreInRange(nest, zero) &&
+    return is_zero_outside && OthersAreInRange(nest, term, zero) &&
            absl::c_all_of(nest.sums,
                           [&](const Loop* sum) { return LiesOutsideBeside(nest, access, *sum); });
   }
 
   // All other loads are read at the added steps, too.
-  bool OthersAreInRange(const Nest& nest, const ZeroFactor& zero) {
+  bool OthersAreInRange(const Nest& nest, ValueId term, ValueId zero) {
     for (const Loop* loop : nest.band) ranges_.Enter(*loop);
     for (const Loop& sum : nest.hulls) ranges_.Enter(sum);
     bool good = true;
-    VisitValues(program_, nest.step->value, [&](ValueId id, const Value& value) {
+    VisitValues(program_, term, [&](ValueId id, const Value& value) {
       const auto* load = absl::get_if<LoadValue>(&value.node);
-      if (load == nullptr || id == zero.load || load->access.masked) return;
+      if (load == nullptr || id == zero || load->access.masked) return;
       good = good && ranges_.InRange(load->access.place, program_[load->access.tensor].shape);
     });
     for (size_t i = 0; i < nest.band.size() + nest.sums.size(); ++i) ranges_.Leave();
@@ -283,9 +322,11 @@ class SumPadder {
   }
 
   // Makes the sums run over all steps, at which the load of the zero may be outside.
-  void Pad(const Nest& nest, const ZeroFactor& zero, Loop& whole) {
+  void Pad(const Nest& nest, const ZeroFactors& zeros, Loop& whole) {
     const IndexList needed_if = leaves_out_ ? BoundsThatMove(nest) : IndexList();
-    const ValueId fill = program_.AddConstant(Scalar::Zero(program_[zero.load].type));
+    const auto is_zero = [&](ValueId id) {
+      return absl::c_any_of(zeros, [&](const ZeroFactor& zero) { return zero.load == id; });
+    };
     const auto is_sum = [&](const Loop& loop) {
       return absl::c_any_of(nest.sums, [&](const Loop* sum) { return sum->var == loop.var; });
     };
@@ -302,9 +343,9 @@ class SumPadder {
       if (is_step) absl::c_copy(needed_if, std::back_inserter(statement.needed_if));
       statement.value =
           RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
-            if (id != zero.load) return absl::nullopt;
+            if (!is_zero(id)) return absl::nullopt;
             Access access = absl::get<LoadValue>(program_[id].node).access;
-            if (!access.masked) access.fill = fill;
+            if (!access.masked) access.fill = program_.AddConstant(Scalar::Zero(program_[id].type));
             access.masked = true;
             return program_.AddLoad(std::move(access));
           });
@@ -328,12 +369,16 @@ class SumPadder {
 
   // The number of loops around that the other factors do not depend on, and along which
   // no windows slide.
-  size_t LoopsOverImages(const Nest& nest, const ZeroFactor& zero) const {
-    const Access& access = absl::get<LoadValue>(program_[zero.load].node).access;
+  size_t LoopsOverImages(const Nest& nest, const ZeroFactors& zeros) const {
+    const std::vector<ValueId> others = OthersOf(zeros);
     const auto is_over_images = [&](const Loop* loop) {
-      const bool moves = absl::c_any_of(
-          zero.others, [&](ValueId other) { return DependsOn(program_, other, *loop); });
-      return loop != nest.loop && !moves && !SlidesAlong(program_, access, nest.sums, *loop);
+      const bool moves =
+          absl::c_any_of(others, [&](ValueId other) { return DependsOn(program_, other, *loop); });
+      const bool slides = absl::c_any_of(zeros, [&](const ZeroFactor& zero) {
+        const Access& access = absl::get<LoadValue>(program_[zero.load].node).access;
+        return SlidesAlong(program_, access, nest.sums, *loop);
+      });
+      return loop != nest.loop && !moves && !slides;
     };
     return absl::c_find_if_not(nest.band, is_over_images) - nest.band.begin();
   }
@@ -370,7 +415,7 @@ class SumPadder {
   }
 
   // The nest `whole`, and the original nest from loop number `depth` on, where it has to run.
-  Scope WithSecondRun(const Nest& nest, const ZeroFactor& zero, size_t depth, Loop whole) {
+  Scope WithSecondRun(const Nest& nest, const ZeroFactors& zeros, size_t depth, Loop whole) {
     const LoopsAround inside(nest.band.begin() + static_cast<int64_t>(depth), nest.band.end());
     Runs runs = RunsOf(nest, inside, std::move(whole));
     Scope scope = std::move(runs.before);
@@ -386,7 +431,8 @@ class SumPadder {
     const IndexId is_wrong = again.Flag("not_finite", scope);
     LoopsAround loops = inside;
     for (const Loop& sum : nest.hulls) loops.push_back(&sum);
-    Append(scope, again.FlagIfNotFinite(zero.others, is_wrong, again.IsSet(is_doubtful), loops));
+    Append(scope,
+           again.FlagIfNotFinite(OthersOf(zeros), is_wrong, again.IsSet(is_doubtful), loops));
     again.OnlyWhere(again.IsSet(is_wrong), runs.sums);
     Append(scope, again.Copied(inside, std::move(runs.sums)));
     Append(scope, again.Copied(inside, std::move(runs.ends)));

@@ -33,13 +33,13 @@ namespace nestor::loop {
 //
 // where this makes the nest a contraction with j for its column or row (contraction.h), which it is
 // not as long as a sum's bounds move with j: the gradient of a convolution by its data. The added
-// steps lie outside of x. They add a product with 0 to a sum that started at +0, and so is never
-// -0: no bit changes unless w holds inf or NaN. Then some sum is NaN, and all are computed once
-// more, as they were. The code tests a condition that is the same throughout a loop before the
-// loop. Loops over images, on which w does not depend, stay around all this, if no other loop does:
-// inside of a strip there is little to look through. Statements that set no factor may stand
-// beside the sums: they run afterwards. `needed if` is there where it pays to leave
-// padding out (LeavesOutPadding in zero_factor.h).
+// steps lie outside of x. They add a product with 0, or a sum of such products, to a sum that
+// started at +0, and so is never -0: no bit changes unless w holds inf or NaN. Then some sum is
+// NaN, and all are computed once more, as they were. The code tests a condition that is the same
+// throughout a loop before the loop. Loops over images, on which w does not depend, stay around all
+// this, if no other loop does: inside of a strip there is little to look through. Statements that
+// set no factor may stand beside the sums: they run afterwards. `needed if` is there where it pays
+// to leave padding out (LeavesOutPadding in zero_factor.h).
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

@@ -91,6 +91,14 @@ TEST(PadSums, TextInTextOut) {
        OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, -r + R - 1] * c[j + r - R + 1 | 0]" NEEDED) " z[i, j] = s")},
       {ENDS_AT("mulz(" W ", " X("0", "") ")", " y[0, i, j] = s"),
        RUNS_ON("mulz(" W ", " X("0", " | 0.0") ")", " y[0, i, j] = s")},
+      // A sum of products is 0 where each of them is.
+      {ENDS_AT("mulz(" W ", " X("0", "") ") - w[i, r] * " X("1", ""), " y[0, i, j] = s"),
+       RUNS_ON("mulz(" W ", " X("0", " | 0.0") ") - w[i, r] * " X("1", " | 0.0"), " y[0, i, j] = s")
+       DOUBTS("y[0, i_2, j_2]", "w[i_3, r_2]")
+       OVER("_4", "_3", SUM("_2", "_3", "f32", INSIDE("_3"), "drop s_2 if not_finite[] == 1 += "
+                            "mulz(w[i_4, -r_3 + R - 1], x[0, j_3 + r_3 - R + 1]) - w[i_4, r_3] * x[1, j_3 + r_3 - R + 1]")
+                        " drop y[0, i_4, j_3] if not_finite[] == 1 = s_2")},
+      {ENDS_AT(W " * " X("0", "") " + v[i]", " y[0, i, j] = s"), ""},
       // Not where some of the added steps would lie inside of each operand; nor for values that are
       // no products, nor if others would be read outside of their tensors.
       {OVER("", "", SUM("", "", "f32", "0, min(R, -j + M - R)", "s += w[i, r] * x[0, j + r]") " y[0, i, j] = s"), ""},

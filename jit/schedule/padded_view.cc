@@ -38,15 +38,9 @@ void Rotate(View& view, size_t begin, size_t middle, size_t end) {
 
 }  // namespace
 
-// Conditions that move with the loops would make one element of the view have two values.
 absl::optional<View> ViewMaker::ViewOf(const Contraction::Operand& operand,
                                        const LoopsAround& inside, int64_t slack) {
   const Access access = AccessOf(program_, operand);
-  for (const Loop* loop : inside) {
-    for (IndexId condition : access.conditions) {
-      if (HoldsVar(pool_, condition, loop->var)) return absl::nullopt;
-    }
-  }
   View view{operand, {}, {}, {}, {}};
   for (size_t axis = 0; axis < access.place.size(); ++axis) {
     if (!AddAxis(static_cast<int>(axis), access.place[axis], inside, view)) return absl::nullopt;
@@ -65,17 +59,21 @@ absl::optional<View> ViewMaker::ViewOf(const Contraction::Operand& operand,
   return view;
 }
 
-// Whether each index that is used as a value follows from the place in the view.
+// Whether each index that is used as a value or in a condition follows from the place in the view:
+// else one element of it would have two values.
 bool ViewMaker::KnowsIndices(const View& view, const LoopsAround& inside) const {
+  const auto follows = [&](IndexId e) {
+    return absl::c_all_of(inside, [&](const Loop* loop) {
+      const auto is_alone = [&](const View::Axis& axis) { return axis.alone == loop->var; };
+      return !HoldsVar(pool_, e, loop->var) || absl::c_any_of(view.axes, is_alone);
+    });
+  };
   bool knows = true;
   VisitValues(program_, view.operand.read, [&](ValueId, const Value& value) {
-    const auto* index = absl::get_if<IndexValue>(&value.node);
-    if (index == nullptr) return;
-    for (const Loop* loop : inside) {
-      const auto is_alone = [&](const View::Axis& axis) { return axis.alone == loop->var; };
-      knows = knows &&
-              (!HoldsVar(pool_, index->index, loop->var) || absl::c_any_of(view.axes, is_alone));
-    }
+    if (const auto* index = absl::get_if<IndexValue>(&value.node))
+      knows = knows && follows(index->index);
+    if (const auto* load = absl::get_if<LoadValue>(&value.node))
+      knows = knows && absl::c_all_of(load->access.conditions, follows);
   });
   return knows;
 }
@@ -153,6 +151,7 @@ ValueId ViewMaker::ElementOf(const View& view, const IndexList& place) {
       access.place[axis] =
           pool_.Add(first[axis], pool_.Sub(access.place[axis], operand.place[axis]));
     }
+    for (IndexId& condition : access.conditions) condition = replace(condition);
     if (!access.masked) access.fill = program_.AddConstant(Scalar::Zero(program_[id].type));
     access.masked = true;
     return program_.AddLoad(std::move(access));

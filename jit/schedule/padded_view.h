@@ -39,7 +39,8 @@ class ViewMaker {
 
   // The view of all that the operand reads in the loops `inside`, the last of which is that of its
   // rows or columns, with `slack` more elements along its last axis, if that loop moves it. nullopt
-  // where places are not linear in the indices. REQUIRES: `ranges` is at the place of the view.
+  // where places are not linear in the indices, or a condition does not follow from the
+  // place. REQUIRES: `ranges` is at the place of the view.
   absl::optional<View> ViewOf(const Contraction::Operand& operand, const LoopsAround& inside,
                               int64_t slack);
 

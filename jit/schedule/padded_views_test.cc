@@ -76,8 +76,12 @@ TEST(PaddedViews, TextInTextOut) {
            "for t in [0, 1) { view[t] = -inf } for t_2 in [1, N + 1) { view[t_2] = x[b, t_2 - 1] }"
            " for t_3 in [N + 1, N + R + 16) { view[t_3] = -inf }",
            "view[i + r] * w[o, r] * view[i + r]")},
+      // A condition on an index that the place in the view tells.
+      {WINDOWS("w[o, r] * x[b, 2*i | 0.0 if i < R]"),
+       VIEWED("549755813887*(N + 16)", "N + 16",
+              "for t in [0, N + 16) { view[t] = x[b, 2*t | 0.0 if t < R] }", "w[o, r] * view[i]")},
       // Not operands that are in range, move in steps of unknown sign, are looked up, or have
-      // conditions of their own.
+      // conditions on indices that their place does not tell.
       {WINDOWS("w[o, r] * x[b, i]"), ""},
       {WINDOWS("w[o, r] * x[b, i + $d*r | 0.0]"), ""},
       {WINDOWS("w[o, r] * x[b, i + ids[r] | 0.0]"), ""},

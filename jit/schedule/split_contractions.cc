@@ -179,11 +179,15 @@ class Splitter {
   }
 
   // Whether padded_sums makes a contraction of the nest around the core as it is.
-  bool IsAloneOncePadded() const {
+  bool IsAloneOncePadded() {
     if (HoldsMore(Core())) return false;
     const auto sum = absl::c_find_if(Core(), IsLoop);
     if (sum == Core().end()) return false;
-    return SharedOncePadded(*path_[FirstOfPerfect()], *sum->As<Loop>()).has_value();
+    const size_t first = FirstOfPerfect();
+    for (size_t i = 0; i < first; ++i) ranges_.Enter(*path_[i]);
+    const bool is_alone = SharedOncePadded(*path_[first], *sum->As<Loop>()).has_value();
+    for (size_t i = 0; i < first; ++i) ranges_.Leave();
+    return is_alone;
   }
 
   // The loops from this number on are perfectly nested around the core.
@@ -239,17 +243,18 @@ class Splitter {
     return shared;
   }
 
-  // The same where padding the sum makes a contraction of the nest (padded_sums.h). It is tried on
-  // a copy of the program, as it may fail.
-  absl::optional<size_t> SharedOncePadded(const Loop& nest, const Loop& sum) const {
+  // The same where padding the sum makes a contraction of the nest (padded_sums.h).
+  absl::optional<size_t> SharedOncePadded(const Loop& nest, const Loop& sum) {
     bool moves = false;
     for (const Loop* loop = &sum; loop != nullptr; loop = OnlyLoopIn(loop->body))
       moves = moves || BoundsMove(pool_, *loop);
     if (!moves) return absl::nullopt;
-    Program copy = program_;
-    Ranges ranges(copy);
-    const absl::optional<Loop> padded = RunningOn(copy, ranges, nest);
-    return padded ? SharedLoops(copy, *padded) : absl::nullopt;
+    const auto values = static_cast<int64_t>(program_.values.size());
+    const absl::optional<Loop> padded = RunningOn(program_, ranges_, nest);
+    const absl::optional<size_t> shared = padded ? SharedLoops(program_, *padded) : absl::nullopt;
+    // It was only tried: the program must be as before.
+    program_.values.erase(program_.values.begin() + values, program_.values.end());
+    return shared;
   }
 
   // Unknown lengths count as many.

@@ -154,7 +154,8 @@ bool TileGrid::ArePoints() const {
 
 TileGrid::Blocks TileGrid::InBlocks(IndexId tiles, int64_t most, IndexId least_count) {
   const IndexId full = OverUp(tiles, most);
-  if (most == 1 || SharesOutRows() || pool_.HasVar(tiles)) return {full, Const(most)};
+  const bool moves = pool_.HasVar(tiles) || pool_.HasVar(least_count);
+  if (most == 1 || SharesOutRows() || moves) return {full, Const(most)};
   return InEvenBlocks(tiles, full, least_count);
 }
 

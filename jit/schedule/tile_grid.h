@@ -78,9 +78,9 @@ class TileGrid : private SizeArithmetic {
 
   // Blocks of at most `most` tiles each; at least `least_count` blocks, if there are so many tiles.
   // All blocks but the last have the same length, so that threads get equal shares. Where the
-  // number of tiles moves with a loop around, or where rows are shared out, all blocks but the last
-  // have `most` tiles: there are few tiles, or provers would not see that a block of equal length
-  // begins after the one before.
+  // number of tiles, or `least_count`, moves with a loop around, or where rows are shared out, all
+  // blocks but the last have `most` tiles: there are few tiles, or provers would not see that a
+  // block of equal length begins after the one before.
   Blocks InBlocks(IndexId tiles, int64_t most, IndexId least_count);
   // The same for tiles beside each other, where blocks of rows have at most `row_block` tiles. For
   // points, which may be few, there are enough blocks of rows and columns together that threads get

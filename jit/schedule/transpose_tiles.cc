@@ -267,9 +267,7 @@ class TransposeTiles {
     scope = Around(Blocks(blocks_along, along.squares), std::move(scope));
     scope = Around(Blocks(blocks_across, across.squares), std::move(scope));
     for (const Side* side : {&across, &along}) {
-      if (side->flag)
-        scope = Around(Loop{program_.AddVar("z"), pool_.Const(0), *side->flag, 1, {}, {}},
-                       std::move(scope));
+      if (side->flag) scope = LoopMaker(program_).If(*side->flag, [&] { return std::move(scope); });
     }
     if (strips) scope = Around(strips->over, std::move(scope));
     for (size_t i = between.size(); i-- > 1;)
