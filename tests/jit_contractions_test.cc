@@ -184,6 +184,10 @@ const std::vector<Case>& Cases() {
        "op f(a: T[M, K], b: T[N, K], d: T[N, 3]) -> (y) { s[i, j] = sum[k](a[i, k] * b[j, k]); "
        "h[i, j] = where(j <= i, s[i, j] - max[l](where(l <= i, s[i, l], T(0))), T(0)); y[i, e] = sum[j](h[i, j] * d[j, e]) }",
        {{"a", "MK"}, {"b", "NK"}, {"d", "N3"}}},
+      {"lower triangle of computed columns",
+       "op f(a: T[M, K], b: T[N, K], w: T[K, K]) -> (y) { u[j, k] = sum[l](b[j, l] * w[l, k]); s[i, j] = sum[k](a[i, k] * u[j, k]); "
+       "h[i, j] = where(j <= i, s[i, j] - max[l](where(l <= i, s[i, l], T(0))), T(0)); y[i, e] = sum[j](h[i, j] * u[j, e]) }",
+       {{"a", "MK"}, {"b", "NK"}, {"w", "KK"}}},
       {"two triangles",
        "op f(a: T[M, K], b: T[N, K], d: T[N, K]) -> (y) { s[i, j] = where(j <= i, sum[k](a[i, k] * b[j, k]), T(0)); "
        "h[i, j] = s[i, j] - max[l](s[i, l]); y[i, e] = sum[j](h[i, j if j <= i] * d[j, e if j <= i]) }",

@@ -73,7 +73,8 @@ std::vector<const Loop*> ShorterLoops(const Program& program,
 
 class Matcher {
  public:
-  explicit Matcher(Program& program) : program_(program), pool_(program.pool) {}
+  Matcher(Program& program, const absl::flat_hash_set<TensorId>& stored_whole)
+      : program_(program), pool_(program.pool), stored_whole_(stored_whole) {}
 
   // The best pair of row and column by LaneScore; ties are decided by what the scores do not
   // measure.
@@ -234,8 +235,7 @@ class Matcher {
       good = good && !(in_rows && in_columns) && !HasLoads(load->access);
       if (in_rows) Add(found, found.rows, id, load->access);
       if (in_columns) Add(found, found.columns, id, load->access);
-      good = good && !(found.is_ragged && in_columns &&
-                       program_[load->access.tensor].storage != Storage::kInput);
+      good = good && !(found.is_ragged && in_columns && !MayReadAll(load->access.tensor));
     });
     if (!good || found.rows.empty() || found.columns.empty()) return absl::nullopt;
     return found;
@@ -306,6 +306,11 @@ class Matcher {
     return absl::c_any_of(found_.sums, [&](const Loop* sum) {
       return BoundsMoveWith(pool_, *sum, side.var) || MovesWith(*sum, found_.sums);
     });
+  }
+
+  // Whether each element has a value.
+  bool MayReadAll(TensorId tensor) const {
+    return program_[tensor].storage == Storage::kInput || stored_whole_.contains(tensor);
   }
 
   bool HasLoads(const Access& access) const {
@@ -451,6 +456,7 @@ class Matcher {
 
   Program& program_;
   IndexPool& pool_;
+  const absl::flat_hash_set<TensorId>& stored_whole_;
   const Scope* core_ = nullptr;
   Contraction found_;  // the parts that do not depend on row and column
   absl::flat_hash_set<TensorId> declared_;
@@ -465,12 +471,13 @@ int BatchLoopsOf(const Program& program, const Contraction& nest, const Access& 
   return static_cast<int>(loops);
 }
 
-absl::optional<Contraction> ContractionOf(Program& program, const Loop& loop) {
-  return Matcher(program).Match(loop);
+absl::optional<Contraction> ContractionOf(Program& program, const Loop& loop,
+                                          const absl::flat_hash_set<TensorId>& stored_whole) {
+  return Matcher(program, stored_whole).Match(loop);
 }
 
 absl::optional<Contraction> WindowsOf(Program& program, const Loop& loop) {
-  return Matcher(program).MatchWindows(loop);
+  return Matcher(program, {}).MatchWindows(loop);
 }
 
 Access AccessOf(const Program& program, const Contraction::Operand& operand) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
@@ -44,7 +45,7 @@ struct Contraction {
   std::vector<const Loop*> sums;  // outermost first
   std::vector<Hull> hulls;        // of the sums
   // There is one sum, whose bounds rise or fall with the row: a triangle. Packed column operands
-  // are inputs then: more of them is read than is summed.
+  // are inputs then, or stored whole: more of them is read than is summed.
   bool is_ragged = false;
   const Statement* step = nullptr;  // of the innermost sum
   TensorId accumulator;
@@ -62,8 +63,9 @@ struct Contraction {
 // in steps of one; bounds of rows and columns are expressions of symbols. Bounds of sums may move
 // with batch loops, and the ends of all with loops around the nest, where HullOf finds a hull;
 // those of a single sum may move with the row. The sum's operands are not changed in the nest. The
-// result points into `loop`.
-absl::optional<Contraction> ContractionOf(Program& program, const Loop& loop);
+// result points into `loop`. `stored_whole`: temporaries that are known to be (stored_whole.h).
+absl::optional<Contraction> ContractionOf(Program& program, const Loop& loop,
+                                          const absl::flat_hash_set<TensorId>& stored_whole = {});
 
 // The same for a nest of this form whose rows share no operand, so that it is no contraction,
 // though masked windows slide along a column: a depthwise convolution. There is no row, all other

@@ -21,6 +21,7 @@
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/operand_part.h"
 #include "jit/schedule/replace_loops.h"
+#include "jit/schedule/stored_whole.h"
 #include "jit/schedule/tiled_nest.h"
 #include "jit/target/lanes.h"
 #include "loop_ir/affine.h"
@@ -62,10 +63,12 @@ using TilingOf = absl::FunctionRef<absl::optional<Scope>(Ranges& ranges, const C
                                                          const Loop& whole)>;
 absl::StatusOr<bool> TileNests(Program& program, jit::Isa isa, TilingOf tiling) {
   Ranges ranges(program);
+  // Tiles are no nests that this would find.
+  const absl::flat_hash_set<TensorId> stored_whole = StoredWhole(program);
   const size_t tests = program.version.size();
   bool tiles = false, has_masks = false;
   const auto tiled = [&](Loop& loop) -> absl::optional<Scope> {
-    const absl::optional<Contraction> nest = ContractionOf(program, loop);
+    const absl::optional<Contraction> nest = ContractionOf(program, loop, stored_whole);
     if (!nest || IsTiny(program, *nest, isa)) return absl::nullopt;
     const bool is_masked = HasComputedMasks(program, *nest);
     absl::optional<Scope> scope = tiling(ranges, *nest, loop);

@@ -990,6 +990,28 @@ TEST(ContractionTiles, LeavesTinyProducts) {
   EXPECT_TRUE(is_tiled(4, 12, 16, "b[n, j, k]"));
 }
 
+// Of a triangle, more columns are packed than are summed.
+TEST(ContractionTiles, TrianglesReadTemporariesThatAreStoredWhole) {
+  const auto is_tiled = [](absl::string_view stores) {
+    return IsTiled(absl::StrCat(
+        "temp t: f32[K, N] ", stores,
+        " for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, min(i, K)) { s += a[i, k] * t[k, j] } c[i, j] = s } }"));
+  };
+  EXPECT_TRUE(is_tiled("for o in [0, K) { for q in [0, N) { t[o, q] = 1.0 } }"));
+  EXPECT_TRUE(is_tiled(
+      "for q in [0, N) { for o in [0, K) { acc u: f32 = sum for r in [0, M) { u += 1.0 } t[o, q] = u } }"));
+  for (
+      const char* stores : {
+          "for o in [0, min(M, K)) { for q in [0, N) { t[o, q] = 1.0 } }",        // a part
+          "for o in [0, K) { for q in [0, N) { t[K - 1 - o, q] = 1.0 } }",        // not seen
+          "for o in [0, K) { for q in [0, N) { drop t[o, q] if q < M = 1.0 } }",  // perhaps
+          "for o in [0, K) { for q in [0, N) { t[o, q] = 1.0 } } for o in [0, K) { drop t[o, 0] = 2.0 }",  // twice
+          "for r in [0, M) { for o in [0, K) { for q in [0, N) { t[o, q] = 1.0 } } }",  // perhaps never
+      }) {
+    EXPECT_FALSE(is_tiled(stores)) << stores;
+  }
+}
+
 TEST(ContractionTiles, LeavesWhatIsInOrder) {
   const std::string ends = kEnd;
   // The sum is no scalar of the nest, or used within; bounds that move; rows that are few.
@@ -999,8 +1021,6 @@ TEST(ContractionTiles, LeavesWhatIsInOrder) {
       "for i in [0, M) { for j in [0, i) { acc s: f32 = sum for k in [0, K) { s += a[i, k] * b[k, j | 0.0] } drop c[i, j] = s } }",
       "for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, max(i, M - i)) { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } }",
       "for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, min(i, j)) { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } }",
-      "temp t: f32[K, N] for o in [0, K) { for q in [0, N) { t[o, q] = 1.0 } } for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
-      "for k in [0, min(i, K)) { s += a[i, k] * t[k, j] } c[i, j] = s } }",
       "" + ends +
           " for i in [0, 1) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += g[i, k] * b[k, j] } drop c[i, j] = s } }",
       "for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += a[i, k] * c[0, j | 0.0] } c[i, j] = s } }",

@@ -31,6 +31,7 @@
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/split_sums.h"
+#include "jit/schedule/stored_whole.h"
 #include "jit/schedule/strip_rows.h"
 #include "jit/schedule/widen.h"
 #include "loop_ir/affine.h"
@@ -44,9 +45,11 @@ namespace {
 
 class Strips {
  public:
-  Strips(Program& program, Ranges& ranges, const StripOptions& options, const Loop& row)
-      : program_(program), pool_(program.pool), ranges_(ranges), options_(options), row_(row),
-        make_(program) {}
+  // `stored_whole`: see stored_whole.h.
+  Strips(Program& program, Ranges& ranges, const StripOptions& options,
+         const absl::flat_hash_set<TensorId>& stored_whole, const Loop& row)
+      : program_(program), pool_(program.pool), ranges_(ranges), options_(options),
+        stored_whole_(stored_whole), row_(row), make_(program) {}
 
   // nullopt where this yields no contraction; then all tensors are as they were.
   absl::optional<Scope> Run() {
@@ -281,7 +284,7 @@ class Strips {
   }
 
   // Whether it stores only to temporaries of its level that no earlier group changes, and reads
-  // only inputs and elements that are the same for all columns.
+  // only inputs, temporaries that are stored whole, and elements that are the same for all columns.
   bool StoresOnlyItsOwn(const Level& level, const Group& group, const Loop& column) const {
     bool good = true;
     const auto stores = [&](TensorId tensor) {
@@ -297,7 +300,8 @@ class Strips {
             if (absl::c_linear_search(own, tensor)) return;
             const bool moves =
                 absl::c_any_of(place, [&](IndexId e) { return HoldsVar(pool_, e, column.var); });
-            const bool stays = !moves || program_[tensor].storage == Storage::kInput;
+            const bool stays = !moves || program_[tensor].storage == Storage::kInput ||
+                               stored_whole_.contains(tensor);
             good = good && (kind == AccessKind::kRead ? stays : stores(tensor));
           });
     });
@@ -349,7 +353,8 @@ class Strips {
       return body;
     });
     has_contraction_ =
-        has_contraction_ || (group.is_sum && ContractionOf(program_, *scope.back().As<Loop>()));
+        has_contraction_ ||
+        (group.is_sum && ContractionOf(program_, *scope.back().As<Loop>(), stored_whole_));
     return scope;
   }
 
@@ -357,6 +362,7 @@ class Strips {
   IndexPool& pool_;
   Ranges& ranges_;
   const StripOptions& options_;
+  const absl::flat_hash_set<TensorId>& stored_whole_;
   const Loop& row_;
   LoopMaker make_;
   IndexId rows_, strips_;                      // how many
@@ -371,11 +377,12 @@ class Strips {
 absl::StatusOr<bool> RunInStrips(Program& program, const StripOptions& options) {
   const absl::flat_hash_set<int32_t> rows = StripRows(program);
   if (rows.empty()) return false;
+  const absl::flat_hash_set<TensorId> stored_whole = StoredWhole(program);
   Program tried = program;
   Ranges ranges(tried);
   const bool changed = ReplaceLoops(tried, ranges, [&](Loop& loop) -> absl::optional<Scope> {
     if (!rows.contains(loop.var)) return absl::nullopt;
-    return Strips(tried, ranges, options, loop).Run();
+    return Strips(tried, ranges, options, stored_whole, loop).Run();
   });
   // The version for few rows has no strips, but the test that says so.
   const bool is_taken = changed || tried.version.size() > program.version.size();
