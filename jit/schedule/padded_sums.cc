@@ -11,11 +11,13 @@
 #include "jit/schedule/padded_sums.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/types/optional.h"
 #include "fusion/scopes.h"
@@ -224,16 +226,21 @@ class SumPadder {
     return zeros;
   }
 
-  // The values of which the value is the sum or the difference.
+  // The values of which the value is made by sums and differences, each once: sums may share parts,
+  // and be nested deeply.
   std::vector<ValueId> TermsOf(ValueId value) const {
-    for (const ScalarOp op : {ScalarOp::kAdd, ScalarOp::kSub}) {
-      const ApplyValue* sum = jit::AsApply(program_, value, op);
-      if (sum == nullptr) continue;
-      std::vector<ValueId> terms = TermsOf(sum->args[0]);
-      absl::c_copy(TermsOf(sum->args[1]), std::back_inserter(terms));
-      return terms;
+    std::vector<ValueId> terms, left = {value};
+    absl::flat_hash_set<int32_t> seen;
+    while (!left.empty()) {
+      const ValueId id = left.back();
+      left.pop_back();
+      if (!seen.insert(id.value).second) continue;
+      const ApplyValue* sum = jit::AsApply(program_, id, ScalarOp::kAdd);
+      if (sum == nullptr) sum = jit::AsApply(program_, id, ScalarOp::kSub);
+      if (sum == nullptr) terms.push_back(id);
+      else absl::c_copy(sum->args, std::back_inserter(left));
     }
-    return {value};
+    return terms;
   }
 
   absl::optional<ZeroFactor> ZeroIn(const Nest& nest, ValueId term) {
