@@ -27,6 +27,7 @@
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/operand_part.h"
 #include "jit/schedule/replace_loops.h"
+#include "jit/schedule/stored_whole.h"
 #include "jit/schedule/widen.h"
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
@@ -235,7 +236,8 @@ class Matcher {
       good = good && !(in_rows && in_columns) && !HasLoads(load->access);
       if (in_rows) Add(found, found.rows, id, load->access);
       if (in_columns) Add(found, found.columns, id, load->access);
-      good = good && !(found.is_ragged && in_columns && !MayReadAll(load->access.tensor));
+      good = good && !(found.is_ragged && in_columns &&
+                       !HasAllValues(program_, stored_whole_, load->access.tensor));
     });
     if (!good || found.rows.empty() || found.columns.empty()) return absl::nullopt;
     return found;
@@ -306,11 +308,6 @@ class Matcher {
     return absl::c_any_of(found_.sums, [&](const Loop* sum) {
       return BoundsMoveWith(pool_, *sum, side.var) || MovesWith(*sum, found_.sums);
     });
-  }
-
-  // Whether each element has a value.
-  bool MayReadAll(TensorId tensor) const {
-    return program_[tensor].storage == Storage::kInput || stored_whole_.contains(tensor);
   }
 
   bool HasLoads(const Access& access) const {
@@ -465,12 +462,6 @@ class Matcher {
 
 }  // namespace
 
-int BatchLoopsOf(const Program& program, const Contraction& nest, const Access& access) {
-  size_t loops = nest.batch.size();
-  while (loops > 0 && !DependsOn(program, access, *nest.batch[loops - 1])) --loops;
-  return static_cast<int>(loops);
-}
-
 absl::optional<Contraction> ContractionOf(Program& program, const Loop& loop,
                                           const absl::flat_hash_set<TensorId>& stored_whole) {
   return Matcher(program, stored_whole).Match(loop);
@@ -478,19 +469,6 @@ absl::optional<Contraction> ContractionOf(Program& program, const Loop& loop,
 
 absl::optional<Contraction> WindowsOf(Program& program, const Loop& loop) {
   return Matcher(program, {}).MatchWindows(loop);
-}
-
-Access AccessOf(const Program& program, const Contraction::Operand& operand) {
-  return absl::get<LoadValue>(program[operand.load].node).access;
-}
-
-std::vector<Access> AccessesOf(const Program& program, const Contraction::Operand& operand) {
-  std::vector<Access> accesses = {AccessOf(program, operand)};
-  VisitValues(program, operand.read, [&](ValueId id, const Value& value) {
-    const auto* load = absl::get_if<LoadValue>(&value.node);
-    if (load != nullptr && id != operand.load) accesses.push_back(load->access);
-  });
-  return accesses;
 }
 
 // Assumes a number that exceeds int64 where there are more elements.

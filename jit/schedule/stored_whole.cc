@@ -71,4 +71,9 @@ class Search {
 
 absl::flat_hash_set<TensorId> StoredWhole(const Program& program) { return Search(program).found; }
 
+bool HasAllValues(const Program& program, const absl::flat_hash_set<TensorId>& stored_whole,
+                  TensorId tensor) {
+  return program[tensor].storage == Storage::kInput || stored_whole.contains(tensor);
+}
+
 }  // namespace nestor::loop

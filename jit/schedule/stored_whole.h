@@ -12,6 +12,10 @@ namespace nestor::loop {
 // where nothing was stored has no value.
 absl::flat_hash_set<TensorId> StoredWhole(const Program& program);
 
+// Whether each element of the tensor has a value: it is an input, or one of these.
+bool HasAllValues(const Program& program, const absl::flat_hash_set<TensorId>& stored_whole,
+                  TensorId tensor);
+
 }  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_STORED_WHOLE_H_

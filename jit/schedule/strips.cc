@@ -300,8 +300,7 @@ class Strips {
             if (absl::c_linear_search(own, tensor)) return;
             const bool moves =
                 absl::c_any_of(place, [&](IndexId e) { return HoldsVar(pool_, e, column.var); });
-            const bool stays = !moves || program_[tensor].storage == Storage::kInput ||
-                               stored_whole_.contains(tensor);
+            const bool stays = !moves || HasAllValues(program_, stored_whole_, tensor);
             good = good && (kind == AccessKind::kRead ? stays : stores(tensor));
           });
     });
