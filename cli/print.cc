@@ -154,10 +154,7 @@ absl::StatusOr<std::shared_ptr<const jit::Kernel>> KernelFor(const Op& op, const
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(op), inputs));
   NESTOR_ASSIGN_OR_RETURN(const std::vector<std::string> bound, arguments.List("--bind"));
   NESTOR_ASSIGN_OR_RETURN(const auto executable, CompileBound(op, inputs, setup.options, bound));
-  return executable->KernelAt([&](const std::string& name) -> absl::optional<int64_t> {
-    const auto size = binding.symbols.find(name);
-    return size == binding.symbols.end() ? absl::nullopt : absl::make_optional(size->second);
-  });
+  return executable->KernelAt([&](const std::string& name) { return binding.Find(name); });
 }
 
 // In the order of the pipeline.
