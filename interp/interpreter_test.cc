@@ -4,6 +4,7 @@
 #include "interp/interpreter.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "loop_ir/text.h"
 
@@ -93,6 +94,65 @@ TEST(Interpreter, IndicesFollowWhatIsInThem) {
     }
   }
   EXPECT_TRUE(BitEqual((*result)[0], expected));
+}
+
+// In an innermost loop accesses are located at its ends; in one around another loop they are located
+// at each step. Both do the same, where the ends do not tell what is between them, too.
+TEST(Interpreter, LocatesAtTheEndsOfALoopAsAtEachStep) {
+  const struct {
+    const char* header;
+    const char* statement;
+  } kCases[] = {
+      {"[0, N)", "y[i] = x[i]"},
+      {"[0, N)", "y[N - 1 - i] = x[3 - i] + x[i*0 + 1]"},
+      {"[0, N)", "y[i] = x[i*i % 4]"},
+      {"[0, N)", "y[i] = x[i*i - 3*i + 2]"},  // the same at both ends
+      {"[0, N)", "y[i] = x[i*i]"},            // out of range
+      {"[0, N)", "y[i] = x[(i + 1) / 2]"},
+      {"[0, N)", "y[i] = x[i % 3]"},                // linear but at the last step
+      {"[0, N)", "y[i] = x[(i == 1) + (i == 2)]"},  // 0 at both ends
+      {"[0, N)", "y[i] = x[(i < 2) * 3]"},
+      {"[0, N)", "y[i] = x[max(1, min(i, 2))]"},
+      {"[0, N)", "y[i] = x[i - 1 | 7.0]"},
+      {"[0, N)", "y[i] = x[i*3 - 4 | 7.0]"},
+      {"[0, N)", "y[i] = x[i + 4 | 7.0]"},
+      {"[0, N)", "y[i] = x[i + 9223372036854775805 | 7.0]"},
+      {"[0, N)", "y[i] = x[2 / (i - 1) | 7.0]"},  // undefined between the ends
+      {"[0, N)", "y[i] = x[(i - 1)*(i - 2) | 7.0]"},
+      {"[0, N)", "drop y[i] if i != 1 = x[i]"},
+      {"[0, N)", "drop y[i] if 1 <= i, i < 3 = x[i]"},
+      {"[0, N)", "drop y[i] if i < 9 = x[i]"},
+      {"[0, N)", "drop y[i] if i < 0 = x[i + 100]"},
+      {"[0, N)", "drop y[i] if i == 0 || i == 3 = x[i]"},
+      {"[0, N)", "drop y[i] if !(i < 2) = x[i]"},
+      {"[0, N)", "drop y[i] if (i - 1)*(i - 2) == 0 = x[i]"},
+      {"[0, 2*N) step 2", "w[i] = x[i / 2]"},
+      {"[0, 2*N) step 2", "y[i / 2] = w[7 - i] + w[i | 7.0]"},
+      {"[0, 2*N) step 2", "w[i + 1] = x[i - 2 | 7.0]"},
+      {"[-9, 9) step 3", "drop y[i] if 0 <= i = x[i / 3 + 1]"},
+      {"[-N, N) step 2", "y[(i + 4) / 2] = x[-1 - i | 7.0]"},
+      {"[0, N)", "y[t[i]] = x[t[3 - i]]"},
+      {"[0, N)", "t[i] = index(3 - t[i])"},
+  };
+  int64_t succeed = 0;
+  for (const auto& c : kCases) {
+    const auto run = [&](const char* inner) {
+      const std::string text =
+          absl::StrCat("program p(x: f32[N]) -> (y: f32[N]) { temp t: i64[4]  temp w: f32[8]  "
+                       "for j in [0, 4) { y[j] = 9.0  t[j] = index(j*3 % 4) }  "
+                       "for j in [0, 8) { w[j] = index(j) }  for i in ",
+                       c.header, " { ", inner, c.statement, *inner == 0 ? "" : " }", " }  ",
+                       "for j in [0, 4) { y[j] = y[j] + x[t[j]] + w[j] + 10.0 * w[j + 4] } }");
+      return RunText(text.c_str());
+    };
+    const auto at_ends = run(""), at_each_step = run("for z in [0, 1) { ");
+    EXPECT_EQ(at_ends.status().code(), at_each_step.status().code())
+        << c.header << c.statement << at_ends.status() << at_each_step.status();
+    if (!at_ends.ok() || !at_each_step.ok()) continue;
+    EXPECT_TRUE(BitEqual((*at_ends)[0], (*at_each_step)[0])) << c.header << c.statement;
+    ++succeed;
+  }
+  EXPECT_GT(succeed, 25);
 }
 
 // Each program runs within the bytes of its outputs and of the temporaries needed at once, and not

@@ -439,8 +439,8 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
   Enclosure EvalIndexValue(IndexId index) {
     return OverCandidates([&] { return ValueWalk::EvalIndexValue(index); });
   }
-  Enclosure EvalLoad(const Access& access) {
-    return OverCandidates([&] { return ValueWalk::EvalLoad(access); });
+  Enclosure EvalLoad(ValueId id, const Access& access) {
+    return OverCandidates([&] { return ValueWalk::EvalLoad(id, access); });
   }
 
   Enclosure EvalApply(ValueId id, const loop::ApplyValue& apply) {

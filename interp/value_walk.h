@@ -197,7 +197,7 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
   absl::Status RunStatement(const loop::Statement& statement) {
     NESTOR_RETURN_IF_ERROR(CountStep());
     if (!IsNeeded(statement)) return absl::OkStatus();
-    const absl::optional<int64_t> offset = this->Locate(statement.target);
+    const absl::optional<int64_t> offset = this->LocateTarget(statement);
     if (!self().IsDecided()) return status_;
     return offset ? self().Store(statement, *offset) : absl::OkStatus();
   }
@@ -238,7 +238,7 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
         return self.Constant(self.binding_.params.at(v.name));
       }
       Value operator()(const loop::IndexValue& v) const { return self.EvalIndexValue(v.index); }
-      Value operator()(const loop::LoadValue& v) const { return self.EvalLoad(v.access); }
+      Value operator()(const loop::LoadValue& v) const { return self.EvalLoad(id, v.access); }
       Value operator()(const loop::ApplyValue& v) const { return self.EvalApply(id, v); }
     };
     return absl::visit(Visitor{self(), id}, program_[id].node);
@@ -260,8 +260,8 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
   }
 
   // The element, or the fill of a masked load that is out of bounds.
-  Value EvalLoad(const loop::Access& access) {
-    const auto offset = this->Locate(access);
+  Value EvalLoad(loop::ValueId id, const loop::Access& access) {
+    const auto offset = this->LocateLoad(id, access);
     if (offset) return LoadElement(access, *offset);
     return access.masked && !self().IsUndecided() ? Eval(access.fill) : Value();
   }

@@ -13,6 +13,9 @@
 //
 // An index expression has no value where it overflows, divides by zero or gathers from outside of a
 // tensor. An access with a subscript that has no value is out of range.
+//
+// Most accesses in an innermost loop move by the same number of elements with each of its indices.
+// These are located twice in each run of the loop, at its ends, and not at each step (Line).
 #ifndef NESTOR_LOOP_IR_LOOP_WALK_H_
 #define NESTOR_LOOP_IR_LOOP_WALK_H_
 
@@ -37,7 +40,8 @@ class LoopWalk {
  protected:
   // REQUIRES: the program outlives this and does not change.
   explicit LoopWalk(const Program& program)
-      : program_(program), vars_(program.vars.size()), memos_(program.pool.size()) {}
+      : program_(program), vars_(program.vars.size()), memos_(program.pool.size()),
+        loads_(program.values.size()) {}
 
   // `value_of`: the value of a symbol, by its id; nullopt where it has none. Called at most once,
   // before anything is evaluated: symbols that are not bound have no value.
@@ -65,7 +69,10 @@ class LoopWalk {
   absl::Status RunLoop(const Loop& loop) {
     const auto begin = EvalIndex(loop.begin), end = EvalIndex(loop.end);
     if (!begin || !end) return walk().UndefinedBound(loop);
-    return walk().RunIterations(loop, *begin, *end);
+    BeginRun(loop, *begin, *end);
+    const absl::Status status = walk().RunIterations(loop, *begin, *end);
+    run_.loop = nullptr;
+    return status;
   }
 
   // In order; the index after the last iteration need not be an int64_t.
@@ -106,6 +113,16 @@ class LoopWalk {
     return offset;
   }
 
+  // The same for a load, which is the value `id`, and for the target of the statement that runs.
+  absl::optional<int64_t> LocateLoad(ValueId id, const Access& access) {
+    return run_.loop == nullptr ? Locate(access) : Locate(access, loads_[id.value]);
+  }
+  absl::optional<int64_t> LocateTarget(const Statement& statement) {
+    return run_.loop == nullptr
+               ? Locate(statement.target)
+               : Locate(statement.target, targets_[item_ - run_.loop->body.data()]);
+  }
+
   // For errors: the tensor and its subscripts as they are now.
   std::string AccessText(const Access& access) {
     const auto text = [&](std::string* out, IndexId e) {
@@ -142,6 +159,32 @@ class LoopWalk {
     std::array<int32_t, 5> vars;  // the loop indices in it, which are few
   };
 
+  // One run of an innermost loop: its index goes from `first` to `last`.
+  struct Run {
+    const Loop* loop = nullptr;  // none of enough steps runs
+    int64_t number = 0;
+    int64_t first = 0, last = 0;
+  };
+
+  // The values of an expression at the ends of a run. Between them it is linear in the index of the
+  // loop, and so are all expressions in it: if none overflows at the ends, none does between them,
+  // and a subscript that is in range at both is in range at each step.
+  struct Ends {
+    int64_t first, last;
+    bool AreEqual() const { return first == last; }
+  };
+
+  // Where an access is during a run.
+  struct Line {
+    enum Kind { kNone, kExcluded, kStraight };
+    int64_t run = 0;    // its number
+    Kind kind = kNone;  // kNone: it has to be located at each step
+    int64_t first = 0;  // the offset at the first index
+    int64_t step = 0;   // by which it grows when the index grows by 1
+  };
+
+  static constexpr int64_t kLongRun = 4;  // steps; fewer are not worth a line
+
   static constexpr int64_t kNever = -1;
   static constexpr int32_t kManyVars = -1;
 
@@ -154,6 +197,90 @@ class LoopWalk {
     }
     return true;
   }
+
+  // ---- Lines
+
+  // Leaves run_ as it is, without a loop, where there are few steps, or where the body has loops or
+  // declares tensors, whose shapes could differ from step to step.
+  void BeginRun(const Loop& loop, int64_t begin, int64_t end) {
+    int64_t length = 0;
+    if (begin >= end || __builtin_sub_overflow(end - 1, begin, &length)) return;
+    const int64_t steps = length / loop.step;
+    if (steps < kLongRun - 1) return;
+    for (const Item& item : loop.body) {
+      if (item.As<Statement>() == nullptr) return;
+    }
+    run_ = {&loop, run_.number + 1, begin, begin + steps * loop.step};
+    if (targets_.size() < loop.body.size()) targets_.resize(loop.body.size());
+  }
+
+  absl::optional<int64_t> Locate(const Access& access, Line& line) {
+    if (line.run != run_.number) line = LineOf(access);
+    switch (line.kind) {
+      case Line::kExcluded: return absl::nullopt;
+      case Line::kStraight:
+        return line.first + line.step * (vars_[run_.loop->var].value - run_.first);
+      case Line::kNone: break;
+    }
+    return Locate(access);
+  }
+
+  // Errors are left to the steps at which they occur: kNone.
+  ABSL_ATTRIBUTE_NOINLINE Line LineOf(const Access& access) {
+    Line line{run_.number};
+    for (IndexId condition : access.conditions) {
+      const auto holds = EndsOf(condition);
+      if (!holds || !holds->AreEqual()) return line;
+      if (holds->first == 0) return {run_.number, Line::kExcluded};
+    }
+    const auto& view = walk().ViewOf(access.tensor);
+    int64_t last = 0;
+    for (size_t axis = 0; axis < access.place.size(); ++axis) {
+      const auto i = EndsOf(access.place[axis]);
+      const auto is_inside = [&](int64_t at) { return at >= 0 && at < view.shape[axis]; };
+      if (!i || !is_inside(i->first) || !is_inside(i->last)) return line;
+      line.first += i->first * view.strides[axis];
+      last += i->last * view.strides[axis];
+    }
+    line.kind = Line::kStraight;
+    line.step = (last - line.first) / (run_.last - run_.first);
+    return line;
+  }
+
+  // Nullopt where the expression is not known to be linear in the index of the loop that runs, or
+  // has no value.
+  absl::optional<Ends> EndsOf(IndexId id) {
+    const auto now = EvalIndex(id);  // this notes the indices in it, too
+    const Memo& memo = memos_[id.value];
+    if (!now || memo.num_vars == kManyVars) return absl::nullopt;
+    const auto vars_end = memo.vars.begin() + memo.num_vars;
+    const int32_t var = run_.loop->var;
+    if (std::find(memo.vars.begin(), vars_end, var) == vars_end) return Ends{*now, *now};
+    const IndexNode& node = program_.pool[id];
+    if (node.kind == IndexKind::kVar) return Ends{run_.first, run_.last};
+    const auto a = EndsOf(node.args[0]);
+    const auto b = node.args.size() > 1 ? EndsOf(node.args[1]) : a;
+    if (!a || !b || !IsLinear(node.kind, *a, *b)) return absl::nullopt;
+    if (node.kind == IndexKind::kNot) return Ends{a->first == 0, a->last == 0};
+    const auto first = CheckedApply(node.kind, a->first, b->first);
+    const auto last = CheckedApply(node.kind, a->last, b->last);
+    if (!first || !last) return absl::nullopt;
+    return Ends{*first, *last};
+  }
+
+  // What is linear and the same at both ends is the same between them.
+  static bool IsLinear(IndexKind kind, const Ends& a, const Ends& b) {
+    switch (kind) {
+      case IndexKind::kAdd: return true;
+      case IndexKind::kMul: return a.AreEqual() || b.AreEqual();
+      // One changes at most once, and not at all where it is the same at both ends.
+      case IndexKind::kLt: return (a.first < b.first) == (a.last < b.last);
+      case IndexKind::kLe: return (a.first <= b.first) == (a.last <= b.last);
+      default: return a.AreEqual() && b.AreEqual();
+    }
+  }
+
+  // ---- Index expressions
 
   // This is not inlined: it is rare beside values that are current.
   ABSL_ATTRIBUTE_NOINLINE void Update(IndexId id, Memo& memo) {
@@ -206,6 +333,9 @@ class LoopWalk {
   std::vector<Var> vars_;
   std::vector<Memo> memos_;  // by IndexId
   int64_t time_ = 0;         // iterations begun
+  Run run_;
+  std::vector<Line> loads_;    // by ValueId
+  std::vector<Line> targets_;  // by the statement's number in the loop that runs
 };
 
 }  // namespace nestor::loop
