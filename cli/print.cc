@@ -39,7 +39,8 @@ a macro op's name, or a generator's call ('einsum(ij,jk->ik)'). Dimensions and
 $params stay symbols; x=f32[2,3] says the type and rank of an argument where the
 program leaves them open (else T is f32, and ..N one dimension). With N=64, or another
 size, the stages scheduled and asm are those of the code that runs at the sizes, which
-are completed as for `nestor bench`: it may have constants, other tiles, merged axes.
+are completed as for `nestor bench`: it may have constants, other tiles, merged axes,
+and, for large arguments, what --large adds.
 
   --stage=uops      the micro-ops, in the notation (the default), with a comment
                     for each two sizes that must be equal

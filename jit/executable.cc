@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "jit/call_arguments.h"
 #include "jit/executable_code.h"
+#include "jit/size_classes.h"
 #include "jit/specialization.h"
 #include "loop_ir/signature.h"
 #include "uops/invariant.h"
@@ -100,6 +101,7 @@ const Kernel& Executable::kernel() const { return code_->variants->general(); }
 absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelAt(loop::SymbolValue symbol,
                                                                    bool compact) const {
   KernelOptions kernel = CompactArguments(program(), options().isa);
+  kernel.residence = code_->ResidenceOf(BytesAt(program(), symbol));
   kernel.translate.constant = inputs_.Constant();
   if (!compact) {
     for (Layout& layout : kernel.translate.layouts) absl::c_fill(layout, AxisLayout::kAny);

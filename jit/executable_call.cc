@@ -21,13 +21,6 @@
 namespace nestor::jit {
 namespace {
 
-// Where the arguments of a call lie when it begins, as far as their size tells.
-Residence ResidenceOf(const ExecutableOptions& options, int64_t bytes) {
-  const auto reaches = [&](int64_t least) { return least > 0 && bytes >= least; };
-  if (reaches(options.streaming_bytes)) return Residence::kMemory;
-  return reaches(options.prefetching_bytes) ? Residence::kLastCache : Residence::kCore;
-}
-
 // The inputs of a call and the tensors to which others are bound.
 absl::StatusOr<RunInputs> WithBound(const Executable& executable, RunInputs inputs) {
   const loop::Program& program = executable.program();
@@ -162,7 +155,7 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelFor(const CallAr
                                                                     int64_t bytes) const {
   KernelOptions kernel;
   kernel.translate.isa = options().isa;
-  kernel.residence = ResidenceOf(options(), bytes);
+  kernel.residence = code_->ResidenceOf(static_cast<double>(bytes));
   for (size_t i = 0; i < arguments.size(); ++i) {
     const TensorView& view = arguments[i];
     // If nobody reads the elements, any layout will do: the one that code likes best.

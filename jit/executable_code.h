@@ -8,6 +8,7 @@
 
 #include "jit/call_arguments.h"
 #include "jit/executable.h"
+#include "jit/layout_kernels.h"
 #include "jit/variants.h"
 #include "loop_ir/program.h"
 
@@ -22,6 +23,15 @@ struct Executable::Code {
         program(this->signature != nullptr ? *this->signature
                                            : this->variants->general().program()),
         options(options), aliases(AliasesOf(this->variants->general())) {}
+
+  // Where the arguments of a call lie when it begins, as far as their size tells.
+  Residence ResidenceOf(double bytes) const {
+    const auto reaches = [&](int64_t least) {
+      return least > 0 && bytes >= static_cast<double>(least);
+    };
+    if (reaches(options.streaming_bytes)) return Residence::kMemory;
+    return reaches(options.prefetching_bytes) ? Residence::kLastCache : Residence::kCore;
+  }
 
   const std::unique_ptr<const Variants> variants;
   const std::unique_ptr<const loop::Program> signature;

@@ -185,6 +185,21 @@ double WorkAt(const Program& program, loop::SymbolValue symbol) {
   return WorkOf(program, program.body, symbol);
 }
 
+double BytesAt(const Program& program, loop::SymbolValue symbol) {
+  double bytes = 0;
+  const auto add = [&](loop::TensorId id) {
+    const loop::TensorInfo& info = program[id];
+    if (info.shape_only) return;
+    double of_tensor = ByteSize(info.type);
+    for (IndexId extent : info.shape)
+      of_tensor *= static_cast<double>(ValueOf(program, extent, symbol).value_or(0));
+    bytes += of_tensor;
+  };
+  absl::c_for_each(program.inputs, add);
+  absl::c_for_each(program.outputs, add);
+  return bytes;
+}
+
 SizeClasses::SizeClasses(const Program& program, const SizeClassOptions& options)
     : program_(program), options_(options),
       symbols_(options.variants > 0 ? SymbolsOf(program) : ProgramSymbols()),

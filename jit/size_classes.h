@@ -60,6 +60,10 @@ ProgramSymbols SymbolsOf(const loop::Program& program);
 // whose bounds contain another loop's index, which lowering never makes, count as one iteration.
 double WorkAt(const loop::Program& program, loop::SymbolValue symbol);
 
+// The bytes of the inputs whose elements are read, and of the outputs, where none are strided.
+// REQUIRES: the sizes are legal.
+double BytesAt(const loop::Program& program, loop::SymbolValue symbol);
+
 // The classes of one unfused program. Immutable.
 class SizeClasses {
  public:

@@ -140,6 +140,26 @@ TEST(Variants, KernelAtIsWhatRuns) {
   EXPECT_EQ(windows->code_bytes(), windows->kernel().code_bytes() + variant->code_bytes());
 }
 
+// Large arguments have code of their own at the same sizes.
+TEST(Variants, KernelAtKnowsWhereArgumentsLie) {
+  CompileOptions options = Forced();
+  options.prefetching_bytes = 8000;
+  options.streaming_bytes = 80000;
+  const auto doubled = MustCompile(
+      "program doubled(x: f32[N]) -> (y: f32[N]) { for i in [0, N) { y[i] = x[i] + x[i] } }",
+      options);
+  const auto text_at = [&](int64_t length) {
+    return loop::ToText(
+        doubled->KernelAt([&](const std::string&) { return absl::make_optional(length); })
+            .value()
+            ->program());
+  };
+  EXPECT_FALSE(absl::StrContains(text_at(999), "prefetch"));
+  EXPECT_TRUE(absl::StrContains(text_at(1000), "prefetch")) << text_at(1000);
+  EXPECT_FALSE(absl::StrContains(text_at(9999), "stream"));
+  EXPECT_TRUE(absl::StrContains(text_at(10000), "stream")) << text_at(10000);
+}
+
 // ---- Merged axes
 
 // All points of an image are computed alike.
@@ -170,6 +190,8 @@ TEST(Variants, MergeShortRows) {
 // The rows of all batches are rows of one product, where they are few in each. The last axes are
 // long.
 TEST(Variants, MergeFewRowsOfBatches) {
+  CompileOptions options = Forced();
+  options.prefetching_bytes = int64_t{1} << 40;  // one kernel for all sizes of arguments
   const auto layer = MustCompile(
       R"(program layer(x: f32[B, T, K], w: f32[K, N]) -> (y: f32[B, T, N]) {
     for b in [0, B) { for t in [0, T) { for j in [0, N) {
@@ -178,7 +200,7 @@ TEST(Variants, MergeFewRowsOfBatches) {
       y[b, t, j] = s
     } } }
   })",
-      Forced());
+      options);
   const auto at = [&](int64_t rows) {
     const Sizes sizes = {{"B", 9}, {"T", rows}, {"K", 300}, {"N", 300}};
     return layer
