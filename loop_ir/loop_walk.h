@@ -157,6 +157,12 @@ class LoopWalk {
     int64_t time = kNever;        // of the evaluation
     int32_t num_vars = 0;         // kManyVars: it is evaluated anew each time
     std::array<int32_t, 5> vars;  // the loop indices in it, which are few
+
+    // Whether this loop index is in it. REQUIRES: they are not many.
+    bool Holds(int32_t var) const {
+      const auto end = vars.begin() + num_vars;
+      return std::find(vars.begin(), end, var) != end;
+    }
   };
 
   // One run of an innermost loop: its index goes from `first` to `last`.
@@ -253,9 +259,7 @@ class LoopWalk {
     const auto now = EvalIndex(id);  // this notes the indices in it, too
     const Memo& memo = memos_[id.value];
     if (!now || memo.num_vars == kManyVars) return absl::nullopt;
-    const auto vars_end = memo.vars.begin() + memo.num_vars;
-    const int32_t var = run_.loop->var;
-    if (std::find(memo.vars.begin(), vars_end, var) == vars_end) return Ends{*now, *now};
+    if (!memo.Holds(run_.loop->var)) return Ends{*now, *now};
     const IndexNode& node = program_.pool[id];
     if (node.kind == IndexKind::kVar) return Ends{run_.first, run_.last};
     const auto a = EndsOf(node.args[0]);
@@ -318,9 +322,8 @@ class LoopWalk {
 
   static void NoteVar(int32_t var, Memo& memo) {
     if (memo.num_vars == kManyVars) return;
-    const auto end = memo.vars.begin() + memo.num_vars;
-    if (std::find(memo.vars.begin(), end, var) != end) return;
-    if (end == memo.vars.end()) memo.num_vars = kManyVars;
+    if (memo.Holds(var)) return;
+    if (memo.num_vars == static_cast<int32_t>(memo.vars.size())) memo.num_vars = kManyVars;
     else memo.vars[memo.num_vars++] = var;
   }
 
