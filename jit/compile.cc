@@ -31,6 +31,7 @@
 #include "jit/schedule/padded_views.h"
 #include "jit/schedule/paired_steps.h"
 #include "jit/schedule/parallel_sums.h"
+#include "jit/schedule/peel_borders.h"
 #include "jit/schedule/promote_sums.h"
 #include "jit/schedule/residue_strips.h"
 #include "jit/schedule/sampled_columns.h"
@@ -158,6 +159,8 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"vector", loop::MarkVector},
       // After vector: a loop that contains a parallel one has no lanes.
       {"inner_parallel", loop::MarkInnerParallel},
+      // After vector: rows are in lanes. (1-D loops are threads' pieces.)
+      {"peel_borders", [=](loop::Program& program) { return loop::PeelBorders(program, isa); }},
       // The facts that code takes as proven.
       {"checked", loop::MarkChecked},
       {"lane_count", [=](loop::Program& program) { return loop::SetLanes(program, isa); }},

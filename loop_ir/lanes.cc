@@ -159,7 +159,17 @@ absl::optional<int64_t> TileExtent(const Program& program, const Loop& loop) {
 
 absl::optional<int64_t> MostIterations(const Program& program, const Loop& loop) {
   const auto length = KnownLength(program, loop);
-  return length ? length : TileExtent(program, loop);
+  if (length) return length;
+  const IndexPool& pool = program.pool;
+  const auto begin = pool.ConstValue(loop.begin);
+  const IndexNode& end = pool[loop.end];
+  if (begin && end.kind == IndexKind::kMin) {
+    for (const IndexId argument : end.args) {
+      if (const auto bound = pool.ConstValue(argument))
+        return std::max<int64_t>(*bound - *begin, 0);
+    }
+  }
+  return TileExtent(program, loop);
 }
 
 }  // namespace nestor::loop

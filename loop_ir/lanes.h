@@ -31,7 +31,8 @@ bool RunsInLanesAsMarked(const Program& program, const Loop& loop);
 
 // The longest axis of register tiles that the loop walks along; nullopt: it walks none.
 absl::optional<int64_t> TileExtent(const Program& program, const Loop& loop);
-// How often the loop runs at most: its length, if that is a number, else its tile's extent.
+// How often the loop runs at most: its length, if that is a number; the number that the form of its
+// end says it does not exceed, as min(N, 7); else its tile's extent.
 absl::optional<int64_t> MostIterations(const Program& program, const Loop& loop);
 
 }  // namespace nestor::loop

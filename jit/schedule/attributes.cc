@@ -93,9 +93,11 @@ class VectorMarker {
   }
 
   // Whether the loop is known to be so short that masks for its lanes take longer
-  // than its iterations.
+  // than its iterations: a few elements at the border of a row, as against a short row.
   bool IsBorder(const Loop& loop) {
-    constexpr int64_t kMostAtBorder = 8;
+    constexpr int64_t kMostAtBorder = 8, kLeastOfRow = 4;
+    const auto length = KnownLength(program_, loop);
+    if (length) return *length < kLeastOfRow;
     return ranges_.Less(ranges_.LengthOf(loop), program_.pool.Const(kMostAtBorder + 1));
   }
 
@@ -256,8 +258,8 @@ constexpr int kInterleaved = 2;
 
 void SetVectors(const Program& program, Loop& loop) {
   LoopAttributes& attributes = loop.attributes;
-  const auto length = KnownLength(program, loop);
-  const bool is_short = length && *length <= int64_t{kInterleaved} * attributes.lanes;
+  const auto most = MostIterations(program, loop);
+  const bool is_short = most && *most <= int64_t{kInterleaved} * attributes.lanes;
   attributes.unroll = is_short || TileExtent(program, loop).has_value();
   if (!attributes.unroll) attributes.interleave = kInterleaved;
   attributes.tail = !LengthIsMultiple(program, loop, attributes.lanes);

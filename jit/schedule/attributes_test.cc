@@ -102,6 +102,9 @@ TEST(MarkVector, TextInTextOut) {
       {"for i in [0, N) { r[i] = v[i - 1 | 0.0] }",
        "for i in [0, N) vector { r[i] = v[i - 1 | 0.0] }"},
       {"for i in [0, min(N, 8)) { r[i] = v[i - 1 | 0.0] }", ""},
+      {"temp e: f32[3] for i in [0, 3) { e[i] = v[i - 1 | 0.0] }", ""},
+      {"temp e: f32[7] for i in [0, 7) { e[i] = v[i - 1 | 0.0] }",
+       "temp e: f32[7] for i in [0, 7) vector { e[i] = v[i - 1 | 0.0] }"},
       {"for i in [0, N) { r[i] = v[2*i - 1 | 0.0] }", ""},
       {"for i in [0, N) { r[i] = x[i, i | 0.0] }", ""},
       {"for i in [0, N) { r[i] = f32(n[i - 1 | 0]) }",
@@ -186,6 +189,8 @@ TEST(DecideVectors, TextInTextOut) {
        "for i in [0, N) { temp e: f32[24] register"
        " for j in [0, 24) vector(8) unroll { e[j] = 1.0 }"
        " for j in [0, N%24) vector(8) unroll tail { e[j] = 2.0 } }"},
+      {"for i in [0, min(N, 15)) vector(8) { r[i] = v[i] }",
+       "for i in [0, min(N, 15)) vector(8) unroll tail { r[i] = v[i] }"},
       // Not what is decided, or has no lanes.
       {"for i in [0, N) vector(8) interleave(1) tail { r[i] = v[i] }", ""},
       {"for i in [0, N) vector { r[i] = v[i] }", ""},

@@ -39,12 +39,14 @@ class RowPrefetcher {
 
  private:
   using Place = absl::Span<const IndexId>;
-  // Walks along the rows of one input.
+  // Walks along the rows of one input. Loops over a vector or two at the ends of a row count only
+  // if no loop takes the rest of it.
   struct Walks {
     int count = 0;
     Loop* last = nullptr;
     std::vector<IndexList> places;  // in `last`
     bool gathered = false;
+    bool is_long = false;
   };
 
   void Visit(Scope& scope) {
@@ -67,6 +69,9 @@ class RowPrefetcher {
       VisitLanes(item, [&](Loop& loop, TensorId tensor, Place place) {
         if (!WalksRow(loop, tensor, place, around.var)) return;
         Walks& walk = here[tensor];
+        const bool is_long = IsLong(loop, place);
+        if (walk.is_long && !is_long) return;
+        walk.is_long = is_long;
         if (walk.last != &loop) walk.places.clear();
         walk.last = &loop;
         walk.gathered |= IsGathered(place, around.var);
@@ -75,7 +80,10 @@ class RowPrefetcher {
       });
       for (auto& [tensor, walk] : here) {
         Walks& all = walks[tensor];
-        all = {all.count + 1, walk.last, std::move(walk.places), all.gathered || walk.gathered};
+        if (all.is_long && !walk.is_long) continue;
+        if (walk.is_long && !all.is_long) all = {};
+        all = {all.count + 1, walk.last, std::move(walk.places), all.gathered || walk.gathered,
+               walk.is_long};
       }
     }
     for (TensorId tensor : program_.inputs) {
@@ -84,6 +92,15 @@ class RowPrefetcher {
       for (const IndexList& place : walk->second.places)
         Prefetch(around, *walk->second.last, tensor, place);
     }
+  }
+
+  // Not where all that the loop and those around walk of a row is a vector or two.
+  bool IsLong(const Loop& loop, Place place) const {
+    constexpr int64_t kFewVectors = 2;
+    std::vector<int64_t> vars;
+    CollectVars(pool_, place.back(), vars);
+    const auto most = MostIterations(program_, loop);
+    return vars.size() > 1 || !most || *most > kFewVectors * loop.attributes.lanes;
   }
 
   // `rows`: the loops between `around` and the scope.

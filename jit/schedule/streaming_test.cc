@@ -57,6 +57,11 @@ TEST(StreamArguments, RowsThatAreWalkedMoreThanOnce) {
        " for t in [0, C%8) vector { q[t] += x[i, 8*(C/8) + t] - u[i, 8*(C/8) + t] }"
        " for s in [0, 8) { a += p[s] + q[s] } y[i] = a } }",
        "m: x[i + 1, 8*k + m]; m: u[i + 1, 8*k + m]"},
+      // The inside of a row, not the vectors at its ends: one walk.
+      {"program f(x: f32[N, C]) -> (y: f32[N, C], z: f32[N, C]) { for i in [0, N) {"
+       " for a in [0, 8) vector { y[i, a] = x[i, a | 0.0] } for j in [8, C) vector { y[i, j] = x[i, j] }"
+       " for k in [0, C) vector { z[i, k] = x[i, k] } for e in [0, min(C, 8)) vector { y[i, e] = x[i, e] } } }",
+       "k: x[i + 1, k]"},
       // One walk follows the other through memory: hardware sees that.
       {"program f(x: f32[N, C]) -> (y: f32[N, C]) { for i in [0, N) {"
        " for j in [0, C) vector { y[i, j] = x[i, j] } } }",

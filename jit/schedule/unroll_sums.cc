@@ -2,8 +2,12 @@
 // expression that starts at the identity and adds the steps from left to right. The accumulator
 // becomes a scalar that is assigned once, so that the loop around has no inner loop and can run in
 // lanes. The size of the expression is bounded by kMostSteps times kMostOperations.
+//
+// Of a longer sum over a masked window, as of 7 x 7, the innermost loop alone is written out, into
+// as many statements: the mask of a place in a row is then the same in all rows, and made once.
 #include "jit/schedule/unroll_sums.h"
 
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -19,8 +23,9 @@
 namespace nestor::loop {
 namespace {
 
-constexpr int64_t kMostSteps = 16;
-constexpr int kMostOperations = 3;  // of a step
+constexpr int64_t kMostSteps = 25;      // a window of 5 x 5
+constexpr int kMostOperations = 3;      // of a step
+constexpr int64_t kMostOfWindow = 121;  // steps of a sum whose rows are written out: 11 x 11
 
 class SumUnroller {
  public:
@@ -32,34 +37,36 @@ class SumUnroller {
     for (size_t i = 0; i < scope.size(); ++i) {
       Loop* loop = scope[i].As<Loop>();
       if (loop == nullptr || ScheduledOf(*loop) == Scheduled::kAll) continue;
-      if (IsShortSum(*loop, scope)) {
-        scope[i] = WrittenOut(*loop);
-        changed = true;
-      } else {
-        changed = Run(loop->body) || changed;
-      }
+      const auto steps = StepsOfSum(*loop, scope);
+      if (steps && *steps <= kMostSteps) scope[i] = WrittenOut(*loop);
+      else if (steps && HoldsMaskedRows(*loop)) WriteOutRows(*loop);
+      else if (!Run(loop->body)) continue;
+      changed = true;
     }
     return changed;
   }
 
  private:
-  // Whether the loop is a short sum into a scalar that nothing else in `scope`, which
-  // declares it, changes.
-  bool IsShortSum(const Loop& loop, const Scope& scope) const {
+  // The number of steps of the loop if it is a sum into a scalar that nothing else in `scope`, which
+  // declares it, changes, of few steps with little work each.
+  absl::optional<int64_t> StepsOfSum(const Loop& loop, const Scope& scope) const {
     const Statement* step = OnlyStatementIn(loop);
-    if (step == nullptr || !step->op || IsArg(*step->op) || step->target.masked) return false;
+    if (step == nullptr || !step->op || IsArg(*step->op) || step->target.masked)
+      return absl::nullopt;
     const TensorId sum = step->target.tensor;
     const bool is_scalar =
         program_[sum].storage == Storage::kAccumulator && program_[sum].shape.empty();
-    if (!is_scalar || OperationsOf(program_, step->value) > kMostOperations) return false;
+    if (!is_scalar || OperationsOf(program_, step->value) > kMostOperations) return absl::nullopt;
     const auto steps = StepsOf(loop);
     const bool declares = absl::c_any_of(scope, [&](const Item& item) {
       const auto* declaration = item.As<Declaration>();
       return declaration != nullptr && declaration->tensor == sum;
     });
     const auto changes = [&](const Item& item) { return FootprintOf(program_, item).Changes(sum); };
-    return steps && *steps > 0 && *steps <= kMostSteps && declares &&
-           absl::c_count_if(scope, changes) == 1;
+    if (!steps || *steps <= 0 || *steps > kMostOfWindow || !declares ||
+        absl::c_count_if(scope, changes) != 1)
+      return absl::nullopt;
+    return steps;
   }
 
   // The number of steps; nullopt where it is unknown, or large.
@@ -80,6 +87,31 @@ class SumUnroller {
     ValueId sum = program_.AddConstant(Identity(*step.op, info.type));
     AddSteps(loop, step, {}, sum);
     return {Statement{step.target, absl::nullopt, sum, {}}};
+  }
+
+  // Whether there are rows, in whose places loads are masked.
+  bool HoldsMaskedRows(const Loop& loop) const {
+    bool masked = false;
+    VisitValues(program_, OnlyStatementIn(loop)->value, [&](ValueId, const Value& value) {
+      const auto* load = absl::get_if<LoadValue>(&value.node);
+      masked = masked || (load != nullptr && load->access.masked);
+    });
+    return masked && loop.body[0].As<Loop>() != nullptr;
+  }
+
+  // for k { for q in [0, 3) { s += x[k, q] } }  ->  for k { s += x[k, 0]  s += x[k, 1]  s += x[k, 2] }
+  void WriteOutRows(Loop& loop) {
+    Loop& row = *loop.body[0].As<Loop>();
+    if (row.body[0].As<Loop>() != nullptr) return WriteOutRows(row);
+    Scope steps;
+    for (int64_t i = *pool_.ConstValue(row.begin); i < *pool_.ConstValue(row.end); ++i) {
+      VarReplacement replace(program_);
+      replace.Set(row.var, pool_.Const(i));
+      Scope step = row.body;
+      RewriteIndices(program_, step, [&](IndexId e) { return replace(e); });
+      std::move(step.begin(), step.end(), std::back_inserter(steps));
+    }
+    loop.body = std::move(steps);
   }
 
   // `at`: the indices of the loops around.
