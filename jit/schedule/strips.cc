@@ -93,9 +93,9 @@ class Strips {
     ranges_.Enter(row_);
     Level level = Divide(row_.body, {row_, {}});
     ranges_.Leave();
-    if (!KeepsOrder(level) || !Expand(level)) return absl::nullopt;
     strips_ =
         pool_.Div(pool_.Add(rows_, pool_.Const(options_.rows - 1)), pool_.Const(options_.rows));
+    if (!KeepsOrder(level) || !Expand(level)) return absl::nullopt;
     Scope scope = pool_.IsConst(strips_, 1)
                       ? Groups(level, pool_.Const(0))
                       : make_.Counted("p", strips_, kPlain,
@@ -199,8 +199,9 @@ class Strips {
     return number > 1 || absl::c_any_of(level.groups, is_inside);
   }
 
-  // Gives shared tensors an axis for the strip's rows; false where extents of one move with a loop,
-  // the row's or one around, since memory is planned for the whole program.
+  // Gives shared tensors an axis for the strip's rows, of which a known number may be fewer: an
+  // element that is never written may not be read, be it as an idle lane. False where extents of one
+  // move with a loop, the row's or one around, since memory is planned for the whole program.
   bool Expand(Level& level) {
     for (size_t i = 0; i < level.declared.size(); ++i) {  // KeepAccumulator adds to it
       const TensorId tensor = level.declared[i];
@@ -208,7 +209,7 @@ class Strips {
       KeepAccumulator(tensor, level);
       Shape& shape = program_[tensor].shape;
       if (absl::c_any_of(shape, [&](IndexId extent) { return pool_.HasVar(extent); })) return false;
-      shape.insert(shape.begin(), pool_.Const(options_.rows));
+      shape.insert(shape.begin(), pool_.IsConst(strips_, 1) ? rows_ : pool_.Const(options_.rows));
       level.expanded.push_back(tensor);
       expanded_.push_back(tensor);
     }

@@ -29,6 +29,20 @@ TEST(Strips, TextInTextOut) {
   ExpectPass(
       InStrips, kFrame,
       {
+          // Fewer rows than a strip has, of a known number.
+          {"for j in [0, 6) { temp t: f32[S] acc a: f32 = max "
+           "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } t[k] = s } "
+           "for k_2 in [0, S) { a max= t[k_2] } m[j] = a }",
+           R"(assume : 3298534883322*S
+           temp t: f32[6, S]
+           for r in [0, 6) {
+             for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[r, d] * w[k, d] } t[r, k] = s }
+           }
+           for r_2 in [0, 6) {
+             acc a: f32 = max
+             for k_2 in [0, S) { a max= t[r_2, k_2] }
+             m[r_2] = a
+           })"},
           // A sum and its use, which needs the whole row. An accumulator of one group
           // stays a scalar.
           {"for j in [0, 30) { temp t: f32[S] acc a: f32 = max "
