@@ -199,6 +199,14 @@ class Strips {
     return number > 1 || absl::c_any_of(level.groups, is_inside);
   }
 
+  // The largest that the extent is at some row.
+  IndexId OfAllRows(IndexId extent) {
+    if (!HoldsVar(pool_, extent, row_.var)) return extent;
+    const auto extremes =
+        ExtremesOver(program_, extent, row_.var, row_.begin, pool_.Sub(row_.end, pool_.Const(1)));
+    return extremes ? extremes->greatest : extent;
+  }
+
   // Gives shared tensors an axis for the strip's rows, of which a known number may be fewer: an
   // element that is never written may not be read, be it as an idle lane. False where extents of one
   // move with a loop, the row's or one around, since memory is planned for the whole program.
@@ -207,9 +215,11 @@ class Strips {
       const TensorId tensor = level.declared[i];
       if (!IsShared(level, tensor)) continue;
       KeepAccumulator(tensor, level);
-      Shape& shape = program_[tensor].shape;
+      Shape shape = program_[tensor].shape;
+      for (IndexId& extent : shape) extent = OfAllRows(extent);
       if (absl::c_any_of(shape, [&](IndexId extent) { return pool_.HasVar(extent); })) return false;
       shape.insert(shape.begin(), pool_.IsConst(strips_, 1) ? rows_ : pool_.Const(options_.rows));
+      program_[tensor].shape = std::move(shape);
       level.expanded.push_back(tensor);
       expanded_.push_back(tensor);
     }

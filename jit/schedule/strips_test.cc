@@ -29,6 +29,22 @@ TEST(Strips, TextInTextOut) {
   ExpectPass(
       InStrips, kFrame,
       {
+          // A triangle: what is kept of it has room for the longest row.
+          {"for j in [0, 30) { acc a: f32 = max for k in [0, j + 1) { acc s: f32 = sum "
+           "for d in [0, D) { s += q[j, d] * q[k, d] } temp h: f32 h = s * 2.0 a max= h } m[j] = a }",
+           R"(for p in [0, 4) {
+             temp s_2: f32[8, 30]
+             for r in [0, min(-8*p + 30, 8)) {
+               for k_2 in [0, min(8*p + 8, 30)) {
+                 acc s: f32 = sum for d in [0, D) { s += q[8*p + r, d] * q[k_2, d] } s_2[r, k_2] = s
+               }
+             }
+             for r_2 in [0, min(-8*p + 30, 8)) {
+               acc a: f32 = max
+               for k in [0, 8*p + r_2 + 1) { temp h: f32 h = s_2[r_2, k] * 2.0 a max= h }
+               m[8*p + r_2] = a
+             }
+           })"},
           // Fewer rows than a strip has, of a known number.
           {"for j in [0, 6) { temp t: f32[S] acc a: f32 = max "
            "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } t[k] = s } "
@@ -279,9 +295,10 @@ TEST(Strips, LeavesWhatIsNone) {
           // The sum reads a value made from the previous one.
           Row("temp h: f32 h = 1.0 acc a: f32 = min for k in [0, S) { acc s: f32 = sum "
               "for d in [0, D) { s += q[j, d] * h * w[k, d] } h = s a min= s } m[j] = a"),
-          // Temporaries whose length depends on the row.
-          Row("temp t: f32[j + 1] for c in [0, j + 1) { t[c] = 1.0 } for k in [0, S) { " + kSum +
-              "y[j, k] = s } for c_2 in [0, j + 1) { drop y[j, c_2] = t[c_2] }"),
+          // Temporaries whose length depends on a loop around the rows.
+          "for b in [0, 30) { for j in [0, 30) { temp t: f32[b + 1] for c in [0, b + 1) { t[c] = 1.0 } "
+          "for k in [0, S) { " +
+              kSum + "drop y[b, k] = s } for c_2 in [0, b + 1) { drop z[j, c_2] = t[c_2] } } }",
       }) {
     EXPECT_FALSE(RunsInStrips(items)) << items;
   }
