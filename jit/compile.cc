@@ -21,6 +21,7 @@
 #include "jit/schedule/attributes.h"
 #include "jit/schedule/carried_sums.h"
 #include "jit/schedule/contraction_tiles.h"
+#include "jit/schedule/gated_sums.h"
 #include "jit/schedule/hoist_copies.h"
 #include "jit/schedule/lane_partials.h"
 #include "jit/schedule/loops_from_zero.h"
@@ -112,6 +113,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"sum_order", [=](loop::Program& program) { return loop::SumWindowsFirst(program, isa); },
        /*reorders_rounding=*/true},
       {"promote_sums", loop::PromoteSums},
+      {"gated_sums", loop::GateFactors},
       {"strips",
        [=](loop::Program& program) { return loop::RunInStrips(program, options.schedule.strips); }},
       {"paired_steps", loop::PairSteps},

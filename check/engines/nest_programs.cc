@@ -163,8 +163,10 @@ class Writer {
     else if (random_.Chance(30)) sums.push_back(all[3]);
     const std::string a = Factor(Union(Union(rows, sums), Subset(random_, batch, 80)));
     const std::string b = Factor(Union(Union(columns, sums), Subset(random_, batch, 80)));
+    const auto gated = [&] { return Gated(absl::StrCat(a, " * ", b), rows, columns, sums); };
     const std::string combined = random_.Chance(70)   ? absl::StrCat(a, " * ", b)
                                  : random_.Chance(50) ? absl::StrCat("mulz(", a, ", ", b, ")")
+                                 : random_.Chance(60) ? gated()
                                                       : absl::StrCat("abs(", a, " - ", b, ")");
     const std::string third =
         random_.Chance(10) ? absl::StrCat(" * ", expressions_.Access(sums)) : "";
@@ -175,6 +177,15 @@ class Writer {
     Define(left, random_.Chance(40) ? absl::StrCat(total, random_.Chance(50) ? " + " : " * ",
                                                    expressions_.Expression(left, 1))
                                     : total);
+  }
+
+  // The product where a condition on one side takes it, as a mask of rows.
+  std::string Gated(absl::string_view product, const Axes& rows, const Axes& columns,
+                    const Axes& sums) {
+    const Axes side = Union(random_.Chance(70) ? rows : columns, sums);
+    const std::string bound = expressions_.Access(random_.Chance(50) ? side : sums);
+    return absl::StrCat("where(", expressions_.Access(side), " > ", bound, ", ", product, ", ",
+                        IsFloat() ? "0.0" : "0", ")");
   }
 
   // Mostly an access, which a schedule can pack; now and then an expression that must be computed

@@ -23,30 +23,21 @@
 #include "fusion/scopes.h"
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction.h"
-#include "jit/schedule/kept_sum.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
-#include "jit/schedule/second_run.h"
+#include "jit/schedule/sum_nest.h"
 #include "jit/schedule/zero_factor.h"
 #include "jit/target/products.h"
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
-#include "loop_ir/scans.h"
 
 namespace nestor::loop {
 namespace {
 
-bool IsStatement(const Item& item) { return item.As<Statement>() != nullptr; }
-
-// A nest, and a loop in it with which bounds of sums move.
-struct Nest {
-  LoopsAround band;  // outermost first
-  LoopsAround sums;
-  std::vector<Loop> hulls;      // of the sums, with all their steps
-  const Scope* core = nullptr;  // what the innermost loop of the band holds
-  const Statement* step = nullptr;
+// The nest, and a loop in it with which bounds of sums move.
+struct Nest : SumNest {
   const Loop* loop = nullptr;
 };
 
@@ -88,81 +79,17 @@ class SumPadder {
   // lanes are there.
   void FindLoop(const Loop& outermost,
                 absl::FunctionRef<bool(const Nest& nest, const ZeroFactors& zeros)> will_do) {
-    absl::optional<Nest> nest = NestOf(outermost);
-    if (!nest) return;
-    for (size_t i = nest->band.size(); i-- > 0;) {
-      nest->loop = nest->band[i];
-      const ZeroFactors zeros = ZerosAlong(*nest);
-      if (!zeros.empty() && will_do(*nest, zeros)) return;
+    const absl::optional<SumNest> found = SumNestOf(program_, outermost);
+    if (!found) return;
+    Nest nest{*found};
+    for (size_t i = nest.band.size(); i-- > 0;) {
+      nest.loop = nest.band[i];
+      const ZeroFactors zeros = ZerosAlong(nest);
+      if (!zeros.empty() && will_do(nest, zeros)) return;
     }
   }
 
   // ---- The nest
-
-  // A perfect nest around a core with one nest of sums, which ends in `s += value`, and statements.
-  // Each sum must have a hull.
-  absl::optional<Nest> NestOf(const Loop& outermost) const {
-    Nest nest;
-    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body))
-      nest.band.push_back(loop);
-    nest.core = &nest.band.back()->body;
-    const Loop* sum = nullptr;
-    for (const Item& item : *nest.core) {
-      if (item.As<Loop>() == nullptr) continue;
-      if (sum != nullptr) return absl::nullopt;
-      sum = item.As<Loop>();
-    }
-    for (; sum != nullptr; sum = OnlyLoopIn(sum->body)) nest.sums.push_back(sum);
-    if (nest.sums.empty() || nest.sums.back()->body.size() != 1) return absl::nullopt;
-    nest.step = nest.sums.back()->body[0].As<Statement>();
-    const bool is_sum =
-        nest.step != nullptr && nest.step->op == ReduceOp::kSum && !nest.step->target.masked;
-    if (!is_sum || !SumsGoFirst(nest)) return absl::nullopt;
-    for (const Loop* one : nest.sums) {
-      const absl::optional<Hull> hull = HullOf(program_, *one);
-      if (!hull) return absl::nullopt;
-      nest.hulls.push_back({one->var, hull->begin, hull->end, 1, {}, {}});
-    }
-    return nest;
-  }
-
-  // Whether the core declares scalars alone, and all its statements may run after its sums: these
-  // read nothing that statements set, which leave the accumulator alone, and read it only then.
-  bool SumsGoFirst(const Nest& nest) const {
-    const TensorId accumulator = nest.step->target.tensor;
-    const Footprint sums = FootprintOf(program_, nest.sums[0]->body);
-    bool before = true;
-    return absl::c_all_of(*nest.core, [&](const Item& item) {
-      if (const auto* declaration = item.As<Declaration>())
-        return program_[declaration->tensor].shape.empty();
-      if (!IsStatement(item)) {
-        before = false;
-        return true;
-      }
-      const Footprint own = FootprintOf(program_, item);
-      return !own.Changes(accumulator) && !(before && own.reads.contains(accumulator)) &&
-             !sums.reads.contains(item.As<Statement>()->target.tensor);
-    });
-  }
-
-  // The core without its sums.
-  static Scope EndsOf(const Scope& core, TensorId accumulator) {
-    Scope ends;
-    absl::c_copy_if(core, std::back_inserter(ends), [&](const Item& item) {
-      const auto* declaration = item.As<Declaration>();
-      return declaration != nullptr ? declaration->tensor != accumulator : IsStatement(item);
-    });
-    return ends;
-  }
-
-  // The core with `ends` after the sums, and nothing else.
-  static Scope SumsOf(const Scope& core, TensorId accumulator, Scope ends) {
-    Scope sums = {DeclarationOf(accumulator)};
-    absl::c_copy_if(core, std::back_inserter(sums),
-                    [](const Item& item) { return item.As<Loop>() != nullptr; });
-    Append(sums, std::move(ends));
-    return sums;
-  }
 
   bool Moves(const Nest& nest) const {
     return absl::c_any_of(
@@ -191,7 +118,7 @@ class SumPadder {
     if (!whole) return absl::nullopt;
     if (is_sure) return ScopeOf(*std::move(whole));
     for (size_t i = 0; i < depth; ++i) ranges_.Enter(*nest.band[i]);
-    Scope scope = WithSecondRun(nest, zeros, depth, *std::move(whole));
+    Scope scope = WithSecondRun(program_, ranges_, nest, depth, *std::move(whole), OthersOf(zeros));
     for (size_t i = depth; i-- > 0;) {
       ranges_.Leave();
       scope = Around(*nest.band[i], std::move(scope));
@@ -314,20 +241,6 @@ class SumPadder {
 
   // ---- What becomes of the nest
 
-  static Scope& CoreOf(const Nest& nest, Loop& whole) {
-    Loop* innermost = &whole;
-    while (innermost->var != nest.band.back()->var) innermost = innermost->body[0].As<Loop>();
-    return innermost->body;
-  }
-
-  // A contraction has its sums before all statements.
-  static void PutSumsFirst(const Nest& nest, Loop& whole) {
-    Scope& core = CoreOf(nest, whole);
-    const TensorId accumulator = nest.step->target.tensor;
-    Scope ends = EndsOf(core, accumulator);
-    core = SumsOf(core, accumulator, std::move(ends));
-  }
-
   // Makes the sums run over all steps, at which the load of the zero may be outside.
   void Pad(const Nest& nest, const ZeroFactors& zeros, Loop& whole) {
     const IndexList needed_if = leaves_out_ ? BoundsThatMove(nest) : IndexList();
@@ -388,85 +301,6 @@ class SumPadder {
       return loop != nest.loop && !moves && !slides;
     };
     return absl::c_find_if_not(nest.band, is_over_images) - nest.band.begin();
-  }
-
-  // The parts that the nest becomes: `whole`, with all steps; the sums as they were; and the
-  // statements that use them afterwards.
-  struct Runs {
-    Scope before;  // declarations
-    Loop whole;
-    Scope sums, ends;
-    Access kept;  // where a sum is stored in between
-  };
-
-  // Results must be read again to be searched. Where the core only stores what is NaN as the sum is,
-  // they are; else the sums are kept in a temporary, and all other statements run after the search.
-  Runs RunsOf(const Nest& nest, const LoopsAround& inside, Loop whole) {
-    Runs runs{{}, std::move(whole), {}, {}, {}};
-    if (IsStoreAlone(nest, inside)) {
-      runs.sums = *nest.core;
-      runs.kept = nest.core->back().As<Statement>()->target;
-      return runs;
-    }
-    const TensorId accumulator = nest.step->target.tensor;
-    const KeptSum padded(program_, ranges_, "padded", accumulator, inside);
-    runs.before.push_back(DeclarationOf(padded.tensor()));
-    const Scope store = padded.Store();
-    runs.kept = store[0].As<Statement>()->target;
-    runs.sums = SumsOf(*nest.core, accumulator, store);
-    runs.ends = EndsOf(*nest.core, accumulator);
-    padded.LoadInstead(runs.ends);
-    Scope& core = CoreOf(nest, runs.whole);
-    core = SumsOf(core, accumulator, store);
-    return runs;
-  }
-
-  // The nest `whole`, and the original nest from loop number `depth` on, where it has to run.
-  Scope WithSecondRun(const Nest& nest, const ZeroFactors& zeros, size_t depth, Loop whole) {
-    const LoopsAround inside(nest.band.begin() + static_cast<int64_t>(depth), nest.band.end());
-    Runs runs = RunsOf(nest, inside, std::move(whole));
-    Scope scope = std::move(runs.before);
-    Append(scope, ScopeOf(std::move(runs.whole)));
-    SecondRun again(program_, ranges_);
-    const IndexId is_doubtful = again.Flag("not_a_number", scope);
-    const ValueId sum = program_.AddLoad({runs.kept.tensor, runs.kept.place});
-    LoopsAround along = inside;
-    absl::c_stable_partition(
-        along, [&](const Loop* loop) { return !IsAlong(program_, runs.kept, *loop); });
-    Append(scope,
-           again.FlagIf(program_.AddApply(ScalarOp::kNe, {sum, sum}), is_doubtful, {}, along));
-    const IndexId is_wrong = again.Flag("not_finite", scope);
-    LoopsAround loops = inside;
-    for (const Loop& sum : nest.hulls) loops.push_back(&sum);
-    Append(scope,
-           again.FlagIfNotFinite(OthersOf(zeros), is_wrong, again.IsSet(is_doubtful), loops));
-    again.OnlyWhere(again.IsSet(is_wrong), runs.sums);
-    Append(scope, again.Copied(inside, std::move(runs.sums)));
-    Append(scope, again.Copied(inside, std::move(runs.ends)));
-    return scope;
-  }
-
-  // Whether the sum is only stored, element by element, so that it is read again as quickly as
-  // from a temporary.
-  bool IsStoreAlone(const Nest& nest, const LoopsAround& inside) {
-    const auto* store = nest.core->back().As<Statement>();
-    return store != nullptr && !store->op && !store->target.masked &&
-           absl::c_count_if(*nest.core, IsStatement) == 1 &&
-           ShowsNan(store->value, nest.step->target.tensor) &&
-           absl::c_any_of(
-               inside, [&](const Loop* loop) { return IsAlong(program_, store->target, *loop); });
-  }
-
-  // Whether the value is NaN if the sum is, except where it does not depend on the sum: operations
-  // of floats keep NaN, but a comparison, or a cast to integers, would hide it.
-  bool ShowsNan(ValueId value, TensorId sum) const {
-    DependentValues of_sum(program_);
-    of_sum.Add(value, {sum});
-    bool shows = true;
-    VisitValues(program_, value, [&](ValueId id, const Value& part) {
-      shows = shows && (IsFloat(part.type) || !of_sum.Contains(id));
-    });
-    return shows;
   }
 
   Program& program_;
