@@ -84,6 +84,10 @@ constexpr Found kFound[] = {
 })"},
     {"the same of other operations that give their operand back",
      "op f(x: f32[N], z: f32[N], w: f32[N]) -> (y) { y[i] = -0.0 + (1.0 * (x[i] * z[i]) - 0.0) + w[i] }"},
+    {"sums under a condition were kept for a number of columns that moves with the row",
+     R"(op f(x: f32[N, K], m: bool[N, K], w: f32[K, N]) -> (y) {
+  y[i, j] = where(j <= i, i32(sum[k](where(m[i, k], x[i, k] * w[k, j if j <= i], 0.0))), 0) where i < N, j < N
+})"},
 };
 
 TEST(CheckFindings, StayMended) {

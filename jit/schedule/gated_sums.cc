@@ -36,7 +36,9 @@ class SumGater {
     const LoopsAround loops = LoopsOf(*nest, *gate);
     const Shape shape = LengthsOf(ranges_, loops);
     const auto moves = [&](IndexId extent) { return pool_.HasVar(extent); };
-    if (absl::c_any_of(shape, moves) || !IsInRange(*nest, *gate, loops)) return absl::nullopt;
+    if (absl::c_any_of(shape, moves) || absl::c_any_of(LengthsOf(ranges_, nest->band), moves) ||
+        !IsInRange(*nest, *gate, loops))
+      return absl::nullopt;
     AssumeFewElements(program_, shape);
     const DType type = program_[gate->factor].type;
     const TensorId gated = program_.AddTensor({"gated", type, shape, Storage::kTemp});

@@ -135,6 +135,10 @@ TEST(GateFactors, TextInTextOut) {
       {"for i in [0, N) { for j in [0, M) { acc s: i32 = sum for k in [0, K) {"
        " s += where(m[i, k], g[i, k] * h[k, j], i32(0)) } q[i, j] = s } }",
        ""},
+      // Not columns of which there are more in each row.
+      {"for i in [0, N) { for j in [0, min(i, M)) { acc s: f32 = sum for k in [0, K) {"
+       " s += where(m[i, k], x[i, k] * w[k, j], 0.0) } drop q[i, j] = i32(s) } }",
+       ""},
       // Not a product of a matrix and a vector.
       {"for j in [0, M) { acc s: f32 = sum for k in [0, K) { s += where(m[0, k | false], a[k] * w[k, j], 0.0) } z[j] = s }",
        ""},

@@ -37,7 +37,8 @@ void PutSumsFirst(const SumNest& nest, Loop& whole);
 // `whole`, a copy of the nest from loop number `depth` of its band on, whose sum may be computed in
 // a way that is right if it is no NaN, or all of `others` are finite at all steps; then the nest
 // from that loop on as it was, which runs where neither holds, and overwrites the results. No bit
-// of a result changes. REQUIRES: `ranges` is at the place of that loop.
+// of a result changes. REQUIRES: `ranges` is at the place of that loop; from there on the lengths of
+// the loops of the band move with no loop, as a temporary may have an element for each iteration.
 Scope WithSecondRun(Program& program, Ranges& ranges, const SumNest& nest, size_t depth, Loop whole,
                     absl::Span<const ValueId> others);
 
