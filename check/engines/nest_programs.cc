@@ -163,10 +163,10 @@ class Writer {
     else if (random_.Chance(30)) sums.push_back(all[3]);
     const std::string a = Factor(Union(Union(rows, sums), Subset(random_, batch, 80)));
     const std::string b = Factor(Union(Union(columns, sums), Subset(random_, batch, 80)));
-    const auto gated = [&] { return Gated(absl::StrCat(a, " * ", b), rows, columns, sums); };
-    const std::string combined = random_.Chance(70)   ? absl::StrCat(a, " * ", b)
+    const std::string product = absl::StrCat(a, " * ", b);
+    const std::string combined = random_.Chance(70)   ? product
                                  : random_.Chance(50) ? absl::StrCat("mulz(", a, ", ", b, ")")
-                                 : random_.Chance(60) ? gated()
+                                 : random_.Chance(60) ? Gated(product, rows, columns, sums)
                                                       : absl::StrCat("abs(", a, " - ", b, ")");
     const std::string third =
         random_.Chance(10) ? absl::StrCat(" * ", expressions_.Access(sums)) : "";

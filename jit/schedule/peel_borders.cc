@@ -27,10 +27,10 @@
 namespace nestor::loop {
 namespace {
 
-class Peeler {
+class Peeler : SizeArithmetic {
  public:
   Peeler(Program& program, jit::Isa isa)
-      : program_(program), pool_(program.pool), ranges_(program), isa_(isa) {}
+      : SizeArithmetic(program.pool), program_(program), ranges_(program), isa_(isa) {}
 
   bool Run() {
     const size_t values = program_.values.size(), vars = program_.vars.size(),
@@ -38,7 +38,7 @@ class Peeler {
     bool changed = false;
     for (Item& item : program_.body) {
       auto* loop = item.As<Loop>();
-      if (loop == nullptr) continue;
+      if (loop == nullptr || !HoldsMaskedVectors(item)) continue;
       Item before = item;
       if (!VisitInside(*loop)) continue;
       if (RunsInPlaceAs(before, item)) changed = true;
@@ -58,6 +58,18 @@ class Peeler {
   struct Border {
     int64_t before = 0, behind = 0;
   };
+
+  // Most nests hold none, and need no closer look.
+  bool HoldsMaskedVectors(const Item& nest) const {
+    bool holds = false;
+    VisitItems(nest, [&](const Item& item) {
+      const auto* loop = item.As<Loop>();
+      if (holds || loop == nullptr || !loop->attributes.vector) return;
+      LoopsAround inner;
+      VisitMasked(loop->body, inner, [&](const Access&) { holds = true; });
+    });
+    return holds;
+  }
 
   // Whether outputs may lie where inputs do after the change if they might before: a caller may
   // rely on it.
@@ -99,19 +111,17 @@ class Peeler {
                   last = std::max<int64_t>(VectorsIn(border->behind, lanes, lanes - 1), 1);
     // Of a row that is longer by the border, no vector reaches beyond both ends.
     const int64_t least = lanes * std::max(first, last) + std::max(border->before, border->behind);
-    if (std::max(first, last) > 2 || ranges_.Less(ranges_.LengthOf(loop), pool_.Const(least)))
+    if (std::max(first, last) > 2 || ranges_.Less(ranges_.LengthOf(loop), Const(least)))
       return absl::nullopt;
-    const IndexId whole =
-        pool_.Mul(pool_.Const(lanes),
-                  pool_.Div(pool_.Sub(loop.end, pool_.Const(std::max<int64_t>(border->behind, 1))),
-                            pool_.Const(lanes)));
-    const IndexId is_long = pool_.Min(pool_.Div(loop.end, pool_.Const(least)), pool_.Const(1));
-    Loop guard{program_.AddVar("z"), pool_.Const(0), is_long, 1, {}, {}};
-    const Loop inside = Piece(loop, pool_.Const(first * lanes), whole);
+    const IndexId masked = Const(std::max<int64_t>(border->behind, 1));
+    const IndexId whole = Times(lanes, Over(pool_.Sub(loop.end, masked), lanes));
+    const IndexId is_long = pool_.Min(Over(loop.end, least), Const(1));
+    Loop guard{program_.AddVar("z"), Const(0), is_long, 1, {}, {}};
+    const Loop inside = Piece(loop, Const(first * lanes), whole);
     ranges_.Enter(guard);
     const bool peels = NeedsNoMasks(inside);
     if (peels) {
-      const IndexId begin = pool_.Sub(loop.end, pool_.Const(last * lanes));
+      const IndexId begin = pool_.Sub(loop.end, Const(last * lanes));
       AddCopy(Piece(loop, loop.begin, inside.begin), guard.body);
       AddCopy(inside, guard.body);
       AddCopy(Piece(loop, begin, loop.end), guard.body);
@@ -120,8 +130,8 @@ class Peeler {
     if (!peels) return absl::nullopt;
     if (pool_.IsConst(is_long, 1)) return std::move(guard.body);
     Scope scope = ScopeOf(std::move(guard));
-    Append(scope, LoopMaker(program_).If(pool_.Sub(pool_.Const(1), is_long), [&] {
-      return ScopeOf(Piece(loop, loop.begin, pool_.Min(loop.end, pool_.Const(least - 1))));
+    Append(scope, LoopMaker(program_).If(pool_.Sub(Const(1), is_long), [&] {
+      return ScopeOf(Piece(loop, loop.begin, pool_.Min(loop.end, Const(least - 1))));
     }));
     return scope;
   }
@@ -181,7 +191,7 @@ class Peeler {
              Border& border) {
     IndexId least = subscript, greatest = subscript;
     for (auto it = inner.rbegin(); it != inner.rend(); ++it) {
-      const IndexId last = pool_.Sub((*it)->end, pool_.Const(1));
+      const IndexId last = pool_.Sub((*it)->end, Const(1));
       const auto low = ExtremesOver(program_, least, (*it)->var, (*it)->begin, last),
                  high = ExtremesOver(program_, greatest, (*it)->var, (*it)->begin, last);
       if (!low || !high) return false;
@@ -234,7 +244,6 @@ class Peeler {
   }
 
   Program& program_;
-  IndexPool& pool_;
   Ranges ranges_;
   const jit::Isa isa_;
 };
