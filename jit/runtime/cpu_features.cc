@@ -36,7 +36,7 @@ struct Leaf {
   uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
 };
 
-// All zero if the CPU does not have the leaf: no feature, no cache.
+// All zero if the CPU does not have the leaf: no feature.
 Leaf CpuId(uint32_t leaf, uint32_t subleaf) {
   Leaf out;
   if (!__get_cpuid_count(leaf, subleaf, &out.eax, &out.ebx, &out.ecx, &out.edx)) return Leaf();
@@ -130,48 +130,21 @@ absl::StatusOr<Isa> FindBestIsa() {
   return best;
 }
 
-// One cache as a subleaf of "deterministic cache parameters" describes it.
-struct Cache {
-  enum Type { kNone = 0, kData = 1, kInstruction = 2, kUnified = 3 };
-  int type, level;
-  int64_t bytes;
-};
-
-// CPUID leaf 4 (Intel) and 0x8000001d (AMD) have the same fields, each one less than the number.
-Cache CacheAt(uint32_t leaf, uint32_t subleaf) {
-  const Leaf at = CpuId(leaf, subleaf);
-  const int64_t ways = (at.ebx >> 22) + 1;
-  const int64_t partitions = (at.ebx >> 12 & 0x3ff) + 1;
-  const int64_t line = (at.ebx & 0xfff) + 1;
-  const int64_t sets = int64_t{at.ecx} + 1;
-  return {static_cast<int>(at.eax & 0x1f), static_cast<int>(at.eax >> 5 & 7),
-          ways * partitions * line * sets};
+// The bytes that the system's library knows of a cache; `typical` where it knows none.
+int64_t BytesOfCache(int name, int64_t typical) {
+  const int64_t bytes = sysconf(name);
+  return bytes > 0 ? bytes : typical;
 }
 
-// Intel describes its caches in leaf 4, AMD in the same words in leaf 0x8000001d,
-// where bit 22 of leaf 0x80000001 says that it is there.
-uint32_t CacheLeaf() {
-  constexpr uint32_t kIntelLeaf = 4, kAmdLeaf = 0x8000001d;
-  return (CpuId(0x80000001, 0).ecx >> 22 & 1) != 0 ? kAmdLeaf : kIntelLeaf;
-}
-
-// By the deterministic cache parameters of CPUID, whose leaf is another one on AMD.
+// The library knows each maker's ways to describe caches: a virtual machine may hide the leaves of
+// CPUID that describe them in full, and show only older ones.
 CacheSizes FindCaches() {
-  constexpr uint32_t kMostCaches = 16;  // guards against an endless list
+  constexpr int64_t kTypicalL1 = int64_t{32} << 10, kTypicalL2 = int64_t{512} << 10;
   CacheSizes sizes;
-  // The largest level that there is counts as the last cache, be it the third or the second.
-  int last_level = 0;
-  const uint32_t leaf = CacheLeaf();
-  for (uint32_t i = 0; i < kMostCaches; ++i) {
-    const Cache cache = CacheAt(leaf, i);
-    if (cache.type == Cache::kNone) break;
-    if (cache.type == Cache::kInstruction) continue;
-    if (cache.level == 1) sizes.l1 = cache.bytes;
-    if (cache.level == 2) sizes.l2 = cache.bytes;
-    if (cache.level >= last_level) sizes.last = cache.bytes;
-    last_level = std::max(last_level, cache.level);
-  }
-  sizes.last = std::max(ShareOfLastCache(sizes.last, sysconf(_SC_NPROCESSORS_ONLN)), sizes.l2);
+  sizes.l1 = BytesOfCache(_SC_LEVEL1_DCACHE_SIZE, kTypicalL1);
+  sizes.l2 = BytesOfCache(_SC_LEVEL2_CACHE_SIZE, kTypicalL2);
+  const int64_t last = BytesOfCache(_SC_LEVEL3_CACHE_SIZE, sizes.l2);
+  sizes.last = std::max(ShareOfLastCache(last, sysconf(_SC_NPROCESSORS_ONLN)), sizes.l2);
   return sizes;
 }
 

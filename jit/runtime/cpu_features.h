@@ -28,8 +28,8 @@ absl::Status CheckIsa(Isa isa);
 // instruction.
 bool HasDotProducts(Isa isa);
 
-// Bytes of the caches of one core as the CPU reports them (0: unknown), the last
-// level as ShareOfLastCache.
+// Bytes of the caches of one core as the system reports them, or typical ones where it does not
+// know them; the last level as ShareOfLastCache.
 struct CacheSizes {
   int64_t l1 = 0, l2 = 0, last = 0;
 };

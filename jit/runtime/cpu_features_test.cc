@@ -96,20 +96,10 @@ TEST(CpuFeaturesDeathTest, TheVariableIsALimit) {
 
 TEST(CpuFeatures, CachesAreOfSizesThatExist) {
   const CacheSizes caches = Caches();
-  if (caches.l1 == 0) GTEST_SKIP() << "this CPU does not describe its caches";
   EXPECT_GE(caches.l1, 8 << 10);
   EXPECT_LE(caches.l1, 1 << 20);
-  if (caches.l2 != 0) {
-    EXPECT_GT(caches.l2, caches.l1);
-  }
+  EXPECT_GT(caches.l2, caches.l1);
   EXPECT_GE(caches.last, caches.l2);
-  // The sizes that the system's library found, if it found any.
-  if (const int64_t l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE); l1 > 0) {
-    EXPECT_EQ(caches.l1, l1);
-  }
-  if (const int64_t l2 = sysconf(_SC_LEVEL2_CACHE_SIZE); l2 > 0) {
-    EXPECT_EQ(caches.l2, l2);
-  }
 }
 
 TEST(CpuFeatures, FewProcessorsHaveAShareOfTheLastCache) {
