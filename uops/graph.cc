@@ -15,6 +15,7 @@
 #include <numeric>
 
 #include "absl/algorithm/container.h"
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "uops/invariant.h"
 
@@ -134,14 +135,23 @@ bool operator==(const Node& a, const Node& b) {
 // already, have smaller ids than their users: the order of ids is topological.
 NodeId Graph::Intern(MicroOp op, DType type, Shape shape) {
   Node node{std::move(op), type, std::move(shape)};
-  const auto [it, inserted] = interned_.try_emplace(node, size());
-  if (inserted) nodes_.push_back(std::move(node));
-  return NodeId{it->second};
+  SameHash& ids = interned_[absl::HashOf(node)];
+  const NodeId known = FindIn(ids, node);
+  if (known.valid()) return known;
+  const NodeId added{size()};
+  ids.push_back(added);
+  nodes_.push_back(std::move(node));
+  return added;
 }
 
 NodeId Graph::Find(const Node& node) const {
-  const auto it = interned_.find(node);
-  return it == interned_.end() ? NodeId() : NodeId{it->second};
+  const auto it = interned_.find(absl::HashOf(node));
+  return it == interned_.end() ? NodeId() : FindIn(it->second, node);
+}
+
+NodeId Graph::FindIn(const SameHash& ids, const Node& node) const {
+  const auto it = absl::c_find_if(ids, [&](NodeId id) { return nodes_[id.value] == node; });
+  return it == ids.end() ? NodeId() : *it;
 }
 
 NodeId Graph::AddInput(absl::string_view name, DType type, Shape shape) {

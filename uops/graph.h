@@ -239,7 +239,10 @@ class Graph {
   const IndexPool& pool() const { return pool_; }
 
  private:
+  using SameHash = absl::InlinedVector<NodeId, 2>;
+
   NodeId Intern(MicroOp op, DType type, Shape shape);
+  NodeId FindIn(const SameHash& ids, const Node& node) const;
   // The axes that x's value depends on, judged by its own node alone.
   std::vector<int> UsedAxes(NodeId x) const;
   // x, which depends on `axes` only, as a node that has only those axes.
@@ -252,7 +255,7 @@ class Graph {
 
   IndexPool pool_;
   std::vector<Node> nodes_;
-  absl::flat_hash_map<Node, int32_t> interned_;
+  absl::flat_hash_map<size_t, SameHash> interned_;  // by the hash of the node
   std::vector<NodeId> recurrences_;
   int64_t carries_ = 0;
 };
