@@ -21,6 +21,7 @@
 #include "jit/schedule/attributes.h"
 #include "jit/schedule/carried_sums.h"
 #include "jit/schedule/contraction_tiles.h"
+#include "jit/schedule/first_places.h"
 #include "jit/schedule/gated_sums.h"
 #include "jit/schedule/hoist_copies.h"
 #include "jit/schedule/lane_partials.h"
@@ -86,6 +87,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
   loop::ContractionTileOptions contractions = options.schedule.contractions;
   contractions.isa = isa;
   return fusion::Pipeline({
+      {"first_places", loop::FindFirstPlaces},
       {"carried_sums", loop::MoveCarriedSums},
       {"merge_batches", loop::MergeBatches},
       {"split_quotients", loop::SplitQuotients},

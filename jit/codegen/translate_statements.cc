@@ -6,8 +6,6 @@
 #include <initializer_list>
 #include <utility>
 
-#include "uops/mutant.h"
-
 namespace nestor::jit {
 
 using loop::Access;
@@ -22,9 +20,8 @@ std::pair<TypedValue, TypedValue> Better(ValueBuilder builder, ReduceOp op, cons
   const auto apply = [&](ScalarOp scalar, std::initializer_list<TypedValue> args, DType type) {
     return ApplyScalarOp(builder, scalar, args, type);
   };
-  const ScalarOp greater = NESTOR_MUTANT("argmax_last_of_equals") ? ScalarOp::kGe : ScalarOp::kGt;
   TypedValue better =
-      apply(op == ReduceOp::kArgmax ? greater : ScalarOp::kLt, {value, best}, DType::kBool);
+      apply(op == ReduceOp::kArgmax ? ScalarOp::kGt : ScalarOp::kLt, {value, best}, DType::kBool);
   if (IsFloat(value.type)) {
     better = apply(ScalarOp::kOr, {better, apply(ScalarOp::kNe, {value, value}, DType::kBool)},
                    DType::kBool);

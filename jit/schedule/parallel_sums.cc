@@ -29,6 +29,7 @@
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
@@ -175,7 +176,7 @@ class ParallelSums {
       tasks = pool_.Mul(tasks, in_lanes ? OverUp(count, pool_.Const(kLeastColumns)) : count);
     }
     // Sums of as few steps as those over pieces are not worth cutting.
-    if (!holds_loops && ranges_.LessEqual(all, pool_.Const(kMostPieces))) return absl::nullopt;
+    if (!holds_loops && HasFewSteps(*nest.sum)) return absl::nullopt;
     const bool along = !holds_loops && gain > 0;
     const IndexId steps =
         Over(pool_.Const(options_.least_steps), AtLeastOne(pool_.Mul(results, inside)));
@@ -183,6 +184,12 @@ class ParallelSums {
     const IndexId length =
         pool_.Max(least, OverUp(pool_.Mul(all, tasks), pool_.Const(kMostPieces)));
     return CutInto(all, along ? InUnits(length) : AtLeastOne(length), nest.results.empty());
+  }
+
+  bool HasFewSteps(const Loop& sum) {
+    const absl::optional<int64_t> most = MostIterations(program_, sum);
+    return most ? *most <= kMostPieces
+                : ranges_.LessEqual(ranges_.LengthOf(sum), pool_.Const(kMostPieces));
   }
 
   IndexId StepsOfResult() {
