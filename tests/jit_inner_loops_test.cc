@@ -336,9 +336,11 @@ TEST(JitInnerLoops, GradientsBehindActivationsHaveColumns) {
   }
 }
 
-// The loops that run at these sizes.
+// The loops that run at these sizes on AVX2.
 std::string SizedText(const Op& op, const SymbolValues& sizes) {
-  const auto executable = jit::Compile(Lower(op));
+  jit::CompileOptions options;
+  options.isa = Isa::kAvx2;
+  const auto executable = jit::Compile(Lower(op), options);
   NESTOR_CHECK(executable.ok(), executable.status().ToString());
   const auto kernel =
       (*executable)->KernelAt([&](const std::string& name) -> absl::optional<int64_t> {
