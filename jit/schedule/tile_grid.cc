@@ -101,6 +101,8 @@ IndexId TileGrid::Vectors() {
 IndexId TileGrid::WholeTiles() {
   const IndexId tiles =
       Over(nest_.jammed != nullptr ? Vectors() : Over(columns_, lanes_), tile_.vectors);
+  // As in strips narrower than a tile.
+  if (ranges_.LessEqual(tiles, Const(0))) return Const(0);
   if (tile_.vectors != 3) return tiles;
   const IndexId one_left = pool_.Mod(pool_.Mod(Vectors(), Const(3)), Const(2));
   return pool_.Max(pool_.Sub(tiles, one_left), Const(0));
