@@ -6,6 +6,7 @@
 
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
@@ -47,32 +48,53 @@ class SumGater {
         program_.AddApply(ScalarOp::kSelect, {gate->condition, gate->factor, gate->zero}, type);
     Scope scope = {DeclarationOf(gated)};
     scope.push_back(InOwnLoops(program_, loops, {{gated, place}, absl::nullopt, factor, {}}));
-    const ValueId product =
-        program_.AddApply(ScalarOp::kMul, {program_.AddLoad({gated, place}), gate->other}, type);
+    ValueId first = program_.AddLoad({gated, place}), second = gate->other;
+    if (gate->product == ScalarOp::kMulz) std::swap(first, second);
+    const ValueId product = program_.AddApply(gate->product, {first, second}, type);
     Append(scope, WithSecondRun(program_, ranges_, *nest, 0, WithStep(*nest, product, outermost),
                                 {gate->other}));
     return scope;
   }
 
  private:
-  // where(condition, factor * other, zero)
+  // where(condition, factor * other, zero), or where(condition, mulz(other, factor), zero)
   struct Gate {
     ValueId condition, factor, other, zero;
+    ScalarOp product;
   };
 
   absl::optional<Gate> GateOf(const SumNest& nest) const {
-    const ApplyValue* choice = jit::AsApply(program_, nest.step->value, ScalarOp::kSelect);
-    if (choice == nullptr || !IsFloat(program_[nest.step->value].type) ||
-        !jit::IsPlusZero(program_, choice->args[2]))
-      return absl::nullopt;
-    const ApplyValue* product = jit::AsApply(program_, choice->args[1], ScalarOp::kMul);
-    if (product == nullptr) return absl::nullopt;
-    for (const int factor : {0, 1}) {
-      const Gate gate = {choice->args[0], product->args[factor], product->args[1 - factor],
-                         choice->args[2]};
+    if (!IsFloat(program_[nest.step->value].type)) return absl::nullopt;
+    for (const Gate& gate : GatesOf(nest.step->value)) {
       if (IsShared(nest, gate)) return gate;
     }
     return absl::nullopt;
+  }
+
+  // The forms of a value with a condition:
+  //
+  //   where(c, a * b, 0)       either factor may take the condition
+  //   mulz(where(c, a, 0), b)  as gradients have it: where(c, mulz(a, b), 0)
+  std::vector<Gate> GatesOf(ValueId value) const {
+    if (const ApplyValue* choice = ChoiceOf(value)) {
+      const ApplyValue* product = jit::AsApply(program_, choice->args[1], ScalarOp::kMul);
+      if (product == nullptr) return {};
+      const auto gate = [&](int factor) {
+        return Gate{choice->args[0], product->args[factor], product->args[1 - factor],
+                    choice->args[2], ScalarOp::kMul};
+      };
+      return {gate(0), gate(1)};
+    }
+    const ApplyValue* product = jit::AsApply(program_, value, ScalarOp::kMulz);
+    const ApplyValue* choice = product == nullptr ? nullptr : ChoiceOf(product->args[0]);
+    if (choice == nullptr) return {};
+    return {{choice->args[0], product->args[1], choice->args[1], choice->args[2], ScalarOp::kMulz}};
+  }
+
+  // The value if it is where(.., .., 0), else null.
+  const ApplyValue* ChoiceOf(ValueId value) const {
+    const ApplyValue* choice = jit::AsApply(program_, value, ScalarOp::kSelect);
+    return choice != nullptr && jit::IsPlusZero(program_, choice->args[2]) ? choice : nullptr;
   }
 
   bool Moves(const Gate& gate, const Loop& loop) const {

@@ -128,6 +128,45 @@ TEST(GateFactors, TextInTextOut) {
            }
            drop z[0] = 1.0
          })"},
+      // As the gradient has it.
+      {SUM("mulz(where(m[i, k], w[k, j], 0.0), x[i, k])") " y[i, j] = s } }",
+       R"(assume : 549755813887*K*N
+         temp gated: f32[N, K]
+         for i_2 in [0, N) {
+           for k_2 in [0, K) {
+             gated[i_2, k_2] = where(m[i_2, k_2], x[i_2, k_2], 0.0)
+           }
+         }
+         for i in [0, N) {
+           for j in [0, M) {
+             acc s: f32 = sum
+             for k in [0, K) {
+               s += mulz(w[k, j], gated[i, k])
+             }
+             y[i, j] = s
+           }
+         }
+         acc not_a_number: i64 = max
+         for i_3 in [0, N) {
+           for j_2 in [0, M) {
+             not_a_number max= i64(y[i_3, j_2] != y[i_3, j_2])
+           }
+         }
+         acc not_finite: i64 = max
+         for j_3 in [0, M) {
+           for k_3 in [0, K) {
+             drop not_finite if not_a_number[] == 1 max= i64(w[k_3, j_3] * 0.0 != 0.0)
+           }
+         }
+         for i_4 in [0, N) {
+           for j_4 in [0, M) {
+             acc s_2: f32 = sum
+             for k_4 in [0, K) {
+               drop s_2 if not_finite[] == 1 += mulz(where(m[i_4, k_4], w[k_4, j_4], 0.0), x[i_4, k_4])
+             }
+             drop y[i_4, j_4] if not_finite[] == 1 = s_2
+           }
+         })"},
       // Not conditions on both, one on the factor that is shared, or integers.
       {SUM("where(m[i, k] && c[k, j], x[i, k] * w[k, j], 0.0)") " y[i, j] = s } }", ""},
       {SUM("where(m[i, k], x[i, k] * w[k, j], 1.0)") " y[i, j] = s } }", ""},
