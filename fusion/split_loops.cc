@@ -213,6 +213,7 @@ class Splitter {
       }
       const Statement* statement = item.As<Statement>();
       if (at_ != CutAt::kMasks || statement == nullptr) return;
+      // An argmax is searched for in lanes, for which pieces of a window are too short.
       if (statement->op && IsArg(*statement->op)) return;
       VisitMask(program_, statement->target, add);
       VisitComparisons(program_, *statement, add);

@@ -1,8 +1,7 @@
 // Why the result is the same: a maximum is one of the elements, or NaN if one of them is NaN. If it
 // is a number, no element is NaN, and the first one that equals it, 0 and -0 being equal, is the
 // one at which no later element was larger. If it is NaN, nothing equals it, and the first element
-// that is NaN has won. Over nothing, no position is less than the largest integer, which no position
-// reaches.
+// that is NaN has won. Over nothing, the minimum stays the largest integer, which is no position.
 //
 // The scope that declares the accumulator is read in order: all its steps must be in loops there,
 // and nothing reads it before the last of these is done.

@@ -20,11 +20,11 @@ namespace nestor::loop {
 //     y[i, j] = s } }
 //   .. where some y is NaN, and some w is inf or NaN, all is computed once more as it was ..
 //
-// and in mulz(where(m[i, k], w[k, j], 0.0), x[i, k]), as gradients of such sums have it,
 // if the condition and one factor do not move with a loop, here over j, with which the other factor
 // does, and the other factor is the same in the iterations of a further loop: the choice is then
 // made once for each of many products, which are left for multiply-adds. The memory for `gated` is
-// small if the nest is inside of a loop over rows.
+// small if the nest is inside of a loop over rows. Gradients have the same as
+// mulz(where(m[i, k], w[k, j], 0.0), x[i, k]), which is where(m[i, k], mulz(w[k, j], x[i, k]), 0).
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does
