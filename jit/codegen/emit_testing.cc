@@ -81,8 +81,15 @@ MachineCode TestFunction::Encode() const {
   return *std::move(code);
 }
 
-Sealed::Sealed(const MachineCode& code) {
-  absl::StatusOr<CodeMemory> memory = CodeMemory::Seal(code.bytes);
+Sealed::Sealed(absl::Span<const MachineCode> codes) {
+  constexpr size_t kAlignment = 64;  // of pooled constants
+  std::vector<uint8_t> bytes;
+  for (const MachineCode& code : codes) {
+    bytes.resize((bytes.size() + kAlignment - 1) / kAlignment * kAlignment);
+    begins_.push_back(bytes.size());
+    bytes.insert(bytes.end(), code.bytes.begin(), code.bytes.end());
+  }
+  absl::StatusOr<CodeMemory> memory = CodeMemory::Seal(bytes);
   NESTOR_CHECK(memory.ok(), memory.status().ToString());
   memory_ = *std::move(memory);
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "jit/codegen/allocate_registers.h"
 #include "jit/codegen/emit.h"
 #include "jit/codegen/operations.h"
@@ -56,17 +57,21 @@ class TestFunction {
   int64_t used_bytes_ = 0;
 };
 
-// Sealed machine code.
+// Sealed machine code: one function or several.
 class Sealed {
  public:
-  explicit Sealed(const MachineCode& code);
+  explicit Sealed(const MachineCode& code) : Sealed(absl::MakeConstSpan(&code, 1)) {}
+  explicit Sealed(absl::Span<const MachineCode> codes);
   int64_t operator()(const std::vector<int64_t>& table, int64_t p0 = 0, int64_t p1 = 0,
                      int64_t p2 = 0) const {
     return function()(table.data(), p0, p1, p2);
   }
-  Function function() const { return reinterpret_cast<Function>(memory_.data()); }
+  Function function(size_t i = 0) const {
+    return reinterpret_cast<Function>(memory_.data() + begins_[i]);
+  }
 
  private:
+  std::vector<size_t> begins_;  // of the functions, in bytes
   CodeMemory memory_;
 };
 
