@@ -93,8 +93,9 @@ GuardedMemory MemoryUnder(TensorView& view, GuardedMemory::Side side, size_t ali
   return memory;
 }
 
-void PlaceGuarded(TensorView& view, GuardedMemory::Side side, std::vector<GuardedMemory>& memory) {
-  memory.push_back(MemoryUnder(view, side));
+void PlaceGuarded(TensorView& view, GuardedMemory::Side side, std::vector<GuardedMemory>& memory,
+                  GuardedPool* pool) {
+  memory.push_back(MemoryUnder(view, side, 1, pool));
   FillBytes(view, kPoison);
 }
 

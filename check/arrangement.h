@@ -39,7 +39,8 @@ GuardedMemory MemoryUnder(TensorView& view, GuardedMemory::Side side, size_t ali
                           GuardedPool* pool = nullptr);
 
 // Gives a view without memory poisoned memory, which is added to `memory`.
-void PlaceGuarded(TensorView& view, GuardedMemory::Side side, std::vector<GuardedMemory>& memory);
+void PlaceGuarded(TensorView& view, GuardedMemory::Side side, std::vector<GuardedMemory>& memory,
+                  GuardedPool* pool = nullptr);
 
 // Sets all bytes from the view's first element in memory to its last.
 void FillBytes(const TensorView& view, int byte);

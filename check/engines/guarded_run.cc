@@ -20,6 +20,13 @@ namespace nestor {
 
 namespace {
 
+// Runs follow each other with tensors of much the same sizes, and fresh pages take longer than a
+// short run. The thread keeps as much memory as its largest runs needed.
+GuardedPool& PoolOfThread() {
+  thread_local GuardedPool pool;
+  return pool;
+}
+
 // The arguments of a call, and the memory that they lie in.
 struct PlacedCall {
   std::vector<GuardedMemory> memory;
@@ -37,7 +44,7 @@ absl::Status PlaceInputs(const jit::Executable& executable, const RunInputs& giv
   for (loop::TensorId id : executable.inputs()) {
     const TensorView& from = given.tensors.at(program[id].name);
     TensorView view = from;
-    PlaceGuarded(view, side, call.memory);
+    PlaceGuarded(view, side, call.memory, &PoolOfThread());
     call.before.push_back(BytesOf(from));
     if (!call.before.back().empty()) {
       std::memcpy(call.memory.back().data(), call.before.back().data(), call.before.back().size());
@@ -85,7 +92,7 @@ void PlaceOutputs(const jit::Executable& executable, const std::vector<Dims>& sh
       view.data = call.inputs[*input].data;
       call.is_overwritten[*input] = true;
     } else {
-      PlaceGuarded(view, options.side, call.memory);
+      PlaceGuarded(view, options.side, call.memory, &PoolOfThread());
     }
     call.outputs.push_back(view);
   }
