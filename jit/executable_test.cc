@@ -140,7 +140,7 @@ const BadCall kBadCalls[] = {
     {"outputs over each other",
      [](Call& c) { c.outputs[1].data = c.At(66); }, {"output z", "overlaps", " y"}},
     {"an index out of range",
-     [](Call& c) { c.memory[32] = 1e300; }, {"affine", "z[d] = b[i[0] checked]"}, absl::StatusCode::kOutOfRange},
+     [](Call& c) { c.memory[32] = 1e300; }, {"affine", "z[d] = b[i[0] checked loads checked]"}, absl::StatusCode::kOutOfRange},
     // clang-format on
 };
 

@@ -96,15 +96,18 @@ struct Access {
   ValueId fill = {};  // of a masked load: a Constant, a ParamValue or an IndexValue of symbols
   IndexList conditions = {};
   // In a program that is `proven`: bit k is set where code has to find out whether axis k is in
-  // range. (The last bit stands for all axes from there on.)
+  // range. (Bit kLastAxisBit stands for all axes from there on.) Bit kLoadsBit is set where it has
+  // to find out whether loads in subscripts are in range; for those in conditions, it always has.
   uint64_t checked = 0;
 
-  static constexpr size_t kCheckedBits = 64;
+  static constexpr size_t kLastAxisBit = 62, kLoadsBit = 63;
   // The bit of `checked` for an axis.
   static uint64_t CheckedBit(size_t axis) {
-    return uint64_t{1} << (axis < kCheckedBits ? axis : kCheckedBits - 1);
+    return uint64_t{1} << (axis < kLastAxisBit ? axis : kLastAxisBit);
   }
+  static constexpr uint64_t kCheckedLoads = uint64_t{1} << kLoadsBit;
   bool IsChecked(size_t axis) const { return (checked & CheckedBit(axis)) != 0; }
+  bool ChecksLoads() const { return (checked & kCheckedLoads) != 0; }
 };
 
 // ---- Values: expression trees.

@@ -9,7 +9,9 @@
 #include <bit>
 #include <tuple>
 #include <utility>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "loop_ir/affine.h"
@@ -34,8 +36,8 @@ class ProofWalk {
 
   Ranges& ranges() { return ranges_; }
 
-  // The axes that are not proven, as Access::checked.
-  uint64_t CheckedAxes(const Access& access) {
+  // What is not proven, as Access::checked.
+  uint64_t Unproven(const Access& access) {
     IndexList key = access.place;
     key.insert(key.end(), access.conditions.begin(), access.conditions.end());
     const auto [known, is_new] =
@@ -45,16 +47,29 @@ class ProofWalk {
   }
 
  private:
-  // An access is made only where its conditions hold, so they may be assumed.
+  // An access is made only where its conditions hold, so they may be assumed. But loads in its
+  // subscripts are made whether they hold or not.
   uint64_t Prove(const Access& access) {
+    uint64_t checked = LoadsAreInRange(access) ? 0 : Access::kCheckedLoads;
     for (IndexId condition : access.conditions) ranges_.Assume(condition);
     const Shape& shape = program_[access.tensor].shape;
-    uint64_t checked = 0;
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
       if (!ranges_.InRange(access.place[axis], shape[axis])) checked |= Access::CheckedBit(axis);
     }
     for (size_t i = 0; i < access.conditions.size(); ++i) ranges_.Forget();
     return checked;
+  }
+
+  bool LoadsAreInRange(const Access& access) {
+    std::vector<IndexNode> loads;  // proofs add to the pool
+    const auto collect = [&](IndexId, const IndexNode& node) {
+      if (node.kind == IndexKind::kLoad) loads.push_back(node);
+    };
+    for (IndexId e : access.place) VisitIndex(program_.pool, e, collect);
+    return absl::c_all_of(loads, [&](const IndexNode& load) {
+      const TensorId tensor{static_cast<int32_t>(load.value)};
+      return ranges_.InRange(load.args, program_[tensor].shape);
+    });
   }
 
   // Statements see the facts of all loops around. A loop for which `visit_loop` is false is not
@@ -121,11 +136,11 @@ absl::StatusOr<bool> MarkChecked(Program& program) {
   bool changed = !std::exchange(program.proven, true);
   ProofWalk walk(program);
   walk.Run(EnterAll, [&](Statement& statement) {
-    const uint64_t of_target = walk.CheckedAxes(statement.target);
+    const uint64_t of_target = walk.Unproven(statement.target);
     changed |= std::exchange(statement.target.checked, of_target) != of_target;
     Marks marks;
     VisitLoads(program, statement, [&](ValueId id, const Access& access) {
-      const uint64_t checked = walk.CheckedAxes(access);
+      const uint64_t checked = walk.Unproven(access);
       if (checked != access.checked) marks.emplace(id.value, checked);
     });
     if (marks.empty()) return;
@@ -192,7 +207,7 @@ absl::Status VerifyProofs(const Program& program) {
   walk.Run(look_at_loop, [&](Statement& statement) {
     if (!copy.proven) return;
     const auto look = [&](const Access& access) {
-      if ((walk.CheckedAxes(access) & ~access.checked) != 0)
+      if ((walk.Unproven(access) & ~access.checked) != 0)
         error(ToText(copy, access), "neither proven to be in range nor checked");
     };
     look(statement.target);

@@ -33,6 +33,10 @@ TEST(MarkChecked, TextInTextOut) {
       // The same value in two loops, proven in one.
       {"for i in [0, N) { for j in [0, min(M, 3)) { y[i, j] = w[j] } for k in [0, M) { y[i, k] = w[k] } }",
        "for i in [0, N) { for j in [0, min(M, 3)) { y[i, j] = w[j] } for k in [0, M) { y[i, k] = w[k checked] } }"},
+      // Loads in subscripts: they are made whether conditions hold or not.
+      {"for i in [0, N) { r[i] = v[ids[ids[i]]] + v[ids[i + 1] | 0.0 if i + 1 < N] + v[ids[i] | 0.0 if ids[ids[i]] < 3] }",
+       "for i in [0, N) { r[i] = v[ids[ids[i]] checked loads checked] + v[ids[i + 1] checked loads checked | 0.0 if i + 1 < N]"
+       " + v[ids[i] checked | 0.0 if ids[ids[i]] < 3] }"},
       // One load that occurs twice.
       {"for i in [0, N) { r[i] = v[ids[i]] * v[ids[i]] }",
        "for i in [0, N) { r[i] = v[ids[i] checked] * v[ids[i] checked] }"},

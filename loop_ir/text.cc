@@ -253,6 +253,7 @@ class Writer {
       absl::StrAppend(&text, axis == 0 ? "" : ", ", Index(access.place[axis]),
                       access.IsChecked(axis) ? " checked" : "");
     }
+    if (access.ChecksLoads()) absl::StrAppend(&text, " loads checked");
     return text;
   }
 

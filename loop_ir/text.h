@@ -23,9 +23,10 @@
 // `min=`, `any=`, `all=`, `argmax=`, `argmin=` (the last two of a pair `(v, place)`).
 // A masked store is `drop y[e] if c, c = v`, a masked load `y[e | fill if c, c]`,
 // its fill a literal of the tensor's type, a $param or `index(e)`. A rank-0 access
-// is the bare name, masked `y[ | fill]`. `x[ids[n] checked, c]` marks an axis
-// (Access::checked), `stream y[e] = v` a statement that streams, `y[e] += v needed if c, c`
-// one that may be left out elsewhere (Statement::needed_if).
+// is the bare name, masked `y[ | fill]`. `x[ids[n] checked, c]` marks an axis,
+// `x[ids[ids[n]] checked loads checked]` loads in subscripts as well (Access::checked), `stream
+// y[e] = v` a statement that streams, `y[e] += v needed if c, c` one that may be left out elsewhere
+// (Statement::needed_if).
 //
 // Values are the notation's expressions, typed from the leaves up: a literal is f32 (with a point,
 // an exponent, inf, nan), i64 or bool; a type applied to a literal is a constant of that type, to

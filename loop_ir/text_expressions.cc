@@ -147,6 +147,9 @@ absl::Status ExpressionParser::AppendIndex(IndexList& list) {
 absl::Status ExpressionParser::AppendPlace(Access& access) {
   NESTOR_RETURN_IF_ERROR(AppendIndex(access.place));
   if (Take("checked")) access.checked |= Access::CheckedBit(access.place.size() - 1);
+  if (!Take("loads")) return absl::OkStatus();
+  if (!Take("checked")) return Expected("'checked'");
+  access.checked |= Access::kCheckedLoads;
   return absl::OkStatus();
 }
 

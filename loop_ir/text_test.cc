@@ -61,7 +61,7 @@ constexpr const char* kPrograms[] = {
     for c in [0, C) vector(8) interleave(2) tail prefetch x[n + 1, c] prefetch(2) x[ids[min(n + 1, N - 1)], c] {
       stream y[n, c] = x[ids[n] checked, c] + x[n, c + 1 checked | 0.0 if n < 3]
     }
-    stream drop y[ids[n] checked, 0 checked] if n < 3 = 1.0 needed if n < 2, 0 < n
+    stream drop y[ids[ids[n]] checked, 0 checked loads checked] if n < 3 = 1.0 needed if n < 2, 0 < n
   }
 }
 )",

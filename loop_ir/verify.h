@@ -41,7 +41,8 @@
 //     length, or walks register tiles (MostIterations in lanes.h). Where it is decided how vectors
 //     run, a loop without a tail has a multiple of its lanes as length (LengthIsMultiple).
 // 16. Proofs. In a proven program each access is proven to be in range (ranges.h) along the
-//     axes that it does not mark as checked.
+//     axes that it does not mark as checked, and so are the loads in its
+//     subscripts, unless it marks these.
 // 17. Prefetches. The accesses that a loop prefetches are unmasked, and to tensors in scope that
 //     have axes and lie in memory.
 //

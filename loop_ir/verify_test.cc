@@ -133,6 +133,7 @@ TEST(Verify, RefusesText) {
       {16, "proven t[0] = 1.0", "in `t[0]`: neither proven to be in range nor checked"},
       {16, "proven for i in [0, N) { t[i] = x[ids[i], 2 checked] }",
        "in `x[ids[i], 2 checked]`: neither proven"},
+      {16, "proven for i in [0, N) { t[i] = x[ids[ids[i]] checked, 2 checked] }", "neither proven"},
       {16, "proven for i in [0, N) { t[i] = x[i checked, 2 | 0.0] }", "neither proven"},
       {17, "temp e: f32[4] register for i in [0, N) prefetch e[0] { t[i] = 1.0 }",
        "e is prefetched, which may lie in a register"},

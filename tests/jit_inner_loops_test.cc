@@ -214,6 +214,29 @@ TEST(JitInnerLoops, NeitherMultiplyNorDivide) {
   }
 }
 
+// A gather tests whether each element that it loads for a subscript is in range, but not whether the
+// place of that element is.
+TEST(JitInnerLoops, GathersTestOnlyWhatTheyLoad) {
+  const struct {
+    const char* statement;
+    int64_t tests;
+  } kCases[] = {
+      {"y[n, i] = x[p[n, i], q[n, i]]", 2},
+      {"y[n, p[n, i]]: f32[N, N] += x[n, i]", 1},
+  };
+  for (const auto& c : kCases) {
+    const Op op = OpOf(absl::StrCat("op f(x: f32[N, M], p: i64[N, M], q: i64[N, M]) -> (y) { ",
+                                    c.statement, " }"));
+    const auto kernel = KernelOf(op, Isa::kAvx2, /*strided=*/false);
+    int64_t tests = 0;
+    for (const jit::Kernel::FunctionView& function : kernel->Functions()) {
+      for (const std::vector<Instruction>& loop : LoopsOf(function.code))
+        tests += absl::c_count_if(loop, [](const Instruction& i) { return i.name == "setb"; });
+    }
+    EXPECT_EQ(tests, c.tests) << c.statement << "\n" << jit::Disassemble(*kernel);
+  }
+}
+
 // The instructions of a loop.
 struct TileLoop {
   int64_t multiply_adds = 0, broadcasts = 0, loads = 0, counts = 0, on_stack = 0;

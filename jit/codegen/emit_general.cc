@@ -245,7 +245,8 @@ void Set(Generator& g, const Operation& op, SetByte set) {
 void EmitCompareG(Generator& g, const Operation& op) {
   using X = Xbyak::CodeGenerator;
   // By Condition.
-  constexpr SetByte kSet[] = {&X::sete, &X::setne, &X::setl, &X::setle, &X::setg, &X::setge};
+  constexpr SetByte kSet[] = {&X::sete, &X::setne, &X::setl, &X::setle,
+                              &X::setg, &X::setge, &X::setb};
   g.CompareGeneral(op.operands[0], op.operands[1]);
   Set(g, op, kSet[op.immediate]);
 }
@@ -317,6 +318,7 @@ void JumpIf(Generator& g, const Operation& op) {
     case Condition::kLessEqual: return g.jle(label, type);
     case Condition::kGreater: return g.jg(label, type);
     case Condition::kGreaterEqual: return g.jge(label, type);
+    case Condition::kBelow: return g.jb(label, type);
   }
 }
 

@@ -69,6 +69,7 @@ bool Holds(int64_t condition, int64_t a, int64_t b) {
     case Condition::kLessEqual: return a <= b;
     case Condition::kGreater: return a > b;
     case Condition::kGreaterEqual: return a >= b;
+    case Condition::kBelow: return static_cast<uint64_t>(a) < static_cast<uint64_t>(b);
   }
   return false;
 }
@@ -276,7 +277,7 @@ TEST_F(EmitGeneralTest, LaneOfAVector) {
 // ---- Control.
 
 TEST_F(EmitGeneralTest, BranchesOnEveryConditionFromEveryPlace) {
-  for (int64_t condition = 0; condition < 6; ++condition) {
+  for (int64_t condition = 0; condition < 7; ++condition) {
     ForEachPlaces([&](const Places& p) {
       if (HasFailure() || p.a == Stand::kResult || p.b == Stand::kResult) return;
       TestFunction f(Isa::kAvx2);

@@ -15,12 +15,12 @@ Operand FunctionBuilder::Both(Operand a, Operand b) {
   return General(Opcode::kAndG, a, b);
 }
 
-CheckedIndex FunctionBuilder::Checked(IndexId e) {
+CheckedIndex FunctionBuilder::Checked(IndexId e, Loads loads) {
   const IndexNode node = program_.pool[e];
   if (program_.pool.IsAffine(e) && !program_.pool.HasLoad(e))
     return {Index(e), DividesByNonzero(e)};
-  if (node.kind == IndexKind::kLoad) return CheckedLoad(node);
-  return CheckedArithmetic(node);
+  if (node.kind == IndexKind::kLoad) return CheckedLoad(node, loads);
+  return CheckedArithmetic(node, loads);
 }
 
 // 1 if no divisor in an affine expression is 0: all its other parts have a value. Divisors consist
@@ -49,7 +49,7 @@ Operand FunctionBuilder::DividesByNonzero(IndexId e) {
 //   branch if not (0 <= e < extent) to outside
 //   r = load_g [address of a[e]]
 //   outside:
-CheckedIndex FunctionBuilder::CheckedLoad(const IndexNode& node) {
+CheckedIndex FunctionBuilder::CheckedLoad(const IndexNode& node, Loads loads) {
   const loop::TensorId tensor{static_cast<int32_t>(node.value)};
   const TensorPlace& place = places_[tensor.value];
   const bool is_position =
@@ -66,9 +66,10 @@ CheckedIndex FunctionBuilder::CheckedLoad(const IndexNode& node) {
   std::vector<ComputedPlace> computed(node.args.size());
   Operand valid;
   for (size_t axis = 0; axis < node.args.size(); ++axis) {
-    const CheckedIndex e = Checked(node.args[axis]);
-    valid = Both(valid, InRange(e, program_[tensor].shape[axis]));
+    const CheckedIndex e = Checked(node.args[axis], loads);
     computed[axis].value = e.value;
+    if (loads == Loads::kInRange) continue;
+    valid = Both(valid, InRange(e, program_[tensor].shape[axis]));
   }
   const int outside = list_.NewLabel();
   const Operand result = General(Opcode::kMoveG, Immediate(0));
@@ -96,14 +97,14 @@ Operand FunctionBuilder::IsIndex(DType type, Operand number) {
 }
 
 // Both operands are evaluated; if one has no value, the result has none.
-CheckedIndex FunctionBuilder::CheckedArithmetic(const IndexNode& node) {
-  const CheckedIndex a = Checked(node.args[0]);
+CheckedIndex FunctionBuilder::CheckedArithmetic(const IndexNode& node, Loads loads) {
+  const CheckedIndex a = Checked(node.args[0], loads);
   if (node.kind == IndexKind::kNot) {
     return {
         General(Opcode::kCompareG, a.value, Immediate(0), static_cast<int64_t>(Condition::kEqual)),
         a.valid};
   }
-  const CheckedIndex b = Checked(node.args[1]);
+  const CheckedIndex b = Checked(node.args[1], loads);
   Operand valid = Both(a.valid, b.valid);
   Operand divisor = b.value;
   const auto compare = [&](Condition condition, Operand x, Operand y) {
@@ -140,14 +141,11 @@ Operand FunctionBuilder::ConditionValue(IndexId e) {
   return Both(condition.valid, condition.value);
 }
 
-// 0 <= e < extent, and e did not overflow while it was computed.
+// 0 <= e < extent, and e did not overflow while it was computed. An extent is not negative, so as a
+// number without a sign a negative e lies above it.
 Operand FunctionBuilder::InRange(const CheckedIndex& e, IndexId extent) {
-  const auto compare = [&](Condition condition, Operand y) {
-    return General(Opcode::kCompareG, e.value, y, static_cast<int64_t>(condition));
-  };
-  Operand inside = compare(Condition::kGreaterEqual, Immediate(0));
-  inside = General(Opcode::kAndG, inside, compare(Condition::kLess, Index(extent)));
-  return Both(e.valid, inside);
+  return Both(e.valid, General(Opcode::kCompareG, e.value, Index(extent),
+                               static_cast<int64_t>(Condition::kBelow)));
 }
 
 }  // namespace nestor::jit

@@ -15,12 +15,14 @@ struct CheckedIndex {
   Operand value, valid;
 };
 
+enum class Loads : uint8_t { kChecked, kInRange };
+
 class FunctionBuilder : public AddressBuilder {
  public:
   using AddressBuilder::AddressBuilder;
 
-  // For any expression; emitted in place.
-  CheckedIndex Checked(IndexId e);
+  // For any expression; emitted in place. `loads`: whether loads in it are known to be in range.
+  CheckedIndex Checked(IndexId e, Loads loads = Loads::kChecked);
   // The value of a condition, 0 or 1; 0 if e has no value.
   Operand ConditionValue(IndexId e);
   // 1 where 0 <= e < extent, with e as Checked gave it.
@@ -30,9 +32,9 @@ class FunctionBuilder : public AddressBuilder {
 
  private:
   Operand DividesByNonzero(IndexId e);
-  CheckedIndex CheckedLoad(const IndexNode& node);
+  CheckedIndex CheckedLoad(const IndexNode& node, Loads loads);
   Operand IsIndex(DType type, Operand number);
-  CheckedIndex CheckedArithmetic(const IndexNode& node);
+  CheckedIndex CheckedArithmetic(const IndexNode& node, Loads loads);
 };
 
 }  // namespace nestor::jit

@@ -257,11 +257,9 @@ loop_begin L1
     g2 = mul_overflows_g g0, g1
     g3 = compare_g equal g2, 0
     g4 = mul_g g0, g1
-    g5 = compare_g greater_equal g4, 0
-    g6 = compare_g less g4, table[0]
-    g7 = and_g g5, g6
-    g8 = and_g g3, g7
-    g9 = move_g g8
+    g5 = compare_g below g4, table[0]
+    g6 = and_g g3, g5
+    g7 = move_g g6
     g1 = add_g g1, 4
   loop_end less g1, 10, L0
   g0 = add_g g0, 1

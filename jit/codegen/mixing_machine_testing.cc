@@ -133,6 +133,7 @@ class Machine {
       case Condition::kLessEqual: return a <= b;
       case Condition::kGreater: return a > b;
       case Condition::kGreaterEqual: return a >= b;
+      case Condition::kBelow: return static_cast<uint64_t>(a) < static_cast<uint64_t>(b);
     }
     __builtin_unreachable();
   }

@@ -43,8 +43,8 @@ static_assert(sizeof(kOpcodes) / sizeof(kOpcodes[0]) == kNumOpcodes, "kReturn is
 constexpr const char* kLaneNames[] = {"i8", "i16", "i32", "i64", "f32", "f64"};
 constexpr const char* kRoundingNames[] = {"nearest", "floor", "ceil", "truncate"};
 constexpr const char* kPredicateNames[] = {"equal", "less", "less_equal", "unordered", "not_equal"};
-constexpr const char* kConditionNames[] = {"equal",      "not_equal", "less",
-                                           "less_equal", "greater",   "greater_equal"};
+constexpr const char* kConditionNames[] = {"equal",   "not_equal",     "less", "less_equal",
+                                           "greater", "greater_equal", "below"};
 
 template <class Value, size_t n>
 absl::string_view NameIn(const char* const (&names)[n], Value value) {

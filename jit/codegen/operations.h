@@ -107,7 +107,16 @@ enum class RoundingMode : uint8_t { kNearest, kFloor, kCeil, kTruncate };
 enum class Predicate : uint8_t { kEqual, kLess, kLessEqual, kUnordered, kNotEqual };
 
 // Signed.
-enum class Condition : uint8_t { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual };
+// kBelow compares numbers without a sign.
+enum class Condition : uint8_t {
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kBelow
+};
 
 struct Operand {
   enum Kind : uint8_t {

@@ -23,8 +23,8 @@ using Names = std::initializer_list<absl::string_view>;
 constexpr Names kLanes = {"i8", "i16", "i32", "i64", "f32", "f64"};
 constexpr Names kModes = {"nearest", "floor", "ceil", "truncate"};
 constexpr Names kPredicates = {"equal", "less", "less_equal", "unordered", "not_equal"};
-constexpr Names kConditions = {"equal",      "not_equal", "less",
-                               "less_equal", "greater",   "greater_equal"};
+constexpr Names kConditions = {"equal",   "not_equal",     "less", "less_equal",
+                               "greater", "greater_equal", "below"};
 
 class Parser {
  public:

@@ -142,7 +142,7 @@ class Generator {
     const int other = two ? list_.NewLabel() : end;
     Operation& branch =
         Append(Opcode::kBranch, {}, Any(RegisterClass::kGeneral), Any(RegisterClass::kGeneral));
-    branch.condition = static_cast<Condition>(Below(6));
+    branch.condition = static_cast<Condition>(Below(7));
     branch.immediate = other;
     Arm(operations, depth, c, merged);
     if (two) {

@@ -186,6 +186,7 @@ void AccessTranslator::StoreElements(DType type, const Location& location, const
 // that all lanes share are computed before the loop.
 Location AccessTranslator::Locate(const Access& access) {
   Location location;
+  const Loads loads = program_.proven && !access.ChecksLoads() ? Loads::kInRange : Loads::kChecked;
   for (IndexId condition : access.conditions) {
     location.valid = f_.Both(location.valid, f_.ConditionValue(condition));
   }
@@ -202,7 +203,8 @@ Location AccessTranslator::Locate(const Access& access) {
     const bool by_lane =
         access.masked && f_.lanes().var >= 0 && HoldsVar(program_.pool, e, f_.lanes().var);
     const auto compute = [&] {
-      const CheckedIndex checked = f_.Checked(e);
+      // Before the loop, what is proven inside of it may not hold.
+      const CheckedIndex checked = f_.Checked(e, early ? Loads::kChecked : loads);
       if (!plain) computed[axis] = {checked.value, early ? f_.lanes().region : -1};
       if (in_range) return;
       axis_inside = by_lane ? checked.valid : f_.InRange(checked, shape[axis]);

@@ -259,20 +259,18 @@ return 0)"},
 shift.0
 c0 = f32 0x0
 g1 = move_g table[1]
-g6 = move_g table[3]
-g7 = add_g g6, table[4]
+g4 = move_g table[3]
+g5 = add_g g4, table[4]
 g0 = move_g 0
 branch greater_equal g0, table[0], L0
 loop_begin L2
   g2 = add_g g0, table[2]
-  g3 = compare_g greater_equal g2, 0
-  g4 = compare_g less g2, table[0]
-  g5 = and_g g3, g4
-  v8 = move.f32x1 c0
-  branch equal g5, 0, L1
-  v8 = load.f32x1 f32 invariant [g7 + g0 * 4]
+  g3 = compare_g below g2, table[0]
+  v6 = move.f32x1 c0
+  branch equal g3, 0, L1
+  v6 = load.f32x1 f32 invariant [g5 + g0 * 4]
   label L1
-  store.f32x1 f32 [g1 + g0 * 4], v8
+  store.f32x1 f32 [g1 + g0 * 4], v6
   g0 = add_g g0, 1
 loop_end less g0, table[0], L2
 label L0
