@@ -34,7 +34,7 @@ constexpr ptrdiff_t kLeastShortLoops = 3;
 constexpr int64_t kLeastLongSum = 32;
 
 // The least speed-up of code in which index arithmetic folds away.
-constexpr double kGainOfArithmetic = 8;
+constexpr double kGainOfArithmetic = 16;
 // Few rows are up to 4 times as fast without tiles, and are called often.
 constexpr double kGainOfVersion = 256;
 

@@ -29,8 +29,8 @@ struct SizeClassOptions {
   // Rows of fewer elements are short: the unused part of their last vector matters.
   int64_t short_row = 256;
   // A call has a variant if it computes so many scalar operations for each statement of the unfused
-  // program: a long program takes longer to compile. If its index arithmetic has small sizes, an
-  // eighth is enough: without a variant, windows of such a size run in scalars.
+  // program: a long program takes longer to compile. If its index arithmetic has small sizes, a
+  // sixteenth is enough: without a variant, windows of such a size run in scalars.
   int64_t least_work = int64_t{1} << 19;
   // Variants that are kept, besides the code for all sizes; 0: none are made.
   int variants = 16;

@@ -159,9 +159,9 @@ TEST(SizeClasses, OfSizes) {
   EXPECT_EQ(text({{"N", 10}, {"C", 1}, {"K", 100}, {"$s", 2000}, {"$k", -17}}), "C=1 N=10");
   EXPECT_EQ(text({{"N", 10}, {"C", 100}, {"K", 30}, {"$s", 17}, {"$k", 30}}), "")
       << "all are large";
-  // Two operations each, of which an eighth is enough.
-  EXPECT_EQ(text({{"N", 1}, {"C", 32}, {"K", 2}, {"$s", 30}, {"$k", 30}}), "K=2 N=1");
-  EXPECT_EQ(text({{"N", 1}, {"C", 31}, {"K", 2}, {"$s", 30}, {"$k", 30}}), "") << "too little work";
+  // Two operations each, of which a sixteenth is enough.
+  EXPECT_EQ(text({{"N", 1}, {"C", 32}, {"K", 1}, {"$s", 30}, {"$k", 30}}), "K=1 N=1");
+  EXPECT_EQ(text({{"N", 1}, {"C", 31}, {"K", 1}, {"$s", 30}, {"$k", 30}}), "") << "too little work";
   EXPECT_EQ(text({{"N", 0}, {"C", 49}, {"K", 2}, {"$s", 30}, {"$k", 30}}), "") << "no work";
   options.largest_constant = 1;
   EXPECT_EQ(text({{"N", 10}, {"C", 100}, {"K", 3}, {"$s", 1}, {"$k", 0}}), "$k=0 $s=1");

@@ -109,11 +109,11 @@ TEST(Variants, OfCallsThatComputeMuch) {
   // No call has code of its own just for being large.
   options.prefetching_bytes = int64_t{1} << 40;
   const auto windows = MustCompile(kWindows, options);
-  for (const Call& call : {Call{100, 3, 1}, Call{10000, 3, 1}, Call{400000, 17, 17}}) {
+  for (const Call& call : {Call{100, 3, 1}, Call{5000, 3, 1}, Call{400000, 17, 17}}) {
     ASSERT_TRUE(call.Run(*windows).ok());
     EXPECT_EQ(NumKernels(*windows), 1u);
   }
-  ASSERT_TRUE((Call{50000, 3, 1}.Run(*windows).ok()));
+  ASSERT_TRUE((Call{25000, 3, 1}.Run(*windows).ok()));
   EXPECT_EQ(NumKernels(*windows), 2u);
 }
 
