@@ -1,7 +1,7 @@
 // Complete unrolling of a short reduction, as over a window of 3 x 3: the sum becomes one
 // expression that starts at the identity and adds the steps from left to right. The accumulator
 // becomes a scalar that is assigned once, so that the loop around has no inner loop and can run in
-// lanes. The size of the expression is bounded by kMostSteps times kMostOperations.
+// lanes. The size of the expression is bounded by kMostOperations.
 //
 // Of a longer sum over a masked window, as of 7 x 7, the innermost loop alone is written out, into
 // as many statements: the mask of a place in a row is then the same in all rows, and made once.
@@ -14,6 +14,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
 #include "fusion/cost/work.h"
+#include "fusion/scopes.h"
 #include "jit/schedule/attributes.h"
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"
@@ -23,9 +24,11 @@
 namespace nestor::loop {
 namespace {
 
-constexpr int64_t kMostSteps = 25;      // a window of 5 x 5
-constexpr int kMostOperations = 3;      // of a step
-constexpr int64_t kMostOfWindow = 121;  // steps of a sum whose rows are written out: 11 x 11
+constexpr int64_t kMostSteps = 25;       // a window of 5 x 5
+constexpr int64_t kMostOperations = 75;  // of all steps
+constexpr int kMostOfStep = 8;           // operations
+constexpr int kMostOfLongStep = 3;       // operations of a step of a longer sum
+constexpr int64_t kMostOfWindow = 121;   // steps of a sum whose rows are written out: 11 x 11
 
 class SumUnroller {
  public:
@@ -36,6 +39,11 @@ class SumUnroller {
     bool changed = false;
     for (size_t i = 0; i < scope.size(); ++i) {
       Loop* loop = scope[i].As<Loop>();
+      const auto* step = scope[i].As<Statement>();
+      if (step != nullptr && IsStepOfSum(*step, scope)) {
+        scope[i] = WrittenOut(*step);
+        changed = true;
+      }
       if (loop == nullptr || ScheduledOf(*loop) == Scheduled::kAll) continue;
       const auto steps = StepsOfSum(*loop, scope);
       if (steps && *steps <= kMostSteps) scope[i] = WrittenOut(*loop);
@@ -51,22 +59,34 @@ class SumUnroller {
   // declares it, changes, of few steps with little work each.
   absl::optional<int64_t> StepsOfSum(const Loop& loop, const Scope& scope) const {
     const Statement* step = OnlyStatementIn(loop);
-    if (step == nullptr || !step->op || IsArg(*step->op) || step->target.masked)
-      return absl::nullopt;
-    const TensorId sum = step->target.tensor;
+    if (step == nullptr || !IsStepOfSum(*step, scope)) return absl::nullopt;
+    const auto steps = StepsOf(loop);
+    return steps && *steps > 0 && *steps <= MostSteps(*step) ? steps : absl::nullopt;
+  }
+
+  // Whether the statement sums into a scalar that `scope` declares, and nothing but the item that
+  // holds the statement changes there, or reads before.
+  bool IsStepOfSum(const Statement& step, const Scope& scope) const {
+    if (!step.op || IsArg(*step.op) || step.target.masked) return false;
+    const TensorId sum = step.target.tensor;
     const bool is_scalar =
         program_[sum].storage == Storage::kAccumulator && program_[sum].shape.empty();
-    if (!is_scalar || OperationsOf(program_, step->value) > kMostOperations) return absl::nullopt;
-    const auto steps = StepsOf(loop);
     const bool declares = absl::c_any_of(scope, [&](const Item& item) {
       const auto* declaration = item.As<Declaration>();
       return declaration != nullptr && declaration->tensor == sum;
     });
+    if (!is_scalar || !declares) return false;
+    const auto touches = [&](const Item& item) { return FootprintOf(program_, item).Touches(sum); };
     const auto changes = [&](const Item& item) { return FootprintOf(program_, item).Changes(sum); };
-    if (!steps || *steps <= 0 || *steps > kMostOfWindow || !declares ||
-        absl::c_count_if(scope, changes) != 1)
-      return absl::nullopt;
-    return steps;
+    const auto first = absl::c_find_if(scope, touches);
+    return absl::c_count_if(scope, changes) == 1 && changes(*first) &&
+           !FootprintOf(program_, *first).reads.contains(sum);
+  }
+
+  int64_t MostSteps(const Statement& step) const {
+    const int operations = OperationsOf(program_, step.value);
+    if (operations > kMostOfStep) return 0;
+    return operations <= kMostOfLongStep ? kMostOfWindow : kMostOperations / operations;
   }
 
   // The number of steps; nullopt where it is unknown, or large.
@@ -82,11 +102,27 @@ class SumUnroller {
   // s = identity; for k < 3 { s += x[k] } becomes s = identity + x[0] + x[1] + x[2], from the left.
   Item WrittenOut(const Loop& loop) {
     const Statement& step = *OnlyStatementIn(loop);
-    TensorInfo& info = program_[step.target.tensor];
-    info.storage = Storage::kTemp;
-    ValueId sum = program_.AddConstant(Identity(*step.op, info.type));
+    ValueId sum = IdentityOf(step);
     AddSteps(loop, step, {}, sum);
-    return {Statement{step.target, absl::nullopt, sum, {}}};
+    return Assigned(step.target.tensor, sum);
+  }
+
+  // The same for a sum of one step.
+  Item WrittenOut(const Statement& step) {
+    return Assigned(step.target.tensor, Sum(step, IdentityOf(step), step.value));
+  }
+
+  Item Assigned(TensorId scalar, ValueId value) {
+    program_[scalar].storage = Storage::kTemp;
+    return AssignmentOf(scalar, value);
+  }
+
+  ValueId IdentityOf(const Statement& step) {
+    return program_.AddConstant(Identity(*step.op, program_[step.target.tensor].type));
+  }
+
+  ValueId Sum(const Statement& step, ValueId sum, ValueId next) {
+    return program_.AddApply(StepOp(*step.op), {sum, next}, program_[step.target.tensor].type);
   }
 
   // Whether there are rows, in whose places loads are masked.
@@ -129,7 +165,7 @@ class SumUnroller {
       for (const auto& [var, index] : at) replace.Set(var, index);
       const ValueId next =
           RewriteIndices(program_, step.value, [&](IndexId e) { return replace(e); });
-      sum = program_.AddApply(StepOp(*step.op), {sum, next}, program_[step.target.tensor].type);
+      sum = Sum(step, sum, next);
     }
   }
 
