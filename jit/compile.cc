@@ -29,6 +29,7 @@
 #include "jit/schedule/memory_order.h"
 #include "jit/schedule/merge_batches.h"
 #include "jit/schedule/multiply_add.h"
+#include "jit/schedule/narrow_sums.h"
 #include "jit/schedule/padded_sums.h"
 #include "jit/schedule/padded_views.h"
 #include "jit/schedule/paired_steps.h"
@@ -50,6 +51,7 @@
 #include "jit/schedule/trimmed_sums.h"
 #include "jit/schedule/turn_results.h"
 #include "jit/schedule/unroll_and_jam.h"
+#include "jit/schedule/unroll_divided.h"
 #include "jit/schedule/unroll_sums.h"
 #include "loop_ir/proofs.h"
 #include "uops/invariant.h"
@@ -131,7 +133,10 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
        [=](loop::Program& program) { return loop::TileContractions(program, contractions); }},
       {"hoist_copies", loop::HoistCopies},
       {"split_windows", loop::SplitWindows},
+      {"narrow_sums", loop::NarrowSums},
       {"unroll_sums", loop::UnrollSums},
+      // After unroll_sums: a sum of one step is an assignment.
+      {"unroll_divided", loop::UnrollDivided},
       {"exact_parallel_sums",
        [=](loop::Program& program) { return loop::SumInParallel(program, exact_sums); }},
       {"parallel_sums",
