@@ -1,7 +1,7 @@
 // Complete unrolling of a short reduction, as over a window of 3 x 3: the sum becomes one
 // expression that starts at the identity and adds the steps from left to right. The accumulator
 // becomes a scalar that is assigned once, so that the loop around has no inner loop and can run in
-// lanes. The size of the expression is bounded by kMostOperations.
+// lanes. The size of the expression is bounded by kMostSteps times kMostOperations.
 //
 // Of a longer sum over a masked window, as of 7 x 7, the innermost loop alone is written out, into
 // as many statements: the mask of a place in a row is then the same in all rows, and made once.
@@ -24,11 +24,9 @@
 namespace nestor::loop {
 namespace {
 
-constexpr int64_t kMostSteps = 25;       // a window of 5 x 5
-constexpr int64_t kMostOperations = 75;  // of all steps
-constexpr int kMostOfStep = 8;           // operations
-constexpr int kMostOfLongStep = 3;       // operations of a step of a longer sum
-constexpr int64_t kMostOfWindow = 121;   // steps of a sum whose rows are written out: 11 x 11
+constexpr int64_t kMostSteps = 25;      // a window of 5 x 5
+constexpr int kMostOperations = 3;      // of a step
+constexpr int64_t kMostOfWindow = 121;  // steps of a sum whose rows are written out: 11 x 11
 
 class SumUnroller {
  public:
@@ -59,9 +57,10 @@ class SumUnroller {
   // declares it, changes, of few steps with little work each.
   absl::optional<int64_t> StepsOfSum(const Loop& loop, const Scope& scope) const {
     const Statement* step = OnlyStatementIn(loop);
-    if (step == nullptr || !IsStepOfSum(*step, scope)) return absl::nullopt;
-    const auto steps = StepsOf(loop);
-    return steps && *steps > 0 && *steps <= MostSteps(*step) ? steps : absl::nullopt;
+    const bool is_short = step != nullptr && IsStepOfSum(*step, scope) &&
+                          OperationsOf(program_, step->value) <= kMostOperations;
+    const auto steps = is_short ? StepsOf(loop) : absl::nullopt;
+    return steps && *steps > 0 && *steps <= kMostOfWindow ? steps : absl::nullopt;
   }
 
   // Whether the statement sums into a scalar that `scope` declares, and nothing but the item that
@@ -81,12 +80,6 @@ class SumUnroller {
     const auto first = absl::c_find_if(scope, touches);
     return absl::c_count_if(scope, changes) == 1 && changes(*first) &&
            !FootprintOf(program_, *first).reads.contains(sum);
-  }
-
-  int64_t MostSteps(const Statement& step) const {
-    const int operations = OperationsOf(program_, step.value);
-    if (operations > kMostOfStep) return 0;
-    return operations <= kMostOfLongStep ? kMostOfWindow : kMostOperations / operations;
   }
 
   // The number of steps; nullopt where it is unknown, or large.

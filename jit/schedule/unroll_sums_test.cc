@@ -19,11 +19,6 @@ TEST(UnrollSums, TextInTextOut) {
        ""},
       {"for i in [0, N) { acc s: f32 = max for r in [1, 3) { for q in [0, 2) { s max= w[r, q] } } y[i] = s * x[i] }",
        "for i in [0, N) { temp s: f32 s = max(max(max(max(-inf, w[1, 0]), w[1, 1]), w[2, 0]), w[2, 1]) y[i] = s * x[i] }"},
-      // Fewer steps of more operations.
-      {"for i in [0, N) { acc s: f32 = sum for r in [0, 2) { s += where(x[i + r] < 1.0 && x[i] < 2.0, x[i], x[i + r]) } y[i] = s }",
-       "for i in [0, N) { temp s: f32 s = 0.0 + where(x[i] < 1.0 && x[i] < 2.0, x[i], x[i]) + where(x[i + 1] < 1.0 && x[i] < 2.0, x[i], x[i + 1]) y[i] = s }"},
-      {"for i in [0, N) { acc s: f32 = sum for r in [0, 19) { s += where(x[i + r] < 1.0 && x[i] < 2.0, x[i], x[i + r]) } y[i] = s }",
-       ""},
       // One step alone; but not where the sum is read before it.
       {"for i in [0, N) { acc s: f32 = sum s += x[i] y[i] = s }",
        "for i in [0, N) { temp s: f32 s = 0.0 + x[i] y[i] = s }"},
