@@ -1,7 +1,11 @@
-// Code is copied to pages that are readable and writable, and only then do these become
-// readable and executable: at no time is a page both writable and executable, so that
-// a stray write can never turn into an instruction. The rest of the last page is filled with
-// breakpoints: a jump past the end stops there.
+// At no time is a page both writable and executable, so that a stray write can never turn into an
+// instruction. The rest of the last page is filled with breakpoints: a jump past the end stops
+// there. There are two ways:
+//  - The code is written to a file that lies in memory alone, whose pages are mapped executable:
+//    they are never writable, and the system has to change no page that it has mapped.
+//  - Where the system forbids that, code is copied to writable pages, which then become executable.
+//    That takes several times as long: pages are mapped one by one as they are written, and each
+//    processor on which the process runs has to forget them when they change.
 //
 // Each kernel has its own pages. Sharing one page between kernels would need it to be
 // writable again while another thread runs in it.
@@ -11,13 +15,17 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -46,6 +54,35 @@ bool PerfMapWanted() {
   return value != nullptr && absl::string_view(value) != "0";
 }
 
+// The file holds the code and, up to the end of the page, breakpoints.
+bool WriteCode(int file, absl::Span<const uint8_t> code) {
+  const size_t rest = RoundUpToPages(code.size()) - code.size();
+  std::vector<uint8_t> breakpoints(rest, kBreakpoint);
+  const std::array<iovec, 2> pieces = {iovec{const_cast<uint8_t*>(code.data()), code.size()},
+                                       iovec{breakpoints.data(), rest}};
+  return writev(file, pieces.data(), pieces.size()) == static_cast<ssize_t>(code.size() + rest);
+}
+
+// A process that writes a larger file than its limit allows is killed.
+bool MayWrite(size_t bytes) {
+  rlimit limit;
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes <= limit.rlim_cur;
+}
+
+// Null where the system does not allow such files, or not as code.
+void* MappedFile(absl::Span<const uint8_t> code) {
+  if (!MayWrite(RoundUpToPages(code.size()))) return nullptr;
+  const int file = memfd_create("nestor", MFD_CLOEXEC);
+  if (file < 0) return nullptr;
+  void* pages = MAP_FAILED;
+  if (WriteCode(file, code)) {
+    pages = mmap(nullptr, RoundUpToPages(code.size()), PROT_READ | PROT_EXEC,
+                 MAP_PRIVATE | MAP_POPULATE, file, 0);
+  }
+  close(file);
+  return pages == MAP_FAILED ? nullptr : pages;
+}
+
 }  // namespace
 
 CodeMemory::CodeMemory(CodeMemory&& other) noexcept
@@ -62,10 +99,20 @@ CodeMemory::~CodeMemory() {
   if (data_ != nullptr) munmap(data_, RoundUpToPages(size_));
 }
 
-// Pages are writable first, then executable, never both. The rest of the last page traps.
 absl::StatusOr<CodeMemory> CodeMemory::Seal(absl::Span<const uint8_t> code) {
   CodeMemory memory;
   if (code.empty()) return memory;
+  // perf reads its map for pages that belong to no file.
+  void* pages = PerfMapWanted() ? nullptr : MappedFile(code);
+  if (pages == nullptr) return Copied(code);
+  memory.data_ = static_cast<uint8_t*>(pages);
+  memory.size_ = code.size();
+  return memory;
+}
+
+// Pages are writable first, then executable, never both.
+absl::StatusOr<CodeMemory> CodeMemory::Copied(absl::Span<const uint8_t> code) {
+  CodeMemory memory;
   const size_t bytes = RoundUpToPages(code.size());
   void* const pages =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

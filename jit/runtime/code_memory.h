@@ -1,4 +1,4 @@
-// Memory of machine code: written, then sealed read+execute; never both.
+// Memory of machine code: readable and executable, at no time writable and executable.
 #ifndef NESTOR_JIT_RUNTIME_CODE_MEMORY_H_
 #define NESTOR_JIT_RUNTIME_CODE_MEMORY_H_
 
@@ -30,6 +30,8 @@ class CodeMemory {
   size_t size() const { return size_; }
 
  private:
+  static absl::StatusOr<CodeMemory> Copied(absl::Span<const uint8_t> code);
+
   uint8_t* data_ = nullptr;
   size_t size_ = 0;
 };

@@ -64,7 +64,15 @@ TEST(CodeMemory, RunsWhatWasSealed) {
   EXPECT_EQ(Call(memory), 42);
 }
 
-TEST(CodeMemory, EveryPageIsExecutableAndNoneIsWritable) {
+// Pages of a file in memory, and pages of no file, which perf's map asks for.
+class EachWay : public testing::TestWithParam<const char*> {
+ public:
+  EachWay() { setenv("NESTOR_PERF_MAP", GetParam(), 1); }
+  ~EachWay() override { unsetenv("NESTOR_PERF_MAP"); }
+};
+INSTANTIATE_TEST_SUITE_P(CodeMemory, EachWay, testing::Values("0", "1"));
+
+TEST_P(EachWay, EveryPageIsExecutableAndNoneIsWritable) {
   for (const size_t size : {1, 63, 4095, 4096, 4097, 100000}) {
     const CodeMemory memory = CodeMemory::Seal(std::vector<uint8_t>(size, 0x90)).value();
     ASSERT_EQ(memory.size(), size);
@@ -75,8 +83,9 @@ TEST(CodeMemory, EveryPageIsExecutableAndNoneIsWritable) {
   for (const Mapping& mapping : Mappings()) EXPECT_NE(mapping.permissions.substr(1, 2), "wx");
 }
 
-TEST(CodeMemory, BreakpointsStandBehindTheCode) {
+TEST_P(EachWay, BreakpointsStandBehindTheCode) {
   const CodeMemory memory = CodeMemory::Seal(kReturns42).value();
+  EXPECT_EQ(Call(memory), 42);
   for (size_t i = memory.size(); i < 4096; ++i) ASSERT_EQ(memory.data()[i], 0xcc) << i;
 }
 
@@ -134,9 +143,22 @@ TEST(CodeMemoryDeathTest, NoRightToExecuteIsPermissionDenied) {
   constexpr int kGetMemoryDenyWriteExecute = 66, kSetMemoryDenyWriteExecute = 65;
   if (prctl(kGetMemoryDenyWriteExecute, 0, 0, 0, 0) < 0)
     GTEST_SKIP() << "this kernel cannot refuse executable memory";
-  const auto no_right = [] { prctl(kSetMemoryDenyWriteExecute, 1, 0, 0, 0); };
+  const auto no_right = [] {
+    setenv("NESTOR_PERF_MAP", "1", 1);
+    prctl(kSetMemoryDenyWriteExecute, 1, 0, 0, 0);
+  };
   EXPECT_EXIT(ShowFailure(no_right), testing::ExitedWithCode(0),
               "PERMISSION_DENIED: sealing of 4096 bytes");
+}
+
+// A process is killed if it writes a larger file.
+TEST(CodeMemoryDeathTest, NoFilesAreNeeded) {
+  const auto run_without_files = [] {
+    const rlimit none = {0, 0};
+    setrlimit(RLIMIT_FSIZE, &none);
+    std::_Exit(Call(CodeMemory::Seal(kReturns42).value()));
+  };
+  EXPECT_EXIT(run_without_files(), testing::ExitedWithCode(42), "");
 }
 
 // The lines that `report` appends to this process's map.
