@@ -11,9 +11,10 @@
 
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "fusion/scopes.h"
-#include "jit/schedule/replace_loops.h"
+#include "jit/schedule/step_copy.h"
 #include "loop_ir/dependence.h"
 
 namespace nestor::loop {
@@ -35,25 +36,21 @@ class ScanFinder {
 
  private:
   // Whether the body has only definitions of scalars, each once, stores, and an update of one
-  // scalar from outside. It declares nothing but scalars.
+  // scalar from outside.
   bool ReadBody(Scan& scan) {
     scan.update = nullptr;
     for (const Item& item : loop_.body) {
-      if (item.As<Loop>() != nullptr) return false;
-      const auto* declaration = item.As<Declaration>();
-      if (declaration != nullptr && !program_[declaration->tensor].shape.empty()) return false;
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) continue;
       const TensorId target = statement->target.tensor;
-      if (statement->op) return false;
       if (!program_[target].shape.empty()) continue;
-      if (statement->target.masked || !definitions_.emplace(target, statement).second) return false;
+      definitions_.emplace(target, statement);
       if (own_.contains(target)) continue;
       if (scan.update != nullptr) return false;
       scan.update = statement;
       scan.carried = target;
     }
-    return scan.update != nullptr;
+    return scan.update != nullptr && StepCopy::MayCopy(program_, loop_);
   }
 
   // Whether nothing that is stored is read, except the carried scalar, by values up to its update.
@@ -62,21 +59,12 @@ class ScanFinder {
     for (TensorId tensor : footprint.writes) {
       if (footprint.reads.contains(tensor) && tensor != scan.carried) return false;
     }
-    bool updated = false, good = true;
-    for (const Item& item : loop_.body) {
-      VisitIndices(program_, item,
-                   [&](IndexId e) { good = good && !LoadsFrom(program_.pool, e, scan.carried); });
-      const auto* statement = item.As<Statement>();
-      if (statement == nullptr) continue;
-      VisitValues(program_, statement->value, [&](ValueId, const Value& value) {
-        const auto* load = absl::get_if<LoadValue>(&value.node);
-        if (load == nullptr || !program_[load->access.tensor].shape.empty()) return;
-        if (load->access.tensor == scan.carried) good = good && !updated;
-        good = good && !load->access.masked;
-      });
-      updated |= statement == scan.update;
-    }
-    return good;
+    bool updated = false;
+    return absl::c_all_of(loop_.body, [&](const Item& item) {
+      if (updated && FootprintOf(program_, item).reads.contains(scan.carried)) return false;
+      updated |= item.As<Statement>() == scan.update;
+      return true;
+    });
   }
 
   // Marks the values that depend on the carried scalar.

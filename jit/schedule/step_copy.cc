@@ -6,11 +6,59 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
 #include "fusion/scopes.h"
+#include "jit/schedule/replace_loops.h"
+#include "loop_ir/dependence.h"
 
 namespace nestor::loop {
+namespace {
+
+// Whether a subscript or a condition of the statement is computed from an element of such a tensor,
+// or a mask decides whether one is read.
+bool ReadsOtherwise(const Program& program, const Item& item, const Statement& statement,
+                    const absl::flat_hash_set<TensorId>& tensors) {
+  bool reads = false;
+  VisitValues(program, statement.value, [&](ValueId, const Value& value) {
+    const auto* load = absl::get_if<LoadValue>(&value.node);
+    reads |= load != nullptr && load->access.masked && tensors.contains(load->access.tensor);
+  });
+  VisitIndices(program, item, [&](IndexId e) {
+    reads |= absl::c_any_of(tensors, [&](TensorId t) { return LoadsFrom(program.pool, e, t); });
+  });
+  return reads;
+}
+
+}  // namespace
+
+bool StepCopy::MayCopy(const Program& program, const Loop& loop) {
+  absl::flat_hash_set<TensorId> scalars, unassigned;
+  for (TensorId tensor : DeclaredIn(loop.body)) {
+    if (!program[tensor].shape.empty()) return false;
+    scalars.insert(tensor);
+  }
+  unassigned = scalars;
+  for (const Item& item : loop.body) {
+    const auto* statement = item.As<Statement>();
+    if (statement != nullptr && program[statement->target.tensor].shape.empty())
+      scalars.insert(statement->target.tensor);
+  }
+  absl::flat_hash_set<TensorId> assigned;
+  return absl::c_all_of(loop.body, [&](const Item& item) {
+    const auto* statement = item.As<Statement>();
+    if (statement == nullptr) return item.As<Declaration>() != nullptr;
+    const auto is_late = [&](TensorId t) { return unassigned.contains(t); };
+    if (statement->op || absl::c_any_of(FootprintOf(program, item).reads, is_late) ||
+        ReadsOtherwise(program, item, *statement, scalars))
+      return false;
+    const TensorId target = statement->target.tensor;
+    if (!scalars.contains(target)) return true;
+    unassigned.erase(target);
+    return !statement->target.masked && assigned.insert(target).second;
+  });
+}
 
 StepCopy::StepCopy(Program& program, const Loop& loop, IndexId at)
     : program_(program), loop_(loop), replace_(program) {

@@ -9,10 +9,13 @@
 namespace nestor::loop {
 
 // Copies what is asked for, and the definitions of the loop's own scalars that it needs, each once.
-// REQUIRES: the body has statements and declarations alone; one statement assigns each of its
-// scalars, before it is read. Both arguments outlive this.
+// REQUIRES: MayCopy. Both arguments outlive this.
 class StepCopy {
  public:
+  // Whether the body has only assignments and declarations of scalars; each scalar that it assigns is
+  // assigned once, if it is the loop's own before it is read, and read by values alone, unmasked.
+  static bool MayCopy(const Program& program, const Loop& loop);
+
   StepCopy(Program& program, const Loop& loop, IndexId at);
 
   // `value` replaces each read of the scalar, whose definition is no longer copied.

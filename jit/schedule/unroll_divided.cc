@@ -5,11 +5,8 @@
 #include "jit/schedule/unroll_divided.h"
 
 #include <utility>
-#include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_set.h"
-#include "absl/functional/function_ref.h"
 #include "absl/types/optional.h"
 #include "fusion/cost/work.h"
 #include "jit/schedule/replace_loops.h"
@@ -55,46 +52,19 @@ class Unroller {
   }
 
  private:
-  // Whether the loop holds only statements of so many operations at most, which assign unmasked
-  // elements, which they do not read, or scalars of its own: these once each, before they are read,
-  // and neither by subscripts nor under a mask.
+  // Whether the loop's steps are so many operations at most, and assign nothing but scalars of its
+  // own and elements, which they do not read.
   bool AssignsAlone(const Loop& loop, int64_t most) const {
-    const std::vector<TensorId> own = DeclaredIn(loop.body);
-    const auto is_own = [&](TensorId t) { return absl::c_linear_search(own, t); };
-    absl::flat_hash_set<TensorId> assigned;
-    const Footprint footprint = FootprintOf(program_, loop.body);
-    const auto is_ready = [&](TensorId t) {
-      return is_own(t) ? assigned.contains(t) : !footprint.writes.contains(t);
-    };
+    if (loop.step != 1 || !StepCopy::MayCopy(program_, loop)) return false;
     int64_t operations = 0;
-    const bool assigns = absl::c_all_of(loop.body, [&](const Item& item) {
+    for (const Item& item : loop.body) {
       const auto* statement = item.As<Statement>();
-      if (statement == nullptr) return item.As<Declaration>() != nullptr;
-      operations += OperationsOf(program_, statement->value);
-      const TensorId target = statement->target.tensor;
-      const bool is_scalar = program_[target].shape.empty();
-      return !statement->op && !statement->target.masked && is_scalar == is_own(target) &&
-             absl::c_all_of(FootprintOf(program_, item).reads, is_ready) &&
-             !ReadsOtherwise(item, is_own) && (!is_scalar || assigned.insert(target).second);
-    });
-    return assigns && loop.step == 1 && operations <= most;
-  }
-
-  // Whether a subscript or a condition is computed from an element of such a tensor, or a mask
-  // decides whether one is read.
-  bool ReadsOtherwise(const Item& item, absl::FunctionRef<bool(TensorId)> is_such) const {
-    bool holds = false;
-    VisitValues(program_, item.As<Statement>()->value, [&](ValueId, const Value& value) {
-      const auto* load = absl::get_if<LoadValue>(&value.node);
-      holds = holds || (load != nullptr && load->access.masked && is_such(load->access.tensor));
-    });
-    VisitIndices(program_, item, [&](IndexId e) {
-      VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
-        holds = holds || (node.kind == IndexKind::kLoad &&
-                          is_such(TensorId{static_cast<int32_t>(node.value)}));
-      });
-    });
-    return holds;
+      if (statement != nullptr) operations += OperationsOf(program_, statement->value);
+    }
+    const Footprint footprint = FootprintOf(program_, loop.body);
+    return operations <= most && absl::c_all_of(footprint.writes, [&](TensorId t) {
+             return !program_[t].shape.empty() && !footprint.reads.contains(t);
+           });
   }
 
   // The number, if it is one, that divides the loop's index alone in all subscripts.
