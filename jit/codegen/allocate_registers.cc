@@ -319,15 +319,21 @@ Locations LocationsOf(const Problem& problem, const RegisterFile& file,
   return locations;
 }
 
-// Rewrites the operations with the locations of their operands.
+// Rewrites the operations with the locations of their operands: where they are, if none is spilled.
 class Rewriter {
  public:
-  Rewriter(const OperationList& list, const RegisterFile& file, const Locations& locations)
-      : isa_(list.isa), file_(file), locations_(locations) {
-    out_.reserve(list.operations.size() * (locations.spilled == 0 ? 1 : 2));
-    for (const Operation& op : list.operations) Rewrite(op);
+  Rewriter(Isa isa, const RegisterFile& file, const Locations& locations)
+      : isa_(isa), file_(file), locations_(locations) {}
+
+  std::vector<Operation> Rewritten(std::vector<Operation> operations) && {
+    if (locations_.spilled == 0) {
+      for (Operation& op : operations) LocateAll(op);
+      return operations;
+    }
+    out_.reserve(2 * operations.size());
+    for (const Operation& op : operations) Rewrite(op);
+    return std::move(out_);
   }
-  std::vector<Operation> Operations() && { return std::move(out_); }
 
  private:
   // The value of a spill slot that a scratch register holds for one operation.
@@ -339,15 +345,20 @@ class Rewriter {
   // Most operations have no spilled operand, and are done with new numbers.
   void Rewrite(const Operation& original) {
     out_.push_back(original);
-    Operation& op = out_.back();
-    bool spilled = Locate(op.result);
-    for (Operand& operand : op.operands) spilled |= Locate(operand);
-    spilled |= Locate(op.memory.base);
-    spilled |= Locate(op.memory.index);
+    const Operation& op = out_.back();
+    const bool spilled = LocateAll(out_.back());
     if (!spilled || (Info(op.opcode).Is(kIsMove) && op.operands[0].is_register())) return;
     const Operation with_slots = op;
     out_.pop_back();
     LoadAndStoreAround(with_slots);
+  }
+
+  // Replaces all operands by their locations; whether one of them is in memory.
+  bool LocateAll(Operation& op) const {
+    bool spilled = Locate(op.result);
+    for (Operand& operand : op.operands) spilled |= Locate(operand);
+    spilled |= Locate(op.memory.base);
+    return Locate(op.memory.index) || spilled;
   }
 
   // Replaces the operand by its location; whether that is in memory.
@@ -469,11 +480,11 @@ class Rewriter {
 }  // namespace
 
 // Assign, place what is left on the stack, rewrite.
-Allocated AllocateRegisters(const OperationList& list, const RegisterFile& file) {
+Allocated AllocateRegisters(OperationList& list, const RegisterFile& file) {
   const Problem problem(list);
   const Locations locations = LocationsOf(problem, file, AssignRegisters(problem, file));
   Allocated allocated;
-  allocated.operations = Rewriter(list, file, locations).Operations();
+  allocated.operations = Rewriter(list.isa, file, locations).Rewritten(std::move(list.operations));
   allocated.frame_bytes = locations.frame_bytes;
   allocated.spilled = locations.spilled;
   return allocated;

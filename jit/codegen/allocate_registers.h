@@ -34,9 +34,10 @@ struct Allocated {
   int spilled = 0;          // ranges
 };
 
+// Takes the operations out of the list, which keeps the rest.
 // REQUIRES: `list` keeps the rules of operations.h, and the file has at least 8 vector
 // and 8 general registers, and 4 mask registers if the list has masks of their own.
-Allocated AllocateRegisters(const OperationList& list, const RegisterFile& file);
+Allocated AllocateRegisters(OperationList& list, const RegisterFile& file);
 
 }  // namespace nestor::jit
 

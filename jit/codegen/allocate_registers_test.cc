@@ -75,6 +75,11 @@ std::string ErrorOf(const OperationList& list, const RegisterFile& file,
   return before.trace == after.trace ? "" : "stores something else";
 }
 
+// The list itself stays as it is.
+Allocated Allocate(OperationList list, const RegisterFile& file) {
+  return AllocateRegisters(list, file);
+}
+
 std::string TextOf(const OperationList& list, const Allocated& allocated) {
   OperationList after(list.isa);
   after.operations = allocated.operations;
@@ -269,7 +274,7 @@ return 0
 TEST(AllocateRegisters, TextTable) {
   for (const TextCase& c : kTextCases) {
     const OperationList list = ParseOperations(c.before, Isa::kAvx2);
-    const Allocated allocated = AllocateRegisters(list, RegistersOf(Isa::kAvx2));
+    const Allocated allocated = Allocate(list, RegistersOf(Isa::kAvx2));
     EXPECT_EQ(TextOf(list, allocated), c.after) << c.what;
     EXPECT_EQ(allocated.frame_bytes, 0);
     EXPECT_EQ(allocated.spilled, 0);
@@ -290,7 +295,7 @@ TEST(AllocateRegisters, SpilledGeneralRegisters) {
   for (int i = 0; i < 9; ++i) absl::StrAppend(&text, "store.f32x8 f32 [g", i, "], v9\n");
   const OperationList list = ParseOperations("v9 = broadcast_g.f32x8 0\n" + text, Isa::kAvx2);
   const RegisterFile file = SmallFile(Isa::kAvx2);
-  const Allocated allocated = AllocateRegisters(list, file);
+  const Allocated allocated = Allocate(list, file);
   EXPECT_EQ(allocated.spilled, 4);
   EXPECT_EQ(allocated.frame_bytes, 64);
   const std::string after = TextOf(list, allocated);
@@ -325,7 +330,7 @@ TEST(AllocateRegisters, RandomListsStoreTheSame) {
         for (const RegisterFile& file : {RegistersOf(isa), SmallFile(isa)}) {
           SCOPED_TRACE(absl::StrCat("seed ", seed, " ", Name(isa), " live ", live, " file ",
                                     file.vector.size()));
-          const Allocated allocated = AllocateRegisters(list, file);
+          const Allocated allocated = Allocate(list, file);
           ExpectRight(list, file, allocated);
           if (HasFatalFailure()) return;
           spilled += allocated.spilled;
@@ -345,7 +350,7 @@ TEST(AllocateRegisters, PressureInOneClassSpillsNoOther) {
        : c == RegisterClass::kMask ? options.live_masks
                                    : options.live_generals) = 100;
       const OperationList list = RandomOperations(options);
-      const Allocated allocated = AllocateRegisters(list, RegistersOf(isa));
+      const Allocated allocated = Allocate(list, RegistersOf(isa));
       ExpectRight(list, RegistersOf(isa), allocated);
       for (const RegisterClass other : kClasses) {
         EXPECT_EQ(InMemory(allocated, other, isa) > 0, other == c)
@@ -369,7 +374,7 @@ TEST(AllocateRegisters, WhatIsUsedInnermostStaysInRegisters) {
   for (int i = 30; i < 35; ++i) absl::StrAppend(&text, "store.f32x8 f32 [g0], v", i, "\n");
   const OperationList list = ParseOperations(text, Isa::kAvx2);
   const RegisterFile file = SmallFile(Isa::kAvx2);
-  const Allocated allocated = AllocateRegisters(list, file);
+  const Allocated allocated = Allocate(list, file);
   ExpectRight(list, file, allocated);
   // Spilled values pass through one of the eight registers.
   EXPECT_EQ(allocated.spilled, 25 - 7);
@@ -397,7 +402,7 @@ TEST(AllocateRegisters, SpillsElsewhereTakeNoRegister) {
   for (int i = 0; i < 2 * all; ++i)
     absl::StrAppend(&text, "store.f32x8 f32 [g0], v", 100 + i, "\n");
   const OperationList list = ParseOperations(text, Isa::kAvx2);
-  const Allocated allocated = AllocateRegisters(list, file);
+  const Allocated allocated = Allocate(list, file);
   ExpectRight(list, file, allocated);
   EXPECT_EQ(allocated.spilled, all + 1);  // all that overlap one, which spilled values pass through
   const std::string after = TextOf(list, allocated);
@@ -414,15 +419,14 @@ TEST(AllocateRegisters, SlotsAreShared) {
       absl::StrAppend(&text, "store.f32x8 f32 [g0], v", 1 + phase * 40 + i, "\n");
   }
   const OperationList list = ParseOperations(text, Isa::kAvx2);
-  const Allocated allocated = AllocateRegisters(list, RegistersOf(Isa::kAvx2));
+  const Allocated allocated = Allocate(list, RegistersOf(Isa::kAvx2));
   ExpectRight(list, RegistersOf(Isa::kAvx2), allocated);
   EXPECT_EQ(allocated.spilled, 5 * (40 - 14));
   EXPECT_LE(allocated.frame_bytes, (40 - 14 + 1) * 32);
 }
 
 TEST(AllocateRegisters, EmptyList) {
-  const Allocated allocated =
-      AllocateRegisters(OperationList(Isa::kAvx512), RegistersOf(Isa::kAvx512));
+  const Allocated allocated = Allocate(OperationList(Isa::kAvx512), RegistersOf(Isa::kAvx512));
   EXPECT_TRUE(allocated.operations.empty());
   EXPECT_EQ(allocated.frame_bytes, 0);
 }
@@ -436,7 +440,7 @@ TEST(AllocateRegisters, Time) {
       double best = 1e9;
       for (int i = 0; i < 50; ++i) {
         const auto start = std::chrono::steady_clock::now();
-        spilled = AllocateRegisters(list, RegistersOf(Isa::kAvx2)).spilled;
+        spilled = Allocate(list, RegistersOf(Isa::kAvx2)).spilled;
         const std::chrono::duration<double, std::micro> time =
             std::chrono::steady_clock::now() - start;
         best = std::min(best, time.count());

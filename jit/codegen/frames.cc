@@ -19,17 +19,6 @@
 #include "uops/invariant.h"
 
 namespace nestor::jit {
-namespace {
-
-// Removes all operations, and keeps the memory of a short list for the next frame.
-void Empty(std::vector<Operation>& operations) {
-  constexpr size_t kShort = 256;
-  if (operations.capacity() <= kShort) operations.clear();
-  else operations = std::vector<Operation>();
-}
-
-}  // namespace
-
 OperationList Frames::Finish() {
   NESTOR_CHECK(depth_ == 0, "an open frame");
   PutEntryBeforeBody(frames_[0]);
@@ -39,7 +28,8 @@ OperationList Frames::Finish() {
 // ---- Frames
 
 void Frames::Frame::Clear() {
-  for (std::vector<Operation>* operations : {&entry, &latch}) Empty(*operations);
+  entry.clear();
+  latch.clear();
   indices.clear();
   computed.ForgetSince(0);
   running.clear();

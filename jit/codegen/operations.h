@@ -118,7 +118,8 @@ enum class Condition : uint8_t {
   kBelow
 };
 
-struct Operand {
+// Nine bytes, not sixteen: what a compilation reads and writes most are lists of operations.
+struct [[gnu::packed]] Operand {
   enum Kind : uint8_t {
     kNone,
     kRegister,   // number of a virtual register; after allocation of a physical one
@@ -141,7 +142,7 @@ struct Operand {
   }
   template <class H>
   friend H AbslHashValue(H h, const Operand& x) {
-    return H::combine(std::move(h), x.kind, x.value);
+    return H::combine(std::move(h), Kind{x.kind}, int64_t{x.value});
   }
 };
 
@@ -162,10 +163,10 @@ struct Operation {
   Condition condition = Condition::kEqual;
   Operand result = {};  // kRegister or kNone
   Operand operands[3] = {};
-  Memory memory = {};
-  int64_t immediate = 0;
   bool invariant = false;  // of a load: the memory does not change while the function runs
   bool likely = false;     // of a branch: mostly taken, skipping the code that it jumps over
+  Memory memory = {};
+  int32_t immediate = 0;
   // The statement of the program that this comes from, or -1; for fault reports.
   int32_t statement = -1;
 };

@@ -441,23 +441,25 @@ class Optimizer {
   }
 
   // All moves of all loops at once, since inserting into the list one by one would be quadratic.
+  // From its end on, so that the list needs no second memory: what stays gathers at the end.
   void Rewrite() {
     std::stable_sort(hoisted_.begin(), hoisted_.end(),
                      [](const Hoisted& a, const Hoisted& b) { return a.before < b.before; });
-    std::vector<Operation> out;
-    out.reserve(list_.operations.size() + hoisted_.size());
-    auto hoisted = hoisted_.begin();
-    const auto put = [&](Operation& op) {
-      Rename(op);
-      out.push_back(op);
+    const int32_t size = Size();
+    list_.operations.resize(list_.operations.size() + hoisted_.size());
+    auto kept = list_.operations.end();
+    const auto put = [&](const Operation& op) {
+      *--kept = op;
+      Rename(*kept);
     };
-    for (int32_t i = 0; i < Size(); ++i) {
-      for (; hoisted != hoisted_.end() && hoisted->before == i; ++hoisted) {
+    auto hoisted = hoisted_.rbegin();
+    for (int32_t i = size; i-- > 0;) {
+      if (!dropped_[i]) put(list_.operations[i]);
+      for (; hoisted != hoisted_.rend() && hoisted->before == i; ++hoisted) {
         if (!hoisted->moved_on) put(hoisted->op);
       }
-      if (!dropped_[i]) put(list_.operations[i]);
     }
-    list_.operations = std::move(out);
+    list_.operations.erase(list_.operations.begin(), kept);
   }
 
   OperationList& list_;
