@@ -91,8 +91,9 @@ class Copier {
     }
     for (IndexId e : access.place) copy.place.push_back(Renamed(e));
     if (!access.masked) return copy;
-    if (IsOutside(access)) return absl::nullopt;
-    copy.masked = !copy.conditions.empty() || !IsInside(access);
+    const absl::optional<bool> inside = IsInside(access);
+    if (inside == false) return absl::nullopt;
+    copy.masked = !copy.conditions.empty() || !inside;
     if (!copy.masked) copy.fill = ValueId();
     return copy;
   }
@@ -108,16 +109,27 @@ class Copier {
     return HasInner(condition) ? absl::nullopt : ranges_.Decide(condition);
   }
 
-  // Proven for all iterations; a place that moves with an inner loop counts only if it is that
-  // loop's whole range.
-  bool IsInside(const Access& access) {
-    const Shape shape = program_[access.tensor].shape;
+  // Whether the place is within the tensor's shape; nullopt: neither is proven for all iterations.
+  // One axis out of range is enough, and is looked for only where the axis is not in range: what
+  // holds is proven sooner than what does not is given up.
+  absl::optional<bool> IsInside(const Access& access) {
+    const Shape& shape = program_[access.tensor].shape;
+    absl::optional<bool> inside = true;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
-      const IndexId e = access.place[axis];
-      if (IsWholeLoop(e, shape[axis])) continue;
-      if (HasInner(e) || !ranges_.InRange(e, shape[axis])) return false;
+      if (IsInRange(access.place[axis], shape[axis])) continue;
+      if (IsOutOfRange(access.place[axis], shape[axis])) return false;
+      inside = absl::nullopt;
     }
-    return true;
+    return inside;
+  }
+
+  // A place that moves with an inner loop counts only if it is that loop's whole range.
+  bool IsInRange(IndexId e, IndexId extent) {
+    return IsWholeLoop(e, extent) || (!HasInner(e) && ranges_.InRange(e, extent));
+  }
+  bool IsOutOfRange(IndexId e, IndexId extent) {
+    return !HasInner(e) &&
+           (ranges_.Less(e, program_.pool.Const(0)) || ranges_.LessEqual(extent, e));
   }
 
   // An inner index over just that extent.
@@ -125,17 +137,6 @@ class Copier {
     const auto it = inner_.find(program_.pool.VarValue(e));
     return it != inner_.end() && program_.pool.IsConst(it->second->begin, 0) &&
            it->second->end == extent;
-  }
-
-  // One axis is enough.
-  bool IsOutside(const Access& access) {
-    const Shape shape = program_[access.tensor].shape;
-    for (size_t axis = 0; axis < shape.size(); ++axis) {
-      const IndexId e = access.place[axis];
-      if (HasInner(e) || ranges_.IsLoopIndex(e, shape[axis])) continue;
-      if (ranges_.Less(e, program_.pool.Const(0)) || ranges_.LessEqual(shape[axis], e)) return true;
-    }
-    return false;
   }
 
   // ---- Values

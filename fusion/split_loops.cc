@@ -259,7 +259,20 @@ class Splitter {
     return ranges_.LessEqual(a, b) ? a : ranges_.LessEqual(b, a) ? b : pool_.Min(a, b);
   }
 
+  // Most pieces are not empty, so that the search is short.
+  bool IsEmpty(IndexId begin, IndexId end) {
+    return ranges_.IsEmpty(Loop{-1, begin, end, 1, {}, {}});
+  }
+
   // ---- The pieces
+
+  // A part of a loop's range: from its own begin and these points on, up to its own end and the next
+  // point, if there is one.
+  struct PieceRange {
+    IndexId begin, end;
+    absl::Span<const IndexId> from;
+    IndexId before;
+  };
 
   // nullopt where the comparisons that it is cut for would not be decided in a piece.
   absl::optional<Scope> Cut(const Loop& loop, const std::vector<Turn>& turns,
@@ -268,21 +281,22 @@ class Splitter {
     IndexId begin = loop.begin;
     for (size_t i = 0; i <= points.size(); ++i) {
       const IndexId end = i < points.size() ? Smaller(loop.end, points[i]) : loop.end;
-      if (!ranges_.LessEqual(end, begin) && !AddPiece(loop, begin, end, turns, pieces))
-        return absl::nullopt;
+      const PieceRange range{begin, end, absl::MakeConstSpan(points).first(i),
+                             i < points.size() ? points[i] : IndexId()};
+      if (!IsEmpty(begin, end) && !AddPiece(loop, range, turns, pieces)) return absl::nullopt;
       if (i < points.size()) begin = Larger(begin, points[i]);
     }
     return pieces;
   }
 
-  // Adds the loop from `begin` to `end`, with what is decided there left out. False where something
-  // stays open that the piece was cut for.
-  bool AddPiece(const Loop& loop, IndexId begin, IndexId end, const std::vector<Turn>& turns,
+  // Adds the part of the loop, with what is decided there left out. False where something stays open
+  // that the piece was cut for.
+  bool AddPiece(const Loop& loop, const PieceRange& range, const std::vector<Turn>& turns,
                 Scope& pieces) {
-    Loop piece{loop.var, begin, end, 1, loop.attributes, loop.body};
+    Loop piece{loop.var, range.begin, range.end, 1, loop.attributes, loop.body};
     ranges_.Enter(piece);
     int assumed = 0;
-    for (const Turn& turn : turns) assumed += AssumeOutcome(turn, pool_.Var(loop.var));
+    for (const Turn& turn : turns) assumed += AssumeOutcome(turn, range, pool_.Var(loop.var));
     if (at_ == CutAt::kWindows) DecideBounds(piece.body);
     else if (CountExtremes(piece.body) > 0)
       RewriteIndices(program_, piece.body, [&](IndexId e) { return Settled(e); });
@@ -379,10 +393,13 @@ class Splitter {
     return Decided(pool_.Make(node.kind, node.value, args));
   }
 
-  // Whether it is known in the piece, which is then assumed.
-  bool AssumeOutcome(const Turn& turn, IndexId var) {
-    const bool behind = ranges_.LessEqual(turn.at, var);
-    if (!behind && !ranges_.Less(var, turn.at)) return false;
+  // Whether it is known in the piece, which is then assumed. Most turns are where the piece begins or
+  // ends, and then nothing has to be proven.
+  bool AssumeOutcome(const Turn& turn, const PieceRange& range, IndexId var) {
+    const bool before = turn.at == range.before;
+    const bool behind =
+        !before && (absl::c_linear_search(range.from, turn.at) || ranges_.LessEqual(turn.at, var));
+    if (!before && !behind && !ranges_.Less(var, turn.at)) return false;
     const Comparison& c = turn.comparison;
     if (behind == turn.rising) ranges_.Assume(pool_.Condition(IndexKind::kLe, c.left, c.right));
     else ranges_.Assume(pool_.Condition(IndexKind::kLt, c.right, c.left));

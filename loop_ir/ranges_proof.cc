@@ -334,4 +334,7 @@ Number Facts::KnownLeast(const AtomSum& sum) const {
   return least;
 }
 
+// If -sum is at least a number above 0.
+bool Facts::IsKnownNegative(const AtomSum& sum) const { return KnownLeast(-sum).value_or(0) > 0; }
+
 }  // namespace nestor::loop

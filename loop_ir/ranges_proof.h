@@ -89,6 +89,8 @@ class Facts {
   Limits KnownLimitsOf(const AtomSum& sum);
   // The greatest number that a known sum says `sum` is not below.
   absl::optional<int64_t> KnownLeast(const AtomSum& sum) const;
+  // Whether a known sum says that `sum` is negative.
+  bool IsKnownNegative(const AtomSum& sum) const;
   // Narrows an atom's interval; Restore widens it again.
   void Tighten(IndexId atom, Limits by);
   void AddConsequences(const AtomSum& sum, int depth);

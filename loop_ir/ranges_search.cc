@@ -314,9 +314,11 @@ class ProofSearch {
   int steps_;  // left
 };
 
-// Cheap attempts first: a known sum, then the atoms' own bounds, then the search.
+// Cheap attempts first: a known sum, then the atoms' own bounds, then the search. What is known is
+// found late by a search, among all others; and one for what is known to be false uses up its steps.
 bool Facts::Proves(const AtomSum& sum, int steps) {
-  if (KnownLeast(sum).value_or(-1) >= 0) return true;  // a search finds it late, among all others
+  if (KnownLeast(sum).value_or(-1) >= 0) return true;
+  if (IsKnownNegative(sum)) return false;
   const bool in_full = steps >= kSteps && !known_.empty();
   return (in_full && ProofSearch(*this, kOwnSteps).ProvesByOwnBounds(sum)) ||
          ProofSearch(*this, steps).Proves(sum);
