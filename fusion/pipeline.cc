@@ -23,6 +23,7 @@
 #include "fusion/gather_from_scatter.h"
 #include "fusion/hoist.h"
 #include "fusion/merge_loops.h"
+#include "fusion/narrow_temporaries.h"
 #include "fusion/reciprocals.h"
 #include "fusion/simplify.h"
 #include "fusion/split_loops.h"
@@ -70,6 +71,7 @@ Pipeline Pipeline::Default() {
       // Handles parts of split loops whose results nobody needs, or are all one number.
       {"forward_stores_2", loop::ForwardStores},
       {"equal_terms", loop::MultiplyEqualTerms, /*reorders_rounding=*/true},
+      {"narrow_temporaries", loop::NarrowTemporaries},
       {"dead_stores", loop::EliminateDeadStores},
       {"dead_code_2", loop::EliminateDeadCode},
   });
