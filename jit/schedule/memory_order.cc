@@ -27,6 +27,9 @@
 namespace nestor::loop {
 namespace {
 
+// The sums of so many columns stay in registers, and the rows in a cache line or two.
+constexpr int64_t kFewColumns = 16;
+
 // A loop that moves inside, in strips of `width`, which `strip` numbers.
 struct Strips {
   const Loop* loop;
@@ -91,8 +94,10 @@ class MemoryOrder {
     return found;
   }
 
-  // Whether the body consists of scalars, loops that reduce across rows, and statements.
+  // Whether the body consists of scalars, loops that reduce across rows, and statements, for more
+  // columns than a few.
   bool Qualifies(const Loop& loop) {
+    if (MostIterations(program_, loop).value_or(kFewColumns + 1) <= kFewColumns) return false;
     bool reduces = false;
     for (const Item& item : loop.body) {
       if (const auto* inner = item.As<Loop>()) {

@@ -30,7 +30,7 @@ struct MemoryOrderOptions {
 //
 // Where the reduction jumps over the loop around, too (x[k, i, j]), strips of that
 // loop move inside likewise. Each element is still summed in the same order, so no
-// result changes in any bit.
+// result changes in any bit. At most 16 columns, if so many are known, stay as they are.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

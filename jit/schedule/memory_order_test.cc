@@ -8,8 +8,8 @@ namespace nestor::loop {
 namespace {
 
 constexpr Frame kFrame = {
-    "program p(x: f32[K, N], g: f32[K], z: f32[A, B, N], t: f32[A, B, B], s: f32[K, 7], ids: i64[N]) -> "
-    "(y: f32[N], v: f32[B, N], w: f32[A, N], q: f32[B, B], u: f32[7], h: f32[K], p: i64[N]) {\n",
+    "program p(x: f32[K, N], g: f32[K], z: f32[A, B, N], t: f32[A, B, B], s: f32[K, 17], ids: i64[N]) -> "
+    "(y: f32[N], v: f32[B, N], w: f32[A, N], q: f32[B, B], u: f32[17], h: f32[K], p: i64[N]) {\n",
     "\n  drop y[0] = 0.0  drop v[0, 0] = 0.0  drop w[0, 0] = 0.0  drop q[0, 0] = 0.0  drop u[0] = 0.0  "
     "drop h[0] = 0.0  drop p[0] = 0\n}\n"};
 
@@ -28,13 +28,13 @@ TEST(MemoryOrder, TextInTextOut) {
            for k in [0, K) { for c_3 in [0, min(-3*j_2 + N, 3)) { a[c_3] += x[k, 3*j_2 + c_3] } }
            for c_4 in [0, min(-3*j_2 + N, 3)) { y[3*j_2 + c_4] = a[c_4] }
          })"},
-      {"for j in [0, 7) { acc a: f32 = min  for k in [0, K) { a min= s[k, j] }  u[j] = a }",
+      {"for j in [0, 17) { acc a: f32 = min  for k in [0, K) { a min= s[k, j] }  u[j] = a }",
        R"(
-         for j_2 in [0, 3) {
+         for j_2 in [0, 6) {
            temp a: f32[3]
-           for c_2 in [0, min(-3*j_2 + 7, 3)) { a[c_2] = inf }
-           for k in [0, K) { for c_3 in [0, min(-3*j_2 + 7, 3)) { a[c_3] min= s[k, 3*j_2 + c_3] } }
-           for c_4 in [0, min(-3*j_2 + 7, 3)) { u[3*j_2 + c_4] = a[c_4] }
+           for c_2 in [0, min(-3*j_2 + 17, 3)) { a[c_2] = inf }
+           for k in [0, K) { for c_3 in [0, min(-3*j_2 + 17, 3)) { a[c_3] min= s[k, 3*j_2 + c_3] } }
+           for c_4 in [0, min(-3*j_2 + 17, 3)) { u[3*j_2 + c_4] = a[c_4] }
          })"},
       {"for j in [1, N) parallel { acc a: f32 = prod  for k in [0, K) { a *= x[k, j] }  y[j] = a }",
        R"(
@@ -181,6 +181,8 @@ TEST(MemoryOrder, TextInTextOut) {
        ""},
       {"for j in [0, N) { acc a: f32 = sum  for k in [0, j) { a += x[k, j | 0.0] }  y[j] = a }",
        ""},
+      // Nor where there are few columns.
+      {"for j in [1, 17) { acc a: f32 = sum  for k in [0, K) { a += s[k, j] }  u[j] = a }", ""},
       // Nor where they depend on each other.
       {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, j] }  y[0] = a }", ""},
       {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, j] + y[0] }  y[j] = a }",
