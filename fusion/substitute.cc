@@ -25,6 +25,7 @@
 #include "absl/container/inlined_vector.h"
 #include "fusion/assume_products.h"
 #include "fusion/composition.h"
+#include "fusion/recomputation.h"
 #include "fusion/scopes.h"
 #include "fusion/steps.h"
 #include "loop_ir/dependence.h"
@@ -36,10 +37,6 @@ namespace {
 
 // Applications that recomputation may add to one statement.
 constexpr int kMaxRecomputed = 128;
-// Ops that are cheaper than to store and read.
-constexpr int kMaxCheap = 3;
-// Ops on numbers and $params alone that may be repeated for each read of their one value: a cast.
-constexpr int kMostForOne = 1;
 // How far a value is followed to a reduction.
 constexpr int kMaxChain = 4;
 // Size of the expression that substitution may make of a statement (see Measure): a
@@ -293,12 +290,12 @@ class ScopeSubstituter {
   // a bound, unless merging could serve the read or a reduction reads it over and over.
   bool Pays(const Definition& definition, const Access& access, const Statement& statement,
             const LoopsAround& chain) {
-    if (IsExpansion(definition) || IsWidening(definition)) return true;
+    if (CostsLessThanRead(program_, definition, access, statement)) return true;
     if (definition.cost == 0)
       return chain.empty() || !definition.vars.empty() || IsLeaf(definition);
     const int loads = uses_.at(definition.tensor).loads;
     if (ReadsEachOnce(access, chain)) {
-      if (loads == 1 || IsCheap(definition)) return true;
+      if (loads == 1 || IsCheap(program_, definition)) return true;
       return !IsInOrder(access, chain) && !statement.op &&
              HasInOrder(definition.tensor, statement, chain);
     }
@@ -338,36 +335,6 @@ class ScopeSubstituter {
 
   bool IsLeaf(const Definition& definition) const {
     return !absl::holds_alternative<ApplyValue>(program_[definition.value].node);
-  }
-
-  // Whether it is cheaper to compute than to store and read: ops on tensors of fewer dimensions, or
-  // on none, such as a comparison of indices.
-  bool IsExpansion(const Definition& definition) const {
-    const size_t rank = definition.vars.size();
-    const int most = rank > 0 ? kSlowOp - 1 : kMostForOne;
-    return definition.cost <= most &&
-           std::all_of(definition.reads.begin(), definition.reads.end(),
-                       [&](TensorId tensor) { return program_[tensor].shape.size() < rank; });
-  }
-
-  // Whether it is a few ops on elements that are narrower than the result: reading or copying those
-  // takes less memory.
-  bool IsWidening(const Definition& definition) const {
-    const int64_t bytes = ByteSize(program_[definition.tensor].type);
-    return IsCheap(definition) && !definition.reads.empty() &&
-           absl::c_all_of(definition.reads, [&](TensorId tensor) {
-             return program_[tensor].shape.empty() || ByteSize(program_[tensor].type) < bytes;
-           });
-  }
-
-  // A few ops on one tensor of the temporary's rank and others of lower rank: the
-  // read of that tensor takes the place of the read of the temporary.
-  bool IsCheap(const Definition& definition) const {
-    const size_t rank = definition.vars.size();
-    return rank > 0 && definition.cost <= kMaxCheap &&
-           std::count_if(definition.reads.begin(), definition.reads.end(), [&](TensorId tensor) {
-             return program_[tensor].shape.size() >= rank;
-           }) <= 1;
   }
 
   bool IsInOrder(const Access& access, const LoopsAround& chain) const {

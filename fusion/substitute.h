@@ -15,6 +15,7 @@ namespace nestor::loop {
 // When it pays:
 //  - E that computes nothing (a read, a constant, an index), or little from tensors of
 //    fewer dimensions, or of one with narrower elements: always;
+//  - E that is one op on elements that the statement also reads by themselves: always;
 //  - the only read, if it reads each element once; every such read, if E is a few ops
 //    on one tensor of that size;
 //  - a read by a statement that assigns, along loops that E's own loops could not

@@ -84,6 +84,22 @@ TEST(Substitute, WhatWidens) {
   ExpectPass(SubstituteTemporaries, kNarrow, kCases);
 }
 
+// One op on elements that the reader reads anyway, also in a reduction.
+TEST(Substitute, OpsOnElementsThatAreRead) {
+  constexpr PassCase kCases[] = {
+      {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] * x[i] }  for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += x[N - 1 - k] * t[N - 1 - k] }  y[j] = a }",
+       "for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += x[N - 1 - k] * (x[N - 1 - k] * x[N - 1 - k]) }  y[j] = a }"},
+      // Not where it reads others, or the op takes long.
+      {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] * x[i] }  for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += x[j] * t[N - 1 - k] }  y[j] = a }",
+       ""},
+      {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] * s }  for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += x[N - 1 - k] * t[N - 1 - k] }  y[j] = a }",
+       ""},
+      {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] / x[i] }  for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += x[N - 1 - k] * t[N - 1 - k] }  y[j] = a }",
+       ""},
+  };
+  ExpectPass(SubstituteTemporaries, kFrame, kCases);
+}
+
 TEST(Substitute, MaskedReads) {
   constexpr PassCase kCases[] = {
       // One masked read, its conditions first: where the place is in range of the temporary, unless
