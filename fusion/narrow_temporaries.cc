@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
+#include "fusion/gathered.h"
 #include "fusion/scopes.h"
 #include "loop_ir/rewrite.h"
 
@@ -68,11 +69,8 @@ class Narrower {
   }
 
   void DropGathered() {
-    const IndexPool& pool = program_.pool;
-    for (size_t i = 0; i < pool.size(); ++i) {
-      const IndexNode& node = pool[IndexId{static_cast<int32_t>(i)}];
-      if (node.kind == IndexKind::kLoad) types_.erase(TensorId{static_cast<int32_t>(node.value)});
-    }
+    Gathered gathered(program_.pool);
+    absl::erase_if(types_, [&](const auto& entry) { return gathered.Contains(entry.first); });
   }
 
   // And those that nothing reads.

@@ -25,6 +25,7 @@
 #include "absl/container/inlined_vector.h"
 #include "fusion/assume_products.h"
 #include "fusion/composition.h"
+#include "fusion/gathered.h"
 #include "fusion/recomputation.h"
 #include "fusion/scopes.h"
 #include "fusion/steps.h"
@@ -96,27 +97,6 @@ Measure MeasureOf(const Program& program, ValueId id, TensorId tensor = {}, Meas
   });
   return {size, heights.back()};
 }
-
-// The tensors that some index of a pool loads from; the pool may grow.
-class Gathered {
- public:
-  explicit Gathered(const IndexPool& pool) : pool_(pool) {}
-
-  // Pools only grow: what was seen before need not be looked at again.
-  bool Contains(TensorId tensor) {
-    for (; seen_ < pool_.size(); ++seen_) {
-      const IndexNode& node = pool_[IndexId{static_cast<int32_t>(seen_)}];
-      if (node.kind == IndexKind::kLoad)
-        tensors_.insert(TensorId{static_cast<int32_t>(node.value)});
-    }
-    return tensors_.contains(tensor);
-  }
-
- private:
-  const IndexPool& pool_;
-  size_t seen_ = 0;
-  absl::flat_hash_set<TensorId> tensors_;
-};
 
 class ScopeSubstituter {
  public:

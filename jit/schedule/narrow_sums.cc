@@ -12,6 +12,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
+#include "fusion/gathered.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/integer_range.h"
 #include "loop_ir/dependence.h"
@@ -98,12 +99,8 @@ class Narrower {
 
   // A place holds i64 only.
   void RemoveGathered() {
-    const IndexPool& pool = program_.pool;
-    for (size_t i = 0; i < pool.size(); ++i) {
-      const IndexNode& node = pool[IndexId{static_cast<int32_t>(i)}];
-      if (node.kind == IndexKind::kLoad)
-        ranges_of_.erase(TensorId{static_cast<int32_t>(node.value)});
-    }
+    Gathered gathered(program_.pool);
+    absl::erase_if(ranges_of_, [&](const auto& entry) { return gathered.Contains(entry.first); });
   }
 
   // The fill of a masked read is of the type that is read.
