@@ -65,12 +65,13 @@ absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program prog
                                                               const TranslateOptions& options) {
   std::unique_ptr<Kernel> kernel(new Kernel);
   const RegisterFile file = RegistersOf(options.isa);
+  const CodeBuffer buffer;
   std::vector<uint8_t> code;
   std::vector<int64_t> offsets;
   const auto compile = [&](jit::Step& step) -> absl::Status {
     OptimizeOperations(step.operations, file);
     const Allocated allocated = AllocateRegisters(step.operations, file);
-    NESTOR_ASSIGN_OR_RETURN(MachineCode machine, Emit(step.operations, allocated));
+    NESTOR_ASSIGN_OR_RETURN(MachineCode machine, Emit(step.operations, allocated, buffer));
     code.resize(CeilDiv(static_cast<int64_t>(code.size()), kFunctionAlignment) * kFunctionAlignment,
                 0xcc);
     offsets.push_back(static_cast<int64_t>(code.size()));

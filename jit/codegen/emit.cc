@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -25,10 +24,6 @@
 namespace nestor::jit {
 namespace {
 
-// Of one function. Jumps and addresses of constants have 32 bits, so this is far from a limit of
-// x86.
-constexpr size_t kMaxCodeBytes = 16 << 20;
-constexpr size_t kUsualBytes = 128;  // for an operation, including constants; few need more
 constexpr int kAlignment = 64;
 // rbx, rbp, r12 .. r15, by their numbers in instructions (System V ABI, "Registers").
 constexpr int kCalleeSaved[] = {3, 5, 12, 13, 14, 15};
@@ -37,10 +32,6 @@ constexpr Emitter kEmitters[kNumOpcodes] = {
 #define OPERATION(Enumerator, ...) Emit##Enumerator,
 #include "jit/codegen/operations.inc"
 #undef OPERATION
-};
-
-struct Free {
-  void operator()(uint8_t* p) const { std::free(p); }
 };
 
 // All registers, since copying one is much faster than assembling one from bit fields.
@@ -323,27 +314,23 @@ void Generator::FailNoInstruction() const {
   std::abort();
 }
 
-// The size of the code is not known before it is written. Code that does not fit is written again
-// to a buffer eight times as large.
-absl::StatusOr<MachineCode> Emit(const OperationList& list, const Allocated& allocated) {
-  size_t bytes = std::min(kMaxCodeBytes, kUsualBytes * (allocated.operations.size() + 1));
-  for (;; bytes = std::min(kMaxCodeBytes, 8 * bytes)) {
-    const std::unique_ptr<uint8_t, Free> buffer(
-        static_cast<uint8_t*>(std::aligned_alloc(kAlignment, bytes)));
-    if (buffer == nullptr)
-      return absl::ResourceExhaustedError("no memory to write machine code to");
-    Generator g(list, allocated, buffer.get(), bytes);
-    try {
-      return Assemble(g, allocated);
-    } catch (const Xbyak::Error& error) {
-      const bool too_big = static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG;
-      NESTOR_CHECK(too_big, g.Describe(error.what()));
-    }
-    if (bytes == kMaxCodeBytes) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("the code of one function would exceed ", kMaxCodeBytes >> 20, " MiB"));
-    }
+CodeBuffer::CodeBuffer() : bytes_(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, kBytes))) {}
+
+void CodeBuffer::Free::operator()(uint8_t* p) const { std::free(p); }
+
+absl::StatusOr<MachineCode> Emit(const OperationList& list, const Allocated& allocated,
+                                 const CodeBuffer& buffer) {
+  if (buffer.bytes() == nullptr)
+    return absl::ResourceExhaustedError("no memory to write machine code to");
+  Generator g(list, allocated, buffer.bytes(), CodeBuffer::kBytes);
+  try {
+    return Assemble(g, allocated);
+  } catch (const Xbyak::Error& error) {
+    const bool too_big = static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG;
+    NESTOR_CHECK(too_big, g.Describe(error.what()));
   }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the code of one function would exceed ", CodeBuffer::kBytes >> 20, " MiB"));
 }
 
 }  // namespace nestor::jit

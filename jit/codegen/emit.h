@@ -2,7 +2,9 @@
 #ifndef NESTOR_JIT_CODEGEN_EMIT_H_
 #define NESTOR_JIT_CODEGEN_EMIT_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,9 +23,32 @@ struct MachineCode {
   std::vector<std::pair<int32_t, int32_t>> statements;
 };
 
-// REQUIRES: registers are allocated for list.isa. ResourceExhausted where the code
-// would exceed 16 MiB.
-absl::StatusOr<MachineCode> Emit(const OperationList& list, const Allocated& allocated);
+// Memory that Emit writes to, for one function after the other. How long a function gets is not
+// known before, so it has room for the longest that is allowed: pages that no code reaches are
+// never touched. (And glibc, which has seen a block of this size come back, keeps that much free
+// memory for the next one. Without, each compilation ends with its pages given back, and the next
+// one spends a fifth of its time on faults.)
+class CodeBuffer {
+ public:
+  // Far from a limit of x86, whose jumps and addresses of constants have 32 bits.
+  static constexpr size_t kBytes = 16 << 20;
+
+  CodeBuffer();
+
+  // Null where there was no memory.
+  uint8_t* bytes() const { return bytes_.get(); }
+
+ private:
+  struct Free {
+    void operator()(uint8_t* p) const;
+  };
+  std::unique_ptr<uint8_t, Free> bytes_;
+};
+
+// Overwrites `buffer`; the result does not refer to it. REQUIRES: registers are allocated for
+// list.isa. ResourceExhausted where the code would exceed the buffer.
+absl::StatusOr<MachineCode> Emit(const OperationList& list, const Allocated& allocated,
+                                 const CodeBuffer& buffer);
 
 }  // namespace nestor::jit
 

@@ -457,7 +457,7 @@ TEST_F(EmitGeneralTest, TooMuchCodeIsAStatus) {
   Allocated allocated;
   Operation op = General(Opcode::kMoveG, 9, Immediate(kMax));  // 10 bytes
   allocated.operations.assign(1700000, op);
-  const absl::StatusOr<MachineCode> code = Emit(list, allocated);
+  const absl::StatusOr<MachineCode> code = Emit(list, allocated, CodeBuffer());
   EXPECT_EQ(code.status().code(), absl::StatusCode::kResourceExhausted) << code.status();
 }
 
@@ -498,10 +498,11 @@ TEST_F(EmitGeneralTest, TimeToEmit) {
     allocated.operations.push_back(
         JumpIf(Opcode::kLoopEnd, Condition::kLess, Register(9), Immediate(100), i));
   }
+  const CodeBuffer buffer;
   double best = 1e9;
   for (int repeat = 0; repeat < 20; ++repeat) {
     const auto begin = std::chrono::steady_clock::now();
-    ASSERT_TRUE(Emit(list, allocated).ok());
+    ASSERT_TRUE(Emit(list, allocated, buffer).ok());
     const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
     best = std::min(best, time.count());
   }

@@ -72,7 +72,7 @@ void TestFunction::Return(const Operand& a) {
 }
 
 MachineCode TestFunction::Encode() const {
-  absl::StatusOr<MachineCode> code = Emit(list_, allocated_);
+  absl::StatusOr<MachineCode> code = Emit(list_, allocated_, CodeBuffer());
   NESTOR_CHECK(code.ok(), code.status().ToString());
   const auto instructions =
       absl::MakeConstSpan(code->bytes).first(static_cast<size_t>(code->code_bytes));

@@ -104,7 +104,7 @@ class Function {
   Function(const Engine& engine, const Use& use) : Function(engine, ListOf(engine.isa, use)) {}
   Function(const Engine& engine, OperationList list) : list_(std::move(list)) {
     if (engine.means == Means::kModel) return;
-    const auto code = Emit(list_, AllocateRegisters(list_, RegistersOf(engine.isa)));
+    const auto code = Emit(list_, AllocateRegisters(list_, RegistersOf(engine.isa)), CodeBuffer());
     NESTOR_CHECK(code.ok(), code.status().ToString());
     auto sealed = CodeMemory::Seal(code->bytes);
     NESTOR_CHECK(sealed.ok(), sealed.status().ToString());
