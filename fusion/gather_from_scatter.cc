@@ -12,6 +12,7 @@
 //
 // These stay scatters: an embedding's t[ids[n], d] += g[n, d] (asking every row n for every element
 // would cost the table times the rows), places that a min or max bends, coefficients that may be 0.
+// If one adds its op's identity where a condition fails, it stores there no more.
 #include "fusion/gather_from_scatter.h"
 
 #include <algorithm>
@@ -188,14 +189,11 @@ Scope Nested(const Loops& loops, Scope body, AsLoop as_loop) {
 const Loop& Itself(const Loop& loop) { return loop; }
 const Loop& Pointee(const Loop* loop) { return *loop; }
 
-// The conditions of the scatter's store and of its inversion, with gathers last.
-IndexList ConditionsOf(Program& program, const Statement& scatter, const Preimage& preimage,
-                       absl::Span<const IndexId> replacement) {
-  IndexList conditions = preimage.conditions;
-  const IndexList own = Substituted(program, scatter.target.conditions, replacement);
-  conditions.insert(conditions.end(), own.begin(), own.end());
+// All conditions, with gathers last.
+IndexList Together(const IndexPool& pool, IndexList conditions, const IndexList& others) {
+  conditions.insert(conditions.end(), others.begin(), others.end());
   std::stable_partition(conditions.begin(), conditions.end(),
-                        [&](IndexId c) { return !program.pool.HasLoad(c); });
+                        [&](IndexId c) { return !pool.HasLoad(c); });
   return conditions;
 }
 
@@ -212,7 +210,9 @@ Scope Gather(Program& program, const PerfectNest& reset, const PerfectNest& scat
   IndexList replacement(program.vars.size(), program.pool.Const(0));
   for (size_t i = 0; i < scatter.loops.size(); ++i)
     replacement[scatter.loops[i]->var] = preimage.solution[i];
-  IndexList conditions = ConditionsOf(program, old, preimage, replacement);
+  // Those of the scatter's store and of its inversion.
+  IndexList conditions = Together(program.pool, preimage.conditions,
+                                  Substituted(program, old.target.conditions, replacement));
   const TensorId sum = AddAccumulator(program, *old.op, program[old.target.tensor].type);
   const bool masked = !conditions.empty();
   const Statement step{{sum, {}, masked, ValueId(), std::move(conditions)},
@@ -225,6 +225,33 @@ Scope Gather(Program& program, const PerfectNest& reset, const PerfectNest& scat
   Append(body, Nested(preimage.loops, {Item{step}}, Itself));
   body.push_back(Item{result});
   return Nested(reset.loops, std::move(body), Pointee);
+}
+
+// ---- A scatter that stays one
+
+// The statement of a perfect nest.
+Statement& InnermostOf(Scope& nest) {
+  Scope* scope = &nest;
+  while (auto* loop = scope->front().As<Loop>()) scope = &loop->body;
+  return *scope->front().As<Statement>();
+}
+
+// Moves the conditions of the load that the scatter consists of to its store, if the load gives
+// the identity where one fails. (A sum that begins with 0.0 is never -0.0, so that no bit changes.)
+// Loops can be cut where the outcome for a store changes, and the iterations without one left out.
+bool MaskStore(Program& program, Statement& scatter) {
+  const auto* load = absl::get_if<LoadValue>(&program[scatter.value].node);
+  if (load == nullptr || load->access.conditions.empty()) return false;
+  const DType type = program[scatter.target.tensor].type;
+  const auto* fill = absl::get_if<ConstantValue>(&program[load->access.fill].node);
+  if (fill == nullptr || fill->value.bits != Identity(*scatter.op, type).bits) return false;
+  Access access = load->access;
+  scatter.target.masked = true;
+  scatter.target.conditions =
+      Together(program.pool, std::move(scatter.target.conditions), access.conditions);
+  access.conditions.clear();
+  scatter.value = program.AddLoad(std::move(access));
+  return true;
 }
 
 // ---- The walk over the items at the top
@@ -249,7 +276,7 @@ class Gatherer {
 
  private:
   // Replaces the item, and the one that resets its target last, if nothing touched the target
-  // between.
+  // between; or else masks the item's store.
   void TryTop(size_t position, const Footprint& footprint) {
     const auto scatter = PerfectNestOf(tops_[position]);
     if (!scatter || !IsScatter(program_, *scatter)) return;
@@ -260,8 +287,10 @@ class Gatherer {
     if (!reset || !IsReset(program_, *reset, target, *scatter->statement->op)) return;
     const auto preimage = PreimageOf(*reset, *scatter);
     if (!preimage && NESTOR_MUTANT("reset_block_dropped")) tops_[last->second].clear();
-    if (!preimage || !Pays(*reset, *scatter, *preimage) || MovesLargeProduct(*scatter, *preimage))
+    if (!preimage || !Pays(*reset, *scatter, *preimage) || MovesLargeProduct(*scatter, *preimage)) {
+      changed_ |= MaskStore(program_, InnermostOf(tops_[position]));
       return;
+    }
     tops_[position] = Gather(program_, *reset, *scatter, *preimage);
     tops_[last->second].clear();
     changed_ = true;

@@ -22,6 +22,13 @@ namespace nestor::loop {
 // where nothing touches the tensor in between, places can be inverted, and it is
 // no more work. Every bit stays: contributions to an element keep their order. (But
 // the proof that indices do not overflow may refuse sizes near the ends of int64.)
+// A scatter that stays one, of a load that gives the identity where a condition fails, has this
+// condition in its store then:
+//
+//   for l { for r { drop t[l*$n/3 + r] += x[l | 0.0 if r < N] } }
+//     ->
+//   for l { for r { drop t[l*$n/3 + r] if r < N += x[l | 0.0] } }
+//
 // Returns whether it changed anything; if not, the program is as it was.
 //
 // "No more work" means: each inner loop is one of the scatter, or runs over a residue class or

@@ -118,6 +118,19 @@ TEST(GatherFromScatter, TextInTextOut) {
            ""},
           {"temp t: f32[N, M]  for a in [0, N) { for b in [0, M) { t[a, b] = 0.0 } }  for i in [0, N) { for j in [0, M) { drop t[0, j] += m[i, j] } }",
            ""},
+          // What adds the identity of the op is not stored, if only a load decides that.
+          {"temp t: f32[N]  for a in [0, N) { t[a] = 0.0 }  for i in [0, N) { drop t[i*$p] += x[i | 0.0 if i < M] }",
+           "temp t: f32[N]  for a in [0, N) { t[a] = 0.0 }  for i in [0, N) { drop t[i*$p] if i < M += x[i | 0.0] }"},
+          {"temp t: f32[N]  for a in [0, N) { t[a] = -inf }  for i in [0, N) { drop t[i*$p] if u[i] < 1 max= x[i | -inf if i < M] }",
+           "temp t: f32[N]  for a in [0, N) { t[a] = -inf }  for i in [0, N) { drop t[i*$p] if i < M, u[i] < 1 max= x[i | -inf] }"},
+          {"temp t: f32[N]  for a in [0, N) { t[a] = 0.0 }  for i in [0, N) { drop t[i*$p] += x[i | 1.0 if i < M] }",
+           ""},
+          {"temp t: f32[N]  for a in [0, N) { t[a] = 0.0 }  for i in [0, N) { drop t[i*$p] += x[i | -0.0 if i < M] }",
+           ""},
+          {"temp t: f32[N]  for a in [0, N) { t[a] = 0.0 }  for i in [0, N) { drop t[i*$p] += x[i | 0.0 if i < M] * x[i] }",
+           ""},
+          {"temp t: f32[N]  for a in [0, N) { t[a] = 1.0 }  for i in [0, N) { drop t[i*$p] += x[i | 0.0 if i < M] }",
+           ""},
       };
   ExpectPass(GatherFromScatter, kFrame, kCases);
 }

@@ -39,6 +39,7 @@
 #include "jit/schedule/residue_strips.h"
 #include "jit/schedule/sampled_columns.h"
 #include "jit/schedule/scan_lanes.h"
+#include "jit/schedule/scatter_order.h"
 #include "jit/schedule/split_contractions.h"
 #include "jit/schedule/split_quotients.h"
 #include "jit/schedule/split_residues.h"
@@ -115,6 +116,13 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"trimmed_sums",
        [=](loop::Program& program) { return loop::TrimSums(program, isa, contractions.bound); }},
       {"sum_order", [=](loop::Program& program) { return loop::SumWindowsFirst(program, isa); },
+       /*reorders_rounding=*/true},
+      {"exact_scatters",
+       [](loop::Program& program) { return loop::ScatterInMemoryOrder(program, {}); }},
+      {"scatters",
+       [](loop::Program& program) {
+         return loop::ScatterInMemoryOrder(program, {/*reorders_rounding=*/true});
+       },
        /*reorders_rounding=*/true},
       {"promote_sums", loop::PromoteSums},
       {"gated_sums", loop::GateFactors},

@@ -1,0 +1,140 @@
+// Loop interchange. Steps of a scatter depend on each other only where they accumulate into the same
+// element; where that may happen in any order, all loops of its perfect nest may change places whose
+// bounds do not hold each other's indices.
+//
+// Along an axis with the subscript j + i*N/3, consecutive j are neighbours in memory; consecutive i
+// are not even equally far apart. From the innermost loop outwards, each loop that moves an axis by
+// one goes inside of the last one that moves the same axis by a quotient.
+#include "jit/schedule/scatter_order.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "fusion/split_loops.h"
+#include "jit/schedule/reordering.h"
+#include "jit/schedule/replace_loops.h"
+#include "loop_ir/affine.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/rewrite.h"
+#include "uops/index/atom_sum.h"
+#include "uops/invariant.h"
+
+namespace nestor::loop {
+namespace {
+
+// Loops that hold only each other, outermost first, around one statement.
+struct Nest {
+  std::vector<Loop*> loops;
+  const Statement* statement = nullptr;
+};
+
+class ScatterOrder {
+ public:
+  ScatterOrder(Program& program, bool reorders_rounding)
+      : program_(program), reorders_rounding_(reorders_rounding) {}
+
+  bool Run() {
+    Visit(program_.body);
+    return changed_;
+  }
+
+ private:
+  void Visit(Scope& scope) {
+    for (Item& item : scope) {
+      auto* loop = item.As<Loop>();
+      if (loop == nullptr) continue;
+      const Nest nest = NestOf(*loop);
+      if (nest.statement == nullptr) Visit(loop->body);
+      else if (MayReorder(nest)) Reorder(nest);
+    }
+  }
+
+  static Nest NestOf(Loop& outermost) {
+    Nest nest{{&outermost}};
+    while (nest.loops.back()->body.size() == 1) {
+      Item& inside = nest.loops.back()->body[0];
+      nest.statement = inside.As<Statement>();
+      auto* loop = inside.As<Loop>();
+      if (loop == nullptr) break;
+      nest.loops.push_back(loop);
+    }
+    return nest;
+  }
+
+  bool MayReorder(const Nest& nest) const {
+    const Statement& statement = *nest.statement;
+    const TensorInfo& target = program_[statement.target.tensor];
+    if (!statement.op || IsArg(*statement.op) || target.storage == Storage::kAccumulator ||
+        !loop::MayReorder(StepOp(*statement.op), target.type, reorders_rounding_)) {
+      return false;
+    }
+    const bool bounds_move = absl::c_any_of(nest.loops, [&](const Loop* loop) {
+      return absl::c_any_of(nest.loops, [&](const Loop* other) {
+        return BoundsMoveWith(program_.pool, *loop, other->var);
+      });
+    });
+    bool reads_target = false;
+    VisitAccesses(program_, Item{statement},
+                  [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
+                    reads_target |= kind == AccessKind::kRead && tensor == statement.target.tensor;
+                  });
+    return !bounds_move && !reads_target;
+  }
+
+  void Reorder(const Nest& nest) {
+    std::vector<Loop> order;  // heads, with empty bodies
+    for (Loop* loop : nest.loops) {
+      Loop head = *loop;
+      head.body.clear();
+      order.push_back(std::move(head));
+    }
+    bool moves = false;
+    for (size_t i = order.size(); i-- > 0;) {
+      const size_t last = LastJump(nest.statement->target.place, order, i);
+      moves |= last > i;
+      std::rotate(order.begin() + i, order.begin() + i + 1, order.begin() + last + 1);
+    }
+    if (!moves) return;
+    for (size_t i = 0; i < order.size(); ++i) {
+      order[i].body = std::move(nest.loops[i]->body);
+      *nest.loops[i] = std::move(order[i]);
+    }
+    changed_ = true;
+  }
+
+  // The number of the innermost of these loops that jumps along an axis that loop number `number`
+  // moves by one; `number` itself where none inside of it does.
+  size_t LastJump(const IndexList& place, const std::vector<Loop>& loops, size_t number) const {
+    size_t last = number;
+    for (const IndexId e : place) {
+      if (StrideIn(program_.pool, e, loops[number].var) != 1) continue;
+      for (size_t i = last + 1; i < loops.size(); ++i) {
+        if (MovesByQuotient(e, loops[i].var)) last = i;
+      }
+    }
+    return last;
+  }
+
+  bool MovesByQuotient(IndexId e, int32_t var) const {
+    const AtomProduct atoms = AtomSum::Of(program_.pool, e).Atoms();
+    return absl::c_any_of(atoms, [&](IndexId atom) {
+      return program_.pool[atom].kind == IndexKind::kDiv && HoldsVar(program_.pool, atom, var);
+    });
+  }
+
+  Program& program_;
+  const bool reorders_rounding_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> ScatterInMemoryOrder(Program& program, const ScatterOrderOptions& options) {
+  if (!ScatterOrder(program, options.reorders_rounding).Run()) return false;
+  NESTOR_RETURN_IF_ERROR(SplitLoops(program).status());
+  return true;
+}
+
+}  // namespace nestor::loop
