@@ -122,10 +122,8 @@ class Demoter {
   int CountLoads(TensorId tensor, const std::vector<Statement>& statements) const {
     int count = 0;
     for (const Statement& statement : statements) {
-      VisitValues(program_, statement.value, [&](ValueId, const Value& value) {
-        const auto* load = absl::get_if<LoadValue>(&value.node);
-        count += load != nullptr && load->access.tensor == tensor;
-      });
+      VisitLoads(program_, statement.value,
+                 [&](ValueId, const Access& access) { count += access.tensor == tensor; });
     }
     return count;
   }

@@ -85,9 +85,7 @@ class Rows {
   }
 
   void Look(ValueId id) {
-    VisitValues(program_, id, [&](ValueId, const Value& value) {
-      if (const auto* load = absl::get_if<LoadValue>(&value.node)) Look(load->access);
-    });
+    VisitLoads(program_, id, [&](ValueId, const Access& access) { Look(access); });
   }
 
   // An access that might leave an axis would, if that were merged, reach the next row instead.

@@ -193,10 +193,8 @@ class Collector {
 
   std::vector<Factor> FactorsOf(const Statement& statement) const {
     std::vector<Factor> factors;
-    VisitValues(program_, statement.value, [&](ValueId, const Value& value) {
-      const auto* load = absl::get_if<LoadValue>(&value.node);
-      if (load != nullptr) AddFactors(load->access, factors);
-    });
+    VisitLoads(program_, statement.value,
+               [&](ValueId, const Access& access) { AddFactors(access, factors); });
     return factors;
   }
 
@@ -242,9 +240,8 @@ class Collector {
   // The tensors of two axes or more that the value loads.
   absl::InlinedVector<TensorId, 4> MatricesIn(ValueId value) const {
     absl::InlinedVector<TensorId, 4> tensors;
-    VisitValues(program_, value, [&](ValueId, const Value& part) {
-      const auto* load = absl::get_if<LoadValue>(&part.node);
-      if (load != nullptr && load->access.place.size() >= 2) tensors.push_back(load->access.tensor);
+    VisitLoads(program_, value, [&](ValueId, const Access& access) {
+      if (access.place.size() >= 2) tensors.push_back(access.tensor);
     });
     return tensors;
   }

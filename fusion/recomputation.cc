@@ -13,14 +13,6 @@ constexpr int kMaxCheap = 3;
 // Ops on numbers and $params alone that may be repeated for each read of their one value: a cast.
 constexpr int kMostForOne = 1;
 
-// Calls visit(access) for each load in the value.
-template <class Visit>
-void VisitLoads(const Program& program, ValueId id, const Visit& visit) {
-  VisitValues(program, id, [&](ValueId, const Value& value) {
-    if (const auto* load = absl::get_if<LoadValue>(&value.node)) visit(load->access);
-  });
-}
-
 bool IsExpansion(const Program& program, const Definition& definition) {
   const size_t rank = definition.vars.size();
   const int most = rank > 0 ? kSlowOp - 1 : kMostForOne;
@@ -47,7 +39,7 @@ bool ReadsAtPlaceOf(const Program& program, const Definition& definition, const 
     place.push_back(access.place[static_cast<size_t>(axis - definition.vars.begin())]);
   }
   bool found = false;
-  VisitLoads(program, statement.value, [&](const Access& other) {
+  VisitLoads(program, statement.value, [&](ValueId, const Access& other) {
     found = found || (other.tensor == read.tensor && other.place == place && !other.masked);
   });
   return found && !read.masked;
@@ -57,7 +49,7 @@ bool IsOfReadElements(const Program& program, const Definition& definition, cons
                       const Statement& statement) {
   if (definition.cost != 1 || definition.reads.empty() || access.masked) return false;
   bool reads_all = true;
-  VisitLoads(program, definition.value, [&](const Access& read) {
+  VisitLoads(program, definition.value, [&](ValueId, const Access& read) {
     reads_all = reads_all && ReadsAtPlaceOf(program, definition, read, access, statement);
   });
   return reads_all;

@@ -30,9 +30,8 @@ struct Nest {
     if (!parsed.ok()) return;
     program = *std::move(parsed);
     around = program.body[0].As<Loop>();
-    VisitValues(program, around->body[0].As<Statement>()->value, [&](ValueId, const Value& value) {
-      if (const auto* load = absl::get_if<LoadValue>(&value.node)) accesses.push_back(load->access);
-    });
+    VisitLoads(program, around->body[0].As<Statement>()->value,
+               [&](ValueId, const Access& access) { accesses.push_back(access); });
   }
 
   Program program;

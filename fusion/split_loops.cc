@@ -97,10 +97,8 @@ class Splitter {
       const auto window = may || loop == nullptr ? absl::nullopt : WindowOf(program_, *loop);
       if (!window) return;
       may = pool_.HasVar(loop->begin) || pool_.HasVar(loop->end);
-      VisitValues(program_, window->step->value, [&](ValueId, const Value& value) {
-        const auto* load = absl::get_if<LoadValue>(&value.node);
-        may = may || (load != nullptr && load->access.masked);
-      });
+      VisitLoads(program_, window->step->value,
+                 [&](ValueId, const Access& access) { may |= access.masked; });
     });
     return may;
   }
@@ -326,9 +324,7 @@ class Splitter {
     VisitItems(scope, [&](const Item& item) {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) return;
-      VisitValues(program_, statement->value, [&](ValueId, const Value& value) {
-        if (const auto* load = absl::get_if<LoadValue>(&value.node)) add(load->access);
-      });
+      VisitLoads(program_, statement->value, [&](ValueId, const Access& access) { add(access); });
     });
     return count;
   }

@@ -306,10 +306,8 @@ class ScopeSubstituter {
 
   bool Reads(const Statement& statement, TensorId tensor) const {
     bool reads = false;
-    VisitValues(program_, statement.value, [&](ValueId, const Value& value) {
-      const auto* load = absl::get_if<LoadValue>(&value.node);
-      reads = reads || (load != nullptr && load->access.tensor == tensor);
-    });
+    VisitLoads(program_, statement.value,
+               [&](ValueId, const Access& access) { reads |= access.tensor == tensor; });
     return reads;
   }
 
@@ -328,10 +326,9 @@ class ScopeSubstituter {
   // serve one order only.
   bool HasInOrder(TensorId tensor, const Statement& statement, const LoopsAround& chain) const {
     bool found = false;
-    VisitValues(program_, statement.value, [&](ValueId, const Value& value) {
-      const auto* load = absl::get_if<LoadValue>(&value.node);
-      found = found || (load != nullptr && load->access.tensor == tensor &&
-                        ReadsEachOnce(load->access, chain) && IsInOrder(load->access, chain));
+    VisitLoads(program_, statement.value, [&](ValueId, const Access& access) {
+      found = found ||
+              (access.tensor == tensor && ReadsEachOnce(access, chain) && IsInOrder(access, chain));
     });
     return found;
   }

@@ -107,6 +107,13 @@ void VisitValues(const Program& program, ValueId root,
   }
 }
 
+void VisitLoads(const Program& program, ValueId root,
+                absl::FunctionRef<void(ValueId, const Access&)> visit) {
+  VisitValues(program, root, [&](ValueId id, const Value& value) {
+    if (const auto* load = absl::get_if<LoadValue>(&value.node)) visit(id, load->access);
+  });
+}
+
 Item DeclarationOf(TensorId tensor) { return Item{Declaration{tensor}}; }
 
 void Append(Scope& scope, Scope more) {

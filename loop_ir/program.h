@@ -311,6 +311,9 @@ struct Program {
 // Calls `visit` on every value of the tree, operands first, fills included.
 void VisitValues(const Program& program, ValueId id,
                  absl::FunctionRef<void(ValueId, const Value&)> visit);
+// The same for the loads of the tree, without those in indices.
+void VisitLoads(const Program& program, ValueId id,
+                absl::FunctionRef<void(ValueId, const Access&)> visit);
 
 Item DeclarationOf(TensorId tensor);
 

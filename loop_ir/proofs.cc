@@ -97,13 +97,10 @@ class ProofWalk {
 
 bool EnterAll(Loop&) { return true; }
 
-template <class Visit>
-void VisitLoads(const Program& program, const Statement& statement, Visit visit) {
+void VisitLoads(const Program& program, const Statement& statement,
+                absl::FunctionRef<void(ValueId, const Access&)> visit) {
   for (ValueId root : {statement.value, statement.position}) {
-    if (!root.valid()) continue;
-    VisitValues(program, root, [&](ValueId id, const Value& value) {
-      if (const auto* load = absl::get_if<LoadValue>(&value.node)) visit(id, load->access);
-    });
+    if (root.valid()) VisitLoads(program, root, visit);
   }
 }
 

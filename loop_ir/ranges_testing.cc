@@ -18,9 +18,8 @@ namespace {
 
 std::vector<const Access*> Loads(const Program& program, const Statement& statement) {
   std::vector<const Access*> loads;
-  VisitValues(program, statement.value, [&](ValueId, const Value& value) {
-    if (const auto* load = absl::get_if<LoadValue>(&value.node)) loads.push_back(&load->access);
-  });
+  VisitLoads(program, statement.value,
+             [&](ValueId, const Access& access) { loads.push_back(&access); });
   return loads;
 }
 

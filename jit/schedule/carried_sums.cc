@@ -91,10 +91,8 @@ class Mover {
       const TensorId target = site.statement->target.tensor;
       bool good =
           !footprint_.reads.contains(target) && targets.insert(target).second && IsPlainSum(site);
-      VisitValues(program_, site.statement->value, [&](ValueId, const Value& value) {
-        const auto* load = absl::get_if<LoadValue>(&value.node);
-        good = good && (load == nullptr || IsThere(load->access, number) ||
-                        CopyOf(load->access, value.type, number));
+      VisitLoads(program_, site.statement->value, [&](ValueId id, const Access& access) {
+        good = good && (IsThere(access, number) || CopyOf(access, program_[id].type, number));
       });
       return good;
     });

@@ -195,11 +195,8 @@ class Matcher {
   bool AreIndependent(const std::vector<const Loop*>& band) const {
     const Footprint footprint = FootprintOf(program_, *core_);
     bool good = true;
-    VisitValues(program_, found_.step->value, [&](ValueId, const Value& value) {
-      if (const auto* load = absl::get_if<LoadValue>(&value.node)) {
-        good = good && !footprint.Changes(load->access.tensor) &&
-               !declared_.contains(load->access.tensor);
-      }
+    VisitLoads(program_, found_.step->value, [&](ValueId, const Access& access) {
+      good = good && !footprint.Changes(access.tensor) && !declared_.contains(access.tensor);
     });
     return good && std::all_of(band.begin(), band.end(), [&](const Loop* loop) {
              return !CarriedTensor(program_, *loop).has_value();
@@ -255,11 +252,9 @@ class Matcher {
     for (const Loop* loop : band) {
       if (loop != &column) found.batch.push_back(loop);
     }
-    VisitValues(program_, found.step->value, [&](ValueId id, const Value& value) {
-      const auto* load = absl::get_if<LoadValue>(&value.node);
-      if (load == nullptr || !load->access.masked || HasLoads(load->access)) return;
-      if (SlidesAlong(program_, load->access, found.sums, column))
-        Add(found, found.columns, id, load->access);
+    VisitLoads(program_, found.step->value, [&](ValueId id, const Access& access) {
+      if (access.masked && !HasLoads(access) && SlidesAlong(program_, access, found.sums, column))
+        Add(found, found.columns, id, access);
     });
     if (found.columns.empty()) return absl::nullopt;
     return found;

@@ -20,9 +20,8 @@ Access AccessOf(const Program& program, const Contraction::Operand& operand) {
 
 std::vector<Access> AccessesOf(const Program& program, const Contraction::Operand& operand) {
   std::vector<Access> accesses = {AccessOf(program, operand)};
-  VisitValues(program, operand.read, [&](ValueId id, const Value& value) {
-    const auto* load = absl::get_if<LoadValue>(&value.node);
-    if (load != nullptr && id != operand.load) accesses.push_back(load->access);
+  VisitLoads(program, operand.read, [&](ValueId id, const Access& access) {
+    if (id != operand.load) accesses.push_back(access);
   });
   return accesses;
 }

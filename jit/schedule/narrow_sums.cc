@@ -108,9 +108,8 @@ class Narrower {
     VisitStatements(program_, [&](Statement& statement) {
       for (ValueId root : {statement.value, statement.position}) {
         if (!root.valid()) continue;
-        VisitValues(program_, root, [&](ValueId, const Value& value) {
-          const auto* load = absl::get_if<LoadValue>(&value.node);
-          if (load != nullptr && load->access.masked) ranges_of_.erase(load->access.tensor);
+        VisitLoads(program_, root, [&](ValueId, const Access& access) {
+          if (access.masked) ranges_of_.erase(access.tensor);
         });
       }
     });

@@ -97,10 +97,8 @@ ValueId PartReading(const Program& program, ValueId value, ValueId load) {
 // Then the fill takes part in the computation, and is not the fill of the whole.
 bool ComputesOfMasked(const Program& program, ValueId part) {
   bool masked = false;
-  VisitValues(program, part, [&](ValueId id, const Value& value) {
-    const auto* load = absl::get_if<LoadValue>(&value.node);
-    masked = masked || (id != part && load != nullptr && load->access.masked);
-  });
+  VisitLoads(program, part,
+             [&](ValueId id, const Access& access) { masked |= id != part && access.masked; });
   return masked;
 }
 

@@ -191,10 +191,9 @@ class SumPadder {
     for (const Loop* loop : nest.band) ranges_.Enter(*loop);
     for (const Loop& sum : nest.hulls) ranges_.Enter(sum);
     bool good = true;
-    VisitValues(program_, term, [&](ValueId id, const Value& value) {
-      const auto* load = absl::get_if<LoadValue>(&value.node);
-      if (load == nullptr || id == zero || load->access.masked) return;
-      good = good && ranges_.InRange(load->access.place, program_[load->access.tensor].shape);
+    VisitLoads(program_, term, [&](ValueId id, const Access& access) {
+      if (id == zero || access.masked) return;
+      good = good && ranges_.InRange(access.place, program_[access.tensor].shape);
     });
     for (size_t i = 0; i < nest.band.size() + nest.sums.size(); ++i) ranges_.Leave();
     return good;

@@ -236,9 +236,8 @@ class Peeler : SizeArithmetic {
       }
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) continue;
-      VisitValues(program_, statement->value, [&](ValueId, const Value& value) {
-        const auto* load = absl::get_if<LoadValue>(&value.node);
-        if (load != nullptr && load->access.masked) f(load->access);
+      VisitLoads(program_, statement->value, [&](ValueId, const Access& access) {
+        if (access.masked) f(access);
       });
     }
   }

@@ -107,9 +107,8 @@ class Gatherer {
 
   std::vector<const Access*> LoadsOf(const Nest& nest) const {
     std::vector<const Access*> loads;
-    VisitValues(program_, nest.step->value, [&](ValueId, const Value& value) {
-      if (const auto* load = absl::get_if<LoadValue>(&value.node)) loads.push_back(&load->access);
-    });
+    VisitLoads(program_, nest.step->value,
+               [&](ValueId, const Access& access) { loads.push_back(&access); });
     return loads;
   }
 

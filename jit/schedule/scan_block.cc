@@ -190,10 +190,8 @@ class BlockMaker : public ScanBlocks {
       const TensorId target = statement->target.tensor;
       const bool stores = !program_[target].shape.empty();
       if (!stores && (!wanted.contains(target) || scan_.results.contains(target))) continue;
-      VisitValues(program_, statement->value, [&](ValueId, const loop::Value& value) {
-        const auto* load = absl::get_if<LoadValue>(&value.node);
-        if (load != nullptr) wanted.insert(load->access.tensor);
-      });
+      VisitLoads(program_, statement->value,
+                 [&](ValueId, const Access& access) { wanted.insert(access.tensor); });
     }
     return wanted;
   }

@@ -73,10 +73,9 @@ class QuotientSplitter {
     const Statement* statement = OnlyStatementIn(loop);
     if (statement == nullptr || statement->op) return absl::nullopt;
     absl::optional<Split> split;
-    VisitValues(program_, statement->value, [&](ValueId, const Value& value) {
-      const auto* load = absl::get_if<LoadValue>(&value.node);
-      if (load == nullptr || split) return;
-      for (IndexId e : load->access.place) {
+    VisitLoads(program_, statement->value, [&](ValueId, const Access& access) {
+      if (split) return;
+      for (IndexId e : access.place) {
         VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
           const auto shift = ShiftOf(node, loop.var);
           if (!split && shift) split = Split{loop.var, node.args[1], shift};

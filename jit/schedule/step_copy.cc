@@ -21,9 +21,8 @@ namespace {
 bool ReadsOtherwise(const Program& program, const Item& item, const Statement& statement,
                     const absl::flat_hash_set<TensorId>& tensors) {
   bool reads = false;
-  VisitValues(program, statement.value, [&](ValueId, const Value& value) {
-    const auto* load = absl::get_if<LoadValue>(&value.node);
-    reads |= load != nullptr && load->access.masked && tensors.contains(load->access.tensor);
+  VisitLoads(program, statement.value, [&](ValueId, const Access& access) {
+    reads |= access.masked && tensors.contains(access.tensor);
   });
   VisitIndices(program, item, [&](IndexId e) {
     reads |= absl::c_any_of(tensors, [&](TensorId t) { return LoadsFrom(program.pool, e, t); });
@@ -92,10 +91,8 @@ void StepCopy::Stores(Scope& scope) {
 void StepCopy::Define(ValueId value, Scope& scope) {
   absl::flat_hash_set<TensorId> wanted;
   const auto want = [&](ValueId root) {
-    VisitValues(program_, root, [&](ValueId, const loop::Value& v) {
-      const auto* load = absl::get_if<LoadValue>(&v.node);
-      if (load != nullptr && !known_.contains(load->access.tensor))
-        wanted.insert(load->access.tensor);
+    VisitLoads(program_, root, [&](ValueId, const Access& access) {
+      if (!known_.contains(access.tensor)) wanted.insert(access.tensor);
     });
   };
   want(value);

@@ -92,12 +92,10 @@ RowPlace RowPlace::Inside(const Scope& scope) const {
 bool SharesRowsAndColumns(const Program& program, const RowPlace& place, const Loop& column,
                           const Statement& step) {
   bool any_row = false, any_column = false, any_both = false;
-  VisitValues(program, step.value, [&](ValueId, const Value& value) {
-    const auto* load = absl::get_if<LoadValue>(&value.node);
-    if (load == nullptr) return;
-    const bool in_row = DependsOn(program, load->access, place.row) ||
-                        absl::c_linear_search(place.own, load->access.tensor);
-    const bool in_column = DependsOn(program, load->access, column);
+  VisitLoads(program, step.value, [&](ValueId, const Access& access) {
+    const bool in_row =
+        DependsOn(program, access, place.row) || absl::c_linear_search(place.own, access.tensor);
+    const bool in_column = DependsOn(program, access, column);
     any_row |= in_row;
     any_column |= in_column;
     any_both |= in_row && in_column;

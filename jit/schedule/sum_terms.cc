@@ -173,14 +173,12 @@ class Separator {
   // Loads of the statement, and of the scalars that it reads.
   void CollectLoads(const Scope& body, const Statement& statement,
                     std::vector<const Access*>& loads) const {
-    VisitValues(program_, statement.value, [&](ValueId, const Value& value) {
-      const auto* load = absl::get_if<LoadValue>(&value.node);
-      if (load == nullptr) return;
+    VisitLoads(program_, statement.value, [&](ValueId, const Access& access) {
       const auto set = absl::c_find_if(body, [&](const Item& item) {
         const auto* other = item.As<Statement>();
-        return other != nullptr && !other->op && other->target.tensor == load->access.tensor;
+        return other != nullptr && !other->op && other->target.tensor == access.tensor;
       });
-      if (set == body.end()) loads.push_back(&load->access);
+      if (set == body.end()) loads.push_back(&access);
       else CollectLoads(body, *set->As<Statement>(), loads);
     });
   }

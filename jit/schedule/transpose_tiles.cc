@@ -126,10 +126,9 @@ class TransposeTiles {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr || statement->op || statement->target.masked) return absl::nullopt;
       if (Walks(statement->target, nest.along->var, nest.across->var) != 1) return absl::nullopt;
-      VisitValues(program_, statement->value, [&](ValueId id, const Value& value) {
-        const auto* load = absl::get_if<LoadValue>(&value.node);
-        if (load == nullptr || load->access.masked) return;
-        const int64_t step = Walks(load->access, nest.across->var, nest.along->var);
+      VisitLoads(program_, statement->value, [&](ValueId id, const Access& access) {
+        if (access.masked) return;
+        const int64_t step = Walks(access, nest.across->var, nest.along->var);
         if (step > 0 && step <= kMostStep) nest.loads.push_back(id);
       });
     }

@@ -121,10 +121,8 @@ class SumUnroller {
   // Whether there are rows, in whose places loads are masked.
   bool HoldsMaskedRows(const Loop& loop) const {
     bool masked = false;
-    VisitValues(program_, OnlyStatementIn(loop)->value, [&](ValueId, const Value& value) {
-      const auto* load = absl::get_if<LoadValue>(&value.node);
-      masked = masked || (load != nullptr && load->access.masked);
-    });
+    VisitLoads(program_, OnlyStatementIn(loop)->value,
+               [&](ValueId, const Access& access) { masked |= access.masked; });
     return masked && loop.body[0].As<Loop>() != nullptr;
   }
 
