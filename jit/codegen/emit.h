@@ -25,9 +25,9 @@ struct MachineCode {
 
 // Memory that Emit writes to, for one function after the other. How long a function gets is not
 // known before, so it has room for the longest that is allowed: pages that no code reaches are
-// never touched. (And glibc, which has seen a block of this size come back, keeps that much free
-// memory for the next one. Without, each compilation ends with its pages given back, and the next
-// one spends a fifth of its time on faults.)
+// never touched. (glibc, which has seen a block of this size come back, then keeps that much free
+// memory. After small blocks it would give the pages of a large program back after each
+// compilation, and the next one would spend a quarter of its time on faults.)
 class CodeBuffer {
  public:
   // Far from a limit of x86, whose jumps and addresses of constants have 32 bits.

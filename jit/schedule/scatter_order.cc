@@ -17,7 +17,6 @@
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
-#include "loop_ir/rewrite.h"
 #include "uops/index/atom_sum.h"
 #include "uops/invariant.h"
 
