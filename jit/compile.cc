@@ -90,6 +90,14 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
   loop::ContractionTileOptions contractions = options.schedule.contractions;
   contractions.isa = isa;
   return fusion::Pipeline({
+      // First: they split loops once more, where the other nests still are as fusion left them.
+      {"exact_scatters",
+       [](loop::Program& program) { return loop::ScatterInMemoryOrder(program, {}); }},
+      {"scatters",
+       [](loop::Program& program) {
+         return loop::ScatterInMemoryOrder(program, {/*reorders_rounding=*/true});
+       },
+       /*reorders_rounding=*/true},
       {"first_places", loop::FindFirstPlaces},
       {"carried_sums", loop::MoveCarriedSums},
       {"merge_batches", loop::MergeBatches},
@@ -116,13 +124,6 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"trimmed_sums",
        [=](loop::Program& program) { return loop::TrimSums(program, isa, contractions.bound); }},
       {"sum_order", [=](loop::Program& program) { return loop::SumWindowsFirst(program, isa); },
-       /*reorders_rounding=*/true},
-      {"exact_scatters",
-       [](loop::Program& program) { return loop::ScatterInMemoryOrder(program, {}); }},
-      {"scatters",
-       [](loop::Program& program) {
-         return loop::ScatterInMemoryOrder(program, {/*reorders_rounding=*/true});
-       },
        /*reorders_rounding=*/true},
       {"promote_sums", loop::PromoteSums},
       {"gated_sums", loop::GateFactors},
