@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/types/span.h"
 #include "fusion/split_loops.h"
+#include "jit/schedule/loop_maker.h"
 #include "jit/schedule/reordering.h"
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/affine.h"
@@ -83,12 +85,7 @@ class ScatterOrder {
   }
 
   void Reorder(const Nest& nest) {
-    std::vector<Loop> order;  // heads, with empty bodies
-    for (Loop* loop : nest.loops) {
-      Loop head = *loop;
-      head.body.clear();
-      order.push_back(std::move(head));
-    }
+    std::vector<const Loop*> order(nest.loops.begin(), nest.loops.end());
     bool moves = false;
     for (size_t i = order.size(); i-- > 0;) {
       const size_t last = LastJump(nest.statement->target.place, order, i);
@@ -96,21 +93,20 @@ class ScatterOrder {
       std::rotate(order.begin() + i, order.begin() + i + 1, order.begin() + last + 1);
     }
     if (!moves) return;
-    for (size_t i = 0; i < order.size(); ++i) {
-      order[i].body = std::move(nest.loops[i]->body);
-      *nest.loops[i] = std::move(order[i]);
-    }
+    Scope reordered = Around(order, std::move(nest.loops.back()->body));
+    *nest.loops.front() = Loop(std::move(*reordered[0].As<Loop>()));
     changed_ = true;
   }
 
   // The number of the innermost of these loops that jumps along an axis that loop number `number`
   // moves by one; `number` itself where none inside of it does.
-  size_t LastJump(const IndexList& place, const std::vector<Loop>& loops, size_t number) const {
+  size_t LastJump(const IndexList& place, absl::Span<const Loop* const> loops,
+                  size_t number) const {
     size_t last = number;
     for (const IndexId e : place) {
-      if (StrideIn(program_.pool, e, loops[number].var) != 1) continue;
+      if (StrideIn(program_.pool, e, loops[number]->var) != 1) continue;
       for (size_t i = last + 1; i < loops.size(); ++i) {
-        if (MovesByQuotient(e, loops[i].var)) last = i;
+        if (MovesByQuotient(e, loops[i]->var)) last = i;
       }
     }
     return last;
