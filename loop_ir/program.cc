@@ -50,6 +50,13 @@ ValueId Append(Program& program, Value value) {
 
 }  // namespace
 
+Program::Program() = default;
+Program::Program(const Program&) = default;
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(const Program&) = default;
+Program& Program::operator=(Program&&) noexcept = default;
+Program::~Program() = default;
+
 ValueId Program::AddConstant(Scalar value) {
   return Append(*this, {ConstantValue{value}, value.type});
 }

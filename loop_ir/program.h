@@ -257,6 +257,14 @@ class UniqueNames {
 // Members are public, as passes rewrite all of them; the Add.. functions keep names unique and ids
 // in order. `proven` and each access's `checked` are set together, by the pass that proves ranges.
 struct Program {
+  // In the source, so that not each file that copies or ends one compiles them anew.
+  Program();
+  Program(const Program&);
+  Program(Program&&) noexcept;
+  Program& operator=(const Program&);
+  Program& operator=(Program&&) noexcept;
+  ~Program();
+
   std::string name;
   IndexPool pool;
   std::vector<TensorInfo> tensors;

@@ -295,6 +295,10 @@ void VisitScopes(Scope& scope, absl::FunctionRef<void(Scope&)> visit) {
   }
 }
 
+VarReplacement::~VarReplacement() = default;
+
+void VarReplacement::Set(int32_t var, IndexId by) { by_[var] = by; }
+
 // The case of a lone index is taken before the memo: it is by far the most frequent one.
 IndexId VarReplacement::operator()(IndexId e) {
   if (by_.empty() || !program_.pool.HasVar(e)) return e;

@@ -60,8 +60,11 @@ void VisitScopes(Scope& scope, absl::FunctionRef<void(Scope&)> visit);
 class VarReplacement {
  public:
   explicit VarReplacement(Program& program) : program_(program) {}
+  // In the source, so that not each file with a replacement compiles what ends its maps.
+  ~VarReplacement();
+
   // All replacements are made at once: `by` may hold indices that are replaced themselves.
-  void Set(int32_t var, IndexId by) { by_[var] = by; }
+  void Set(int32_t var, IndexId by);
   bool empty() const { return by_.empty(); }
   IndexId operator()(IndexId e);
 

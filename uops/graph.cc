@@ -76,6 +76,13 @@ void CheckVars(const IndexPool& pool, const IndexList& list, int rank, const cha
 
 }  // namespace
 
+Graph::Graph() = default;
+Graph::Graph(const Graph&) = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(const Graph&) = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+Graph::~Graph() = default;
+
 bool operator==(const Node& a, const Node& b) {
   return a.type == b.type && a.shape == b.shape && absl::visit(OpEquals(), a.op, b.op);
 }

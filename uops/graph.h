@@ -177,6 +177,14 @@ bool operator==(const Node& a, const Node& b);
 // valid until the next Add... REQUIRES of all: ids of operands are this graph's.
 class Graph {
  public:
+  // In the source, so that not each file that copies or ends one compiles them anew.
+  Graph();
+  Graph(const Graph&);
+  Graph(Graph&&) noexcept;
+  Graph& operator=(const Graph&);
+  Graph& operator=(Graph&&) noexcept;
+  ~Graph();
+
   // Leaves. A Param and a Constant have rank 0. Two inputs of one name, type and shape are one
   // node.
   NodeId AddInput(absl::string_view name, DType type, Shape shape);

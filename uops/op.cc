@@ -51,6 +51,13 @@ bool IsBeyond(IndexPool& pool, IndexId e, IndexId extent) {
 
 }  // namespace
 
+Op::Op() = default;
+Op::Op(const Op&) = default;
+Op::Op(Op&&) noexcept = default;
+Op& Op::operator=(const Op&) = default;
+Op& Op::operator=(Op&&) noexcept = default;
+Op::~Op() = default;
+
 const Argument* Op::FindArgument(absl::string_view name) const { return FindByName(args, name); }
 const ParamInfo* Op::FindParam(absl::string_view name) const { return FindByName(params, name); }
 const Result* Op::FindResult(absl::string_view name) const { return FindByName(results, name); }

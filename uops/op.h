@@ -57,6 +57,14 @@ struct RangeCheck {  // low <= value <= high
 };
 
 struct Op {
+  // In the source, so that not each file that copies or ends one compiles them anew.
+  Op();
+  Op(const Op&);
+  Op(Op&&) noexcept;
+  Op& operator=(const Op&);
+  Op& operator=(Op&&) noexcept;
+  ~Op();
+
   std::string name;
   Graph graph;
   std::vector<Argument> args;

@@ -29,6 +29,13 @@ int64_t FloorDiv(int64_t a, int64_t b) {
 
 }  // namespace
 
+IndexPool::IndexPool() = default;
+IndexPool::IndexPool(const IndexPool&) = default;
+IndexPool::IndexPool(IndexPool&&) noexcept = default;
+IndexPool& IndexPool::operator=(const IndexPool&) = default;
+IndexPool& IndexPool::operator=(IndexPool&&) noexcept = default;
+IndexPool::~IndexPool() = default;
+
 // The meaning of every binary node on numbers, for evaluation and for the folding of constants
 // alike.
 absl::optional<int64_t> CheckedApply(IndexKind kind, int64_t a, int64_t b) {

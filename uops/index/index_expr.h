@@ -81,6 +81,14 @@ absl::optional<int64_t> CheckedApply(IndexKind kind, int64_t a, int64_t b);
 // one is made.
 class IndexPool {
  public:
+  // In the source, so that not each file that copies or ends one compiles them anew.
+  IndexPool();
+  IndexPool(const IndexPool&);
+  IndexPool(IndexPool&&) noexcept;
+  IndexPool& operator=(const IndexPool&);
+  IndexPool& operator=(IndexPool&&) noexcept;
+  ~IndexPool();
+
   // Leaves. Var: a loop index, by a number of the caller's choice, at least 0.
   IndexId Const(int64_t value);
   IndexId Var(int64_t index);
