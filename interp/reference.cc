@@ -52,15 +52,13 @@ using loop::ValueId;
 // Combinations of undecided elements in one index that are tried one by one.
 constexpr int kMaxCombinations = 64;
 
-// What is known about one element: a set; the terms of a sum or product so far; or a step of a
-// linear recurrence.
-struct Slot {
-  bool written = false;
-  Enclosure value = {};
-  // In place of the value: one for each type in which they may be computed.
-  std::vector<Accumulation> sums = {};
+// What a sum, a product or a recurrence has taken so far.
+struct Terms {
+  std::vector<Accumulation> sums = {};       // one for each type in which they may be computed
   bool is_step = false;                      // a recurrence has summed it
   std::vector<LinearRecurrence> steps = {};  // likewise, of a linear recurrence
+
+  bool empty() const { return sums.empty() && steps.empty(); }
 };
 
 // The type itself, or `least` where that is a wider float.
@@ -81,10 +79,37 @@ std::vector<bool> AccumulatedIn(const Program& program) {
   return is_accumulated;
 }
 
-// The elements of a tensor that the program writes.
+// The elements of a tensor that the program writes: many have values alone, so terms lie apart.
 struct Cell {
-  std::vector<Slot> elements;
+  std::vector<Enclosure> values;
+  std::vector<bool> written;
+  std::vector<Terms> terms;         // in place of the value; none until there are some
   std::vector<ArgCandidates> args;  // of an arg accumulator
+
+  bool HasTerms(int64_t offset) const { return !terms.empty() && !terms[offset].empty(); }
+  Enclosure ValueAt(int64_t offset) const {
+    if (!HasTerms(offset)) return values[offset];
+    return terms[offset].steps.empty() ? JoinOf(terms[offset].sums) : JoinOf(terms[offset].steps);
+  }
+  void Set(int64_t offset, const Enclosure& value) {
+    if (!terms.empty()) terms[offset] = {};
+    values[offset] = value;
+    written[offset] = true;
+  }
+  // The element's terms, for the caller to change.
+  Terms& TermsAt(int64_t offset) {
+    if (terms.empty()) terms.resize(values.size());
+    written[offset] = true;
+    return terms[offset];
+  }
+
+ private:
+  template <class Held>
+  static Enclosure JoinOf(const std::vector<Held>& held) {
+    Enclosure value = held[0].Value();
+    for (size_t i = 1; i < held.size(); ++i) value = Join(value, held[i].Value());
+    return value;
+  }
 };
 
 class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
@@ -100,10 +125,10 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     std::vector<ReferenceTensor> outputs;
     for (TensorId id : program_.outputs) {
       ReferenceTensor output{program_[id].type, ViewOf(id).shape, {}};
-      for (const Slot& element : CellOf(id).elements) {
-        if (!element.written)
-          return UnwrittenResult(id, static_cast<int64_t>(output.elements.size()));
-        output.elements.push_back(Rounded(output.type, ValueOf(element)));
+      const Cell& cell = CellOf(id);
+      for (size_t i = 0; i < cell.values.size(); ++i) {
+        if (!cell.written[i]) return UnwrittenResult(id, static_cast<int64_t>(i));
+        output.elements.push_back(Rounded(output.type, cell.ValueAt(i)));
       }
       outputs.push_back(std::move(output));
     }
@@ -144,9 +169,10 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     NESTOR_ASSIGN_OR_RETURN(const Dims shape, ShapeOf(id));
     NESTOR_ASSIGN_OR_RETURN(const int64_t count, NumElements(shape));
     ReleaseCell(id);
-    NESTOR_RETURN_IF_ERROR(Charge(id, shape, count, sizeof(Slot)));
+    NESTOR_RETURN_IF_ERROR(Charge(id, shape, count, ElementBytes(id)));
     ViewOf(id) = nestor::ViewOf(program_[id].type, nullptr, shape);
-    CellOf(id).elements.resize(count);
+    CellOf(id).values.resize(count);
+    CellOf(id).written.resize(count);
     return absl::OkStatus();
   }
 
@@ -159,11 +185,10 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
   }
 
   static void SetToIdentity(const TensorInfo& info, Cell& cell) {
-    if (IsArg(info.op)) cell.args.assign(cell.elements.size(), ArgCandidates(info.op));
-    for (Slot& element : cell.elements) {
-      element.written = true;
-      if (!IsArg(info.op)) element.value = Point(Identity(info.op, info.type));
-    }
+    const size_t count = cell.values.size();
+    cell.written.assign(count, true);
+    if (IsArg(info.op)) cell.args.assign(count, ArgCandidates(info.op));
+    else cell.values.assign(count, Point(Identity(info.op, info.type)));
   }
 
   absl::Status Begin(TensorId id, TensorId /*donor*/) { return Declare(id); }
@@ -174,9 +199,14 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
 
   void ReleaseCell(TensorId id) {
     Cell& cell = CellOf(id);
-    bytes_ -= static_cast<int64_t>(cell.elements.size() * sizeof(Slot));
-    std::vector<Slot>().swap(cell.elements);
-    std::vector<ArgCandidates>().swap(cell.args);
+    bytes_ -= static_cast<int64_t>(cell.values.size()) * ElementBytes(id);
+    cell = Cell();
+  }
+
+  // Of an enclosure, and of what it may have besides.
+  int64_t ElementBytes(TensorId id) const {
+    const bool is_summed = is_accumulated_[static_cast<size_t>(id.value)];
+    return static_cast<int64_t>(sizeof(Enclosure) + (is_summed ? sizeof(Terms) : 0));
   }
 
   // ---- Elements
@@ -191,20 +221,20 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
 
   bool IsWritten(TensorId id, int64_t offset) {
     const Cell& cell = CellOf(id);
-    return cell.elements.empty() || cell.elements[offset].written;
+    return cell.values.empty() || cell.written[offset];
   }
 
   Enclosure Element(TensorId id, int64_t offset) {
     Cell& cell = CellOf(id);
     if (!cell.args.empty()) return cell.args[offset].Position();
-    if (!cell.elements.empty()) return ValueOf(cell.elements[offset]);
+    if (!cell.values.empty()) return cell.ValueAt(offset);
     const TensorView& view = ViewOf(id);
     return Point(
         Load(view.type, static_cast<const char*>(view.data) + offset * ByteSize(view.type)));
   }
 
   void Assign(TensorId id, int64_t offset, const Enclosure& value) {
-    CellOf(id).elements[offset] = {.written = true, .value = value};
+    CellOf(id).Set(offset, value);
   }
 
   void AccumulateArg(TensorId id, int64_t offset, ReduceOp, const Enclosure& value,
@@ -216,97 +246,94 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
 
   void Accumulate(TensorId id, int64_t offset, ReduceOp op, const Enclosure& value) {
     const DType type = program_[id].type;
-    Slot& element = CellOf(id).elements[offset];
+    Cell& cell = CellOf(id);
     const bool any_order = IsFloat(type) && (op == ReduceOp::kSum || op == ReduceOp::kProd);
     if (!any_order) {
-      const Enclosure current = ValueOf(element);
+      const Enclosure current = cell.ValueAt(offset);
       const auto step = [&](DType in) { return ApplyRow(StepOp(op), in, in, {current, value}); };
-      element = {.written = true, .value = InEachType(type, step)};
+      cell.Set(offset, InEachType(type, step));
       return;
     }
-    if (element.sums.empty() || element.sums[0].op() != op) {
-      const Enclosure start = ValueOf(element);
-      element.sums.clear();
-      ForEachType(type, [&](DType in) { element.sums.emplace_back(op, in); });
-      if (OnlyMember(type, start) != Identity(op, type)) Take(start, element);
+    if (!cell.HasTerms(offset) || cell.terms[offset].sums.empty() ||
+        cell.terms[offset].sums[0].op() != op) {
+      const Enclosure start = cell.ValueAt(offset);
+      Terms& terms = cell.TermsAt(offset) = SumOf(op, type);
+      if (OnlyMember(type, start) != Identity(op, type)) Take(start, terms);
     }
-    Take(value, element);
+    Take(value, cell.TermsAt(offset));
   }
 
   // Stores the sum at the previous step plus the terms of this one.
   absl::Status StoreStep(const loop::Scans::Link& link, TensorId target, int64_t offset) {
     const DType type = program_[target].type;
     if (!link.op) return StoreLinearStep(link, target, offset);
-    Slot element = EarlierSum(link, type);
+    Terms terms = EarlierSum(link, type);
     for (const loop::ScanPath::Term& term : link.path.terms) {
       const Enclosure value = Eval(term.value);
       const auto negate = [&](DType in) { return ApplyRow(ScalarOp::kNeg, in, in, {value}); };
-      Take(term.negated ? InEachType(type, negate) : value, element);
+      Take(term.negated ? InEachType(type, negate) : value, terms);
     }
     NESTOR_RETURN_IF_ERROR(status_);
-    CellOf(target).elements[offset] = std::move(element);
+    CellOf(target).TermsAt(offset) = std::move(terms);
     return absl::OkStatus();
   }
 
-  // The element at the previous step; null where that lies outside.
-  const Slot* EarlierOf(const loop::Scans::Link& link) {
+  // The terms of the element at the previous step; null where that lies outside or has none.
+  const Terms* EarlierOf(const loop::Scans::Link& link) {
     const Access& access = absl::get<loop::LoadValue>(program_[link.path.end].node).access;
     const absl::optional<int64_t> place = Locate(access);
-    return place ? &CellOf(access.tensor).elements[*place] : nullptr;
+    if (!place) return nullptr;
+    const Cell& cell = CellOf(access.tensor);
+    return cell.HasTerms(*place) ? &cell.terms[*place] : nullptr;
   }
 
   // A copy: the element at this step goes on with all terms of the steps before, in any order.
-  Slot EarlierSum(const loop::Scans::Link& link, DType type) {
-    const Slot* earlier = EarlierOf(link);
+  Terms EarlierSum(const loop::Scans::Link& link, DType type) {
+    const Terms* earlier = EarlierOf(link);
     if (earlier != nullptr && earlier->is_step && earlier->sums[0].op() == *link.op)
       return *earlier;
-    Slot element = {.written = true, .is_step = true};
-    ForEachType(type, [&](DType in) { element.sums.emplace_back(*link.op, in); });
-    Take(Eval(link.path.end), element);
-    return element;
+    Terms terms = SumOf(*link.op, type);
+    terms.is_step = true;
+    Take(Eval(link.path.end), terms);
+    return terms;
   }
 
   // Stores the value at the previous step, multiplied and added to in the order of the text.
   absl::Status StoreLinearStep(const loop::Scans::Link& link, TensorId target, int64_t offset) {
     const DType type = program_[target].type;
-    Slot element = EarlierStep(link, type);
+    Terms terms = EarlierStep(link, type);
     for (auto term = link.path.terms.rbegin(); term != link.path.terms.rend(); ++term) {
       const Enclosure value = Eval(term->value);
-      for (LinearRecurrence& step : element.steps) {
+      for (LinearRecurrence& step : terms.steps) {
         if (term->op == ScalarOp::kMul) step.Multiply(Rounded(step.type(), value));
         else step.Add(term->negated ? Negated(value) : value);
       }
     }
     NESTOR_RETURN_IF_ERROR(status_);
-    CellOf(target).elements[offset] = std::move(element);
+    CellOf(target).TermsAt(offset) = std::move(terms);
     return absl::OkStatus();
   }
 
-  Slot EarlierStep(const loop::Scans::Link& link, DType type) {
-    const Slot* earlier = EarlierOf(link);
+  Terms EarlierStep(const loop::Scans::Link& link, DType type) {
+    const Terms* earlier = EarlierOf(link);
     if (earlier != nullptr && !earlier->steps.empty()) return *earlier;
-    Slot element = {.written = true};
+    Terms terms;
     const Enclosure start = Eval(link.path.end);
-    ForEachType(type, [&](DType in) { element.steps.emplace_back(in, start); });
-    return element;
+    ForEachType(type, [&](DType in) { terms.steps.emplace_back(in, start); });
+    return terms;
   }
 
-  static void Take(const Enclosure& term, Slot& element) {
-    for (Accumulation& sum : element.sums) {
+  // None so far, of a sum or product.
+  Terms SumOf(ReduceOp op, DType type) const {
+    Terms terms;
+    ForEachType(type, [&](DType in) { terms.sums.emplace_back(op, in); });
+    return terms;
+  }
+
+  static void Take(const Enclosure& term, Terms& terms) {
+    for (Accumulation& sum : terms.sums) {
       sum.Take(sum.op() == ReduceOp::kSum ? term : Rounded(sum.type(), term));
     }
-  }
-
-  static Enclosure ValueOf(const Slot& element) {
-    if (!element.steps.empty()) return JoinOf(element.steps);
-    return element.sums.empty() ? element.value : JoinOf(element.sums);
-  }
-
-  template <class Held>
-  static Enclosure JoinOf(const std::vector<Held>& held) {
-    Enclosure value = held[0].Value();
-    for (size_t i = 1; i < held.size(); ++i) value = Join(value, held[i].Value());
-    return value;
   }
 
   // ---- Types
