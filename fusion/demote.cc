@@ -17,6 +17,7 @@
 #include "fusion/scopes.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/elements.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/rewrite.h"
 #include "uops/graph.h"
 
@@ -71,7 +72,7 @@ class Demoter {
     const Loop* loop = item.As<Loop>();
     if (loop == nullptr) return absl::nullopt;
     Reduction reduction;
-    reduction.kept = BandOf(*loop);
+    reduction.kept = HeadsOf(*loop);
     bool reduced = false;
     for (const Item& inner : CoreOf(*loop)) {
       if (const auto* declaration = inner.As<Declaration>()) {
@@ -130,7 +131,7 @@ class Demoter {
 
   // Every statement in the sum's loop must add onto one of its scalars.
   bool TakeSteps(const Loop& sum, Reduction& reduction) const {
-    reduction.reduced = BandOf(sum);
+    reduction.reduced = HeadsOf(sum);
     for (const Item& inner : CoreOf(sum)) {
       const auto* statement = inner.As<Statement>();
       if (statement == nullptr || !statement->op || IsArg(*statement->op)) return false;

@@ -22,6 +22,7 @@
 #include "fusion/preimage.h"
 #include "fusion/scopes.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 #include "uops/graph.h"
 #include "uops/index/atom_sum.h"
@@ -33,22 +34,20 @@ namespace {
 // ---- Perfect nests around one statement
 
 struct PerfectNest {
-  std::vector<const Loop*> loops;  // outermost first, of step 1
-  const Statement* statement = nullptr;
+  LoopsAround loops;  // of step 1
+  Statement* statement;
 };
 
-// Loops that hold only each other, around one statement.
-absl::optional<PerfectNest> PerfectNestOf(const Scope& top) {
-  PerfectNest nest;
-  const Scope* scope = &top;
-  while (scope->size() == 1) {
-    if ((nest.statement = scope->front().As<Statement>())) return nest;
-    const Loop* loop = scope->front().As<Loop>();
-    if (loop == nullptr || loop->step != 1) break;
-    nest.loops.push_back(loop);
-    scope = &loop->body;
-  }
-  return absl::nullopt;
+// A statement may stand alone.
+absl::optional<PerfectNest> PerfectNestOf(Scope& top) {
+  if (top.size() != 1) return absl::nullopt;
+  Loop* outermost = top[0].As<Loop>();
+  PerfectNest nest{{}, outermost == nullptr ? top[0].As<Statement>() : OnlyStatementIn(*outermost)};
+  if (outermost != nullptr) nest.loops = BandOf(std::as_const(*outermost));
+  const auto is_plain = [](const Loop* loop) { return loop->step == 1; };
+  return nest.statement != nullptr && absl::c_all_of(nest.loops, is_plain)
+             ? absl::make_optional(std::move(nest))
+             : absl::nullopt;
 }
 
 bool IsScatter(const Program& program, const PerfectNest& nest) {
@@ -173,22 +172,6 @@ ValueId Substituted(Program& program, ValueId id, absl::Span<const IndexId> repl
   return absl::visit(ValueSubstitution{program, id, replacement}, node);
 }
 
-// `body` inside loops of these heads.
-template <class Loops, class AsLoop>
-Scope Nested(const Loops& loops, Scope body, AsLoop as_loop) {
-  for (size_t i = loops.size(); i-- > 0;) {
-    const Loop& head = as_loop(loops[i]);
-    Scope outer;
-    outer.push_back(
-        Item{Loop{head.var, head.begin, head.end, head.step, head.attributes, std::move(body)}});
-    body = std::move(outer);
-  }
-  return body;
-}
-
-const Loop& Itself(const Loop& loop) { return loop; }
-const Loop& Pointee(const Loop* loop) { return *loop; }
-
 // All conditions, with gathers last.
 IndexList Together(const IndexPool& pool, IndexList conditions, const IndexList& others) {
   conditions.insert(conditions.end(), others.begin(), others.end());
@@ -222,19 +205,14 @@ Scope Gather(Program& program, const PerfectNest& reset, const PerfectNest& scat
   const Statement result{reset.statement->target, absl::nullopt, program.AddLoad({sum, {}}),
                          ValueId()};
   Scope body{Item{Declaration{sum}}};
-  Append(body, Nested(preimage.loops, {Item{step}}, Itself));
+  LoopsAround steps;
+  for (const Loop& loop : preimage.loops) steps.push_back(&loop);
+  Append(body, Around(steps, {Item{step}}));
   body.push_back(Item{result});
-  return Nested(reset.loops, std::move(body), Pointee);
+  return Around(reset.loops, std::move(body));
 }
 
 // ---- A scatter that stays one
-
-// The statement of a perfect nest.
-Statement& InnermostOf(Scope& nest) {
-  Scope* scope = &nest;
-  while (auto* loop = scope->front().As<Loop>()) scope = &loop->body;
-  return *scope->front().As<Statement>();
-}
 
 // Moves the conditions of the load that the scatter consists of to its store, if the load gives
 // the identity where one fails. (A sum that begins with 0.0 is never -0.0, so that no bit changes.)
@@ -288,7 +266,7 @@ class Gatherer {
     const auto preimage = PreimageOf(*reset, *scatter);
     if (!preimage && NESTOR_MUTANT("reset_block_dropped")) tops_[last->second].clear();
     if (!preimage || !Pays(*reset, *scatter, *preimage) || MovesLargeProduct(*scatter, *preimage)) {
-      changed_ |= MaskStore(program_, InnermostOf(tops_[position]));
+      changed_ |= MaskStore(program_, *scatter->statement);
       return;
     }
     tops_[position] = Gather(program_, *reset, *scatter, *preimage);

@@ -24,6 +24,7 @@
 #include "absl/types/span.h"
 #include "absl/types/variant.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "uops/index/index_expr.h"
@@ -152,7 +153,7 @@ class Walks {
     if (const Loop* loop = item.As<Loop>()) {
       Spoil(loop->begin);
       Spoil(loop->end);
-      const Loop* inner = loop->body.size() == 1 ? loop->body[0].As<Loop>() : nullptr;
+      const Loop* inner = OnlyLoopIn(loop->body);
       if (inner == nullptr || !IsWhole(*loop) || !IsWhole(*inner)) return;
       inner_of_[loop->var] = inner;
       outer_of_[inner->var] = loop;

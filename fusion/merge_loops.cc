@@ -27,6 +27,7 @@
 #include "fusion/nest.h"
 #include "fusion/nest_list.h"
 #include "fusion/scopes.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/rewrite.h"
 #include "uops/invariant.h"
 

@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "fusion/steps.h"
+#include "loop_ir/perfect_nest.h"
 #include "uops/mutant.h"
 
 namespace nestor::loop {
@@ -94,7 +95,7 @@ class Collector {
   Nest Run(const Item& item) {
     Walk(item);
     if (const Loop* loop = item.As<Loop>()) {
-      nest_.band = BandOf(*loop);
+      nest_.band = HeadsOf(*loop);
       nest_.vars = VarsOf(*loop);
     }
     auto& accesses = nest_.accesses;
@@ -300,7 +301,7 @@ Nest NestOf(const Program& program, const Item& item) { return Collector(program
 Nest JoinedNest(const Loop& joined, const Nest& earlier, const Nest& later,
                 absl::FunctionRef<IndexId(IndexId)> rename) {
   Nest nest;
-  nest.band = BandOf(joined);
+  nest.band = HeadsOf(joined);
   nest.vars = VarsOf(joined);
   nest.accesses = JoinedAccesses(earlier.accesses, later.accesses, rename);
   nest.touches = TouchesOf(nest.accesses);
@@ -368,31 +369,17 @@ absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nest
   return behind;
 }
 
-// The loops from `loop` inwards of which each holds only the next.
-std::vector<LoopHead> BandOf(const Loop& loop) {
-  std::vector<LoopHead> band;
-  for (const Loop* at = &loop; at != nullptr;
-       at = at->body.size() == 1 ? at->body[0].As<Loop>() : nullptr) {
-    band.push_back({at->var, at->begin, at->end, at->step});
-  }
-  return band;
+std::vector<LoopHead> HeadsOf(const Loop& outermost) {
+  std::vector<LoopHead> heads;
+  for (const Loop* loop : BandOf(outermost))
+    heads.push_back({loop->var, loop->begin, loop->end, loop->step});
+  return heads;
 }
-
-const Scope& CoreOf(const Loop& loop) {
-  const Loop* at = &loop;
-  while (at->body.size() == 1 && at->body[0].As<Loop>() != nullptr) at = at->body[0].As<Loop>();
-  return at->body;
-}
-
-Scope& CoreOf(Loop& loop) { return const_cast<Scope&>(CoreOf(static_cast<const Loop&>(loop))); }
 
 Scope Around(absl::Span<const LoopHead> heads, Scope body) {
-  for (size_t i = heads.size(); i > 0; --i) {
-    const LoopHead& head = heads[i - 1];
-    Scope outer;
-    outer.push_back(Item{Loop{head.var, head.begin, head.end, head.step, {}, std::move(body)}});
-    body = std::move(outer);
-  }
+  for (size_t i = heads.size(); i-- > 0;)
+    body =
+        ScopeOf({heads[i].var, heads[i].begin, heads[i].end, heads[i].step, {}, std::move(body)});
   return body;
 }
 

@@ -93,11 +93,8 @@ class TouchSet {
 absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nests,
                                               TouchSet& scratch);
 
-std::vector<LoopHead> BandOf(const Loop& loop);
-// The body of the band's innermost loop.
-Scope& CoreOf(Loop& loop);
-const Scope& CoreOf(const Loop& loop);
-
+// The heads of the loop's band (perfect_nest.h).
+std::vector<LoopHead> HeadsOf(const Loop& outermost);
 // `body` inside loops, the first outermost.
 Scope Around(absl::Span<const LoopHead> heads, Scope body);
 

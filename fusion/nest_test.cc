@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/rewrite.h"
 #include "loop_ir/text.h"
 #include "loop_ir/text_testing.h"
@@ -182,7 +183,7 @@ TEST(Nest, TakesApartAndPutsTogether) {
   const Loop& loop = *NestAt(program, 0).As<Loop>();
   EXPECT_EQ(CoreOf(loop).size(), 2u);
   Program again = program;
-  again.body[0] = Around(BandOf(loop), CoreOf(loop))[0];
+  again.body[0] = Around(HeadsOf(loop), CoreOf(loop))[0];
   EXPECT_EQ(ToText(again), ToText(program));
 }
 

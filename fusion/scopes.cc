@@ -3,6 +3,7 @@
 #include "fusion/scopes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -99,6 +100,16 @@ void RemoveStatements(Scope& scope, const absl::flat_hash_set<const Statement*>&
     if (!goes(item)) kept.push_back(std::move(item));
   }
   scope = std::move(kept);
+}
+
+void Insert(Scope& scope, size_t at, Scope items) {
+  scope.insert(scope.begin() + static_cast<int64_t>(at), std::make_move_iterator(items.begin()),
+               std::make_move_iterator(items.end()));
+}
+
+void ReplaceItem(Scope& scope, size_t at, Scope items) {
+  scope.erase(scope.begin() + static_cast<int64_t>(at));
+  Insert(scope, at, std::move(items));
 }
 
 std::vector<Scope> Apart(Scope scope) {

@@ -2,6 +2,7 @@
 #ifndef NESTOR_FUSION_SCOPES_H_
 #define NESTOR_FUSION_SCOPES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -30,6 +31,10 @@ void Declare(const Program& program, Scope& scope, absl::Span<const TensorId> mo
 // the item.
 int64_t SizeOf(const Program& program, ValueId value);
 int64_t SizeOf(const Program& program, const Item& item);
+
+// Puts the items before item number `at`, or at the end; or in the place of that item.
+void Insert(Scope& scope, size_t at, Scope items);
+void ReplaceItem(Scope& scope, size_t at, Scope items);
 
 // Removes these statements from the scope and below, and loops that they leave empty.
 void RemoveStatements(Scope& scope, const absl::flat_hash_set<const Statement*>& removed);

@@ -15,7 +15,6 @@
 #include "fusion/simplify.h"
 #include "fusion/multiples.h"
 
-#include <iterator>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -25,6 +24,7 @@
 #include "absl/types/variant.h"
 #include "fusion/decided_copy.h"
 #include "fusion/index_simplify.h"
+#include "fusion/scopes.h"
 #include "fusion/simplify_access.h"
 #include "fusion/simplify_values.h"
 #include "loop_ir/dependence.h"
@@ -155,9 +155,7 @@ class ProgramSimplifier {
     VarReplacement replacement(program_);
     replacement.Set(loop.var, loop.begin);
     RewriteIndices(program_, loop.body, [&](IndexId e) { return replacement(e); });
-    const auto at = scope.erase(scope.begin() + static_cast<int64_t>(i));
-    scope.insert(at, std::make_move_iterator(loop.body.begin()),
-                 std::make_move_iterator(loop.body.end()));
+    ReplaceItem(scope, i, std::move(loop.body));
     changed_ = true;
     return i;
   }

@@ -27,6 +27,7 @@ NOTATION = ["//uops/notation:module", "//uops/notation:print"]
 IR = UOPS + [
     "//loop_ir:affine",
     "//loop_ir:dependence",
+    "//loop_ir:perfect_nest",
     "//loop_ir:program",
     "//loop_ir:ranges",
     "//loop_ir:rewrite",

@@ -18,6 +18,7 @@
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
+#include "loop_ir/perfect_nest.h"
 #include "uops/invariant.h"
 #include "uops/mutant.h"
 
@@ -126,7 +127,7 @@ std::vector<const loop::Loop*> LoopTranslator::CollapsedChain(const loop::Loop& 
   };
   std::vector<const loop::Loop*> chain;
   for (const loop::Loop* loop = &outermost; loop != nullptr && counts(*loop);
-       loop = loop->body.size() == 1 ? loop->body[0].As<loop::Loop>() : nullptr) {
+       loop = loop::OnlyLoopIn(loop->body)) {
     chain.push_back(loop);
   }
   return chain;

@@ -31,6 +31,7 @@
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/proofs.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
@@ -159,8 +160,8 @@ absl::StatusOr<bool> MarkInnerParallel(Program& program) {
   bool changed = false;
   for (Item& item : program.body) {
     Loop* around = item.As<Loop>();
-    while (around != nullptr && around->body.size() == 1) {
-      Loop* loop = around->body[0].As<Loop>();
+    while (around != nullptr) {
+      Loop* loop = OnlyLoopIn(around->body);
       if (loop == nullptr || !marks(*around, *loop)) break;
       loop->attributes.parallel = changed = true;
       around = loop;

@@ -31,6 +31,7 @@
 #include "jit/schedule/widen.h"
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/perfect_nest.h"
 #include "uops/index/atom_sum.h"
 
 namespace nestor::loop {
@@ -118,7 +119,7 @@ class Matcher {
  private:
   // Walks down the perfect nest: each loop but the last holds one loop and nothing else.
   bool Collect(const Loop& outermost, std::vector<const Loop*>& band) {
-    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
+    for (const Loop* loop : BandOf(outermost)) {
       if (!IsPlain(*loop) || MovesWith(*loop, band)) return false;
       band.push_back(loop);
     }
@@ -162,13 +163,10 @@ class Matcher {
 
   // The sums are a perfect nest around the step `s op= value`, where s starts at op's identity.
   bool FindStep(const Loop& outermost) {
-    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
-      if (!IsPlain(*loop)) return false;
-      found_.sums.push_back(loop);
-    }
-    const Scope& body = found_.sums.back()->body;
-    if (body.size() != 1) return false;
-    found_.step = body[0].As<Statement>();
+    found_.sums = BandOf(outermost);
+    const auto is_plain = [&](const Loop* loop) { return IsPlain(*loop); };
+    if (!absl::c_all_of(found_.sums, is_plain)) return false;
+    found_.step = OnlyStatementIn(outermost);
     if (found_.step == nullptr || !found_.step->op || IsArg(*found_.step->op)) return false;
     found_.accumulator = found_.step->target.tensor;
     const TensorInfo& info = program_[found_.accumulator];

@@ -22,6 +22,7 @@
 #include "jit/schedule/register_tile.h"
 #include "jit/target/lanes.h"
 #include "loop_ir/affine.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 #include "uops/scalar_op.h"

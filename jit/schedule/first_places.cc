@@ -7,7 +7,6 @@
 // and nothing reads it before the last of these is done.
 #include "jit/schedule/first_places.h"
 
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
+#include "fusion/scopes.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/kept_sum.h"
 #include "jit/schedule/loop_maker.h"
@@ -230,11 +230,6 @@ class PlaceFinder {
     const ValueId is_none = program_.AddApply(ScalarOp::kEq, {position, NoPosition()});
     return program_.AddApply(ScalarOp::kSelect,
                              {is_none, program_.AddConstant(Scalar::I64(-1)), position});
-  }
-
-  static void Insert(Scope& scope, size_t at, Scope items) {
-    scope.insert(scope.begin() + static_cast<int64_t>(at), std::make_move_iterator(items.begin()),
-                 std::make_move_iterator(items.end()));
   }
 
   Program& program_;

@@ -19,6 +19,7 @@
 #include "jit/schedule/widen.h"
 #include "jit/schedule/zero_factor.h"
 #include "jit/target/products.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 

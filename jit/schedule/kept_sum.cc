@@ -19,6 +19,7 @@
 #include "fusion/scopes.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/loop_maker.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 

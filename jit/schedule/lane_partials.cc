@@ -307,8 +307,7 @@ class LaneSums {
       Combine(partial, behind);
     }
     Append(items, std::move(behind));
-    items.insert(items.begin(), std::make_move_iterator(before.begin()),
-                 std::make_move_iterator(before.end()));
+    Insert(items, 0, std::move(before));
   }
 
   // Combines lanes until one is left, which is added to the accumulator.

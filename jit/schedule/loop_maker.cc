@@ -15,6 +15,7 @@
 #include "absl/algorithm/container.h"
 #include "fusion/scopes.h"
 #include "loop_ir/affine.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/rewrite.h"
 #include "uops/graph.h"
 #include "uops/mutant.h"
@@ -48,23 +49,6 @@ Scope LoopMaker::If(IndexId flag, absl::FunctionRef<Scope()> body) {
   IndexPool& pool = program_.pool;
   const IndexId runs = IsAtMostOne(pool, flag) ? flag : pool.Min(flag, pool.Const(1));
   return Counted("z", runs, kPlain, [&](IndexId) { return body(); });
-}
-
-Scope ScopeOf(Loop loop) {
-  Item item;
-  item.node = std::move(loop);
-  Scope scope;
-  scope.push_back(std::move(item));
-  return scope;
-}
-
-Scope Around(const Loop& loop, Scope body) {
-  return ScopeOf({loop.var, loop.begin, loop.end, loop.step, {}, std::move(body)});
-}
-
-Scope Around(absl::Span<const Loop* const> loops, Scope body) {
-  for (size_t i = loops.size(); i-- > 0;) body = Around(*loops[i], std::move(body));
-  return body;
 }
 
 // `body` in a copy of the loop with an index of its own, since an index is that of one loop.

@@ -37,13 +37,8 @@ class LoopMaker {
   Program& program_;
 };
 
-// A scope with this loop only.
-Scope ScopeOf(Loop loop);
-// The loop's range around another body.
-Scope Around(const Loop& loop, Scope body);
-// The ranges of several, outermost first.
-Scope Around(absl::Span<const Loop* const> loops, Scope body);
-// The same with an index of its own, which takes the place of the loop's in the body.
+// As Around (perfect_nest.h) one loop, with an index of its own, which takes the place of the
+// loop's in the body.
 Scope AroundAnew(Program& program, const Loop& loop, Scope body);
 // The statement alone in copies of the loops, outermost first, with indices of their own.
 Item InOwnLoops(Program& program, const LoopsAround& loops, Statement statement);

@@ -4,8 +4,8 @@
 
 #include "absl/types/optional.h"
 #include "jit/schedule/contraction.h"
-#include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 

@@ -20,6 +20,7 @@
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
@@ -61,7 +62,7 @@ class MemoryOrder {
     const Scheduled scheduled = ScheduledOf(loop);
     if (scheduled == Scheduled::kAll) return false;
     if (scheduled == Scheduled::kInPart) return Inside(loop);
-    const Loop* only = loop.body.size() == 1 ? loop.body[0].As<Loop>() : nullptr;
+    const Loop* only = OnlyLoopIn(loop.body);
     if (only != nullptr && Moves(loop) && !BoundsHold(*only, loop.var)) {
       ranges_.Enter(loop);
       const bool both = Qualifies(*only) && JumpsOver(*only, loop.var);
@@ -115,8 +116,7 @@ class MemoryOrder {
   // Whether the loop, or the innermost of a chain of loops, jumps itself, and holds only statements
   // that walk from element to element with `column`, or stay.
   bool Reduces(const Loop& loop, int32_t column) {
-    if (loop.body.size() == 1 && loop.body[0].As<Loop>() != nullptr)
-      return Reduces(*loop.body[0].As<Loop>(), column);
+    if (const Loop* only = OnlyLoopIn(loop.body)) return Reduces(*only, column);
     bool walks = false, good = true;
     for (const Item& item : loop.body) {
       good = good && item.As<Loop>() == nullptr;
@@ -148,8 +148,7 @@ class MemoryOrder {
     for (const Item& item : columns.body) {
       const Loop* loop = item.As<Loop>();
       if (loop == nullptr) continue;
-      while (loop->body.size() == 1 && loop->body[0].As<Loop>() != nullptr)
-        loop = loop->body[0].As<Loop>();
+      loop = BandOf(*loop).back();
       for (const Item& inner : loop->body) {
         VisitAccesses(program_, inner,
                       [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
@@ -210,8 +209,7 @@ class MemoryOrder {
         identities.push_back({std::move(identity)});
       }
     }
-    body.insert(body.begin(), std::make_move_iterator(identities.begin()),
-                std::make_move_iterator(identities.end()));
+    Insert(body, 0, std::move(identities));
     body.erase(std::remove_if(body.begin(), body.end(),
                               [](const Item& item) { return item.As<Declaration>() != nullptr; }),
                body.end());

@@ -20,6 +20,7 @@
 #include "jit/schedule/loop_maker.h"
 #include "jit/target/products.h"
 #include "loop_ir/affine.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::loop {

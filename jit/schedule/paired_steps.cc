@@ -20,10 +20,10 @@
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/integer_range.h"
-#include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/target/products.h"
 #include "loop_ir/affine.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 

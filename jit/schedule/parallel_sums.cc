@@ -30,6 +30,7 @@
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
@@ -123,8 +124,7 @@ class ParallelSums {
 
   // Finds the sum that is all of the nest except accumulators, and statements after it.
   bool FindSum(const Loop& top, Nest& nest) const {
-    nest.results = {&top};
-    while (const Loop* only = OnlyLoopIn(nest.results.back()->body)) nest.results.push_back(only);
+    nest.results = BandOf(top);
     const Scope& body = nest.results.back()->body;
     nest.sum = nullptr;
     for (const Item& item : body) {

@@ -20,6 +20,7 @@
 #include "jit/target/lanes.h"
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "loop_ir/take_over.h"

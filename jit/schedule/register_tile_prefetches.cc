@@ -13,6 +13,7 @@
 #include "absl/types/optional.h"
 #include "jit/schedule/access_moves.h"
 #include "loop_ir/affine.h"
+#include "loop_ir/perfect_nest.h"
 
 namespace nestor::loop {
 
@@ -90,7 +91,7 @@ absl::optional<RegisterTilePrefetches::SumLoops> RegisterTilePrefetches::LoopsOf
   SumLoops loops{nullptr, {{}}};
   Scope* scope = &sums;
   for (size_t depth = 0; depth < first_without_loop; ++depth) {
-    Loop* loop = scope->size() == 1 ? (*scope)[0].As<Loop>() : nullptr;
+    Loop* loop = OnlyLoopIn(*scope);
     if (loop == nullptr) return absl::nullopt;
     if (!loop->attributes.unroll) loops.innermost = loop;
     loops.steps = StepsOf(*loop, loops.steps);

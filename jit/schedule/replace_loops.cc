@@ -4,12 +4,13 @@
 // holds exactly the loops around the place at each call, so that proofs may use their bounds.
 #include "jit/schedule/replace_loops.h"
 
-#include <iterator>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "fusion/scopes.h"
 #include "jit/schedule/attributes.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/perfect_nest.h"
 
 namespace nestor::loop {
 namespace {
@@ -32,9 +33,9 @@ bool Visit(Scope& scope, Ranges& ranges, Replace replace) {
       continue;
     }
     changed = true;
-    const auto at = scope.erase(scope.begin() + static_cast<int64_t>(i));
-    scope.insert(at, std::make_move_iterator(by->begin()), std::make_move_iterator(by->end()));
-    i += by->size();
+    const size_t count = by->size();
+    ReplaceItem(scope, i, *std::move(by));
+    i += count;
     --i;
   }
   return changed;
@@ -48,16 +49,6 @@ bool ReplaceLoops(Program& program, Ranges& ranges, Replace replace) {
 
 bool IsOutermost(const Program& program, const Loop& loop) {
   return absl::c_any_of(program.body, [&](const Item& item) { return item.As<Loop>() == &loop; });
-}
-
-const Loop* OnlyLoopIn(const Scope& scope) {
-  return scope.size() == 1 ? scope[0].As<Loop>() : nullptr;
-}
-
-const Statement* OnlyStatementIn(const Loop& outermost) {
-  const Loop* innermost = &outermost;
-  while (const Loop* inner = OnlyLoopIn(innermost->body)) innermost = inner;
-  return innermost->body.size() == 1 ? innermost->body[0].As<Statement>() : nullptr;
 }
 
 bool LoadsFrom(const IndexPool& pool, IndexId e, TensorId tensor) {

@@ -20,12 +20,6 @@ bool ReplaceLoops(Program& program, Ranges& ranges,
 // Whether no loop is around it.
 bool IsOutermost(const Program& program, const Loop& loop);
 
-// The loop that is all of the scope; null if there is none.
-const Loop* OnlyLoopIn(const Scope& scope);
-
-// The only statement in the loop and those inside; null if there is anything else.
-const Statement* OnlyStatementIn(const Loop& outermost);
-
 // Whether the index is computed from an element of the tensor.
 bool LoadsFrom(const IndexPool& pool, IndexId e, TensorId tensor);
 

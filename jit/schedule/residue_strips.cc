@@ -18,11 +18,11 @@
 #include "absl/types/optional.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/kept_sum.h"
-#include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/split_residues.h"
 #include "jit/target/lanes.h"
 #include "loop_ir/affine.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 
 namespace nestor::loop {
@@ -61,18 +61,13 @@ class Gatherer {
   // A nest with one sum, which declares nothing else.
   absl::optional<Nest> NestOf(const Loop& outermost) const {
     Nest nest;
-    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
-      if (BoundsMove(pool_, *loop)) return absl::nullopt;
-      nest.band.push_back(loop);
-    }
+    nest.band = BandOf(outermost);
+    const auto moves = [&](const Loop* loop) { return BoundsMove(pool_, *loop); };
+    if (absl::c_any_of(nest.band, moves)) return absl::nullopt;
     nest.core = &nest.band.back()->body;
-    int sums = 0;
-    for (const Item& item : *nest.core) {
-      if (item.As<Loop>() == nullptr) continue;
-      nest.step = OnlyStatementIn(*item.As<Loop>());
-      ++sums;
-    }
-    if (sums != 1 || nest.step == nullptr || !nest.step->op) return absl::nullopt;
+    const Loop* sum = OneLoopAmong(*nest.core);
+    nest.step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
+    if (nest.step == nullptr || !nest.step->op) return absl::nullopt;
     nest.accumulator = nest.step->target.tensor;
     const bool declares_sum_alone = absl::c_all_of(*nest.core, [&](const Item& item) {
       const auto* declaration = item.As<Declaration>();

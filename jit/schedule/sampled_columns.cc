@@ -19,6 +19,7 @@
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/affine.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
@@ -106,7 +107,7 @@ class Sampler {
     const TensorId sample = program_.AddTensor(std::move(info));
     Scope scope = {DeclarationOf(sample)};
     Append(scope, Copy(side.operands[0].load, walked, sample));
-    Scope core = CoreOf(nest, side.operands[0].load, walked, sample);
+    Scope core = SampledCore(nest, side.operands[0].load, walked, sample);
     Append(scope,
            Around(*side.other, Around(*nest.batch.back(), Around(*side.loop, std::move(core)))));
     return Around(absl::MakeConstSpan(nest.batch).first(nest.batch.size() - 1), std::move(scope));
@@ -133,8 +134,8 @@ class Sampler {
   }
 
   // The core with the copy in place of the load, indexed by how far each loop has come.
-  Scope CoreOf(const Contraction& nest, ValueId load, const std::vector<const Loop*>& walked,
-               TensorId sample) {
+  Scope SampledCore(const Contraction& nest, ValueId load, const std::vector<const Loop*>& walked,
+                    TensorId sample) {
     IndexList place;
     for (const Loop* loop : walked) place.push_back(pool_.Sub(pool_.Var(loop->var), loop->begin));
     Scope core = *nest.core;

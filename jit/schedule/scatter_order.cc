@@ -14,22 +14,16 @@
 #include "absl/algorithm/container.h"
 #include "absl/types/span.h"
 #include "fusion/split_loops.h"
-#include "jit/schedule/loop_maker.h"
 #include "jit/schedule/reordering.h"
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/perfect_nest.h"
 #include "uops/index/atom_sum.h"
 #include "uops/invariant.h"
 
 namespace nestor::loop {
 namespace {
-
-// Loops that hold only each other, outermost first, around one statement.
-struct Nest {
-  std::vector<Loop*> loops;
-  const Statement* statement = nullptr;
-};
 
 class ScatterOrder {
  public:
@@ -46,33 +40,20 @@ class ScatterOrder {
     for (Item& item : scope) {
       auto* loop = item.As<Loop>();
       if (loop == nullptr) continue;
-      const Nest nest = NestOf(*loop);
-      if (nest.statement == nullptr) Visit(loop->body);
-      else if (MayReorder(nest)) Reorder(nest);
+      const Statement* statement = OnlyStatementIn(*loop);
+      if (statement == nullptr) Visit(loop->body);
+      else if (MayReorder(BandOf(std::as_const(*loop)), *statement)) Reorder(*loop, *statement);
     }
   }
 
-  static Nest NestOf(Loop& outermost) {
-    Nest nest{{&outermost}};
-    while (nest.loops.back()->body.size() == 1) {
-      Item& inside = nest.loops.back()->body[0];
-      nest.statement = inside.As<Statement>();
-      auto* loop = inside.As<Loop>();
-      if (loop == nullptr) break;
-      nest.loops.push_back(loop);
-    }
-    return nest;
-  }
-
-  bool MayReorder(const Nest& nest) const {
-    const Statement& statement = *nest.statement;
+  bool MayReorder(const LoopsAround& band, const Statement& statement) const {
     const TensorInfo& target = program_[statement.target.tensor];
     if (!statement.op || IsArg(*statement.op) || target.storage == Storage::kAccumulator ||
         !loop::MayReorder(StepOp(*statement.op), target.type, reorders_rounding_)) {
       return false;
     }
-    const bool bounds_move = absl::c_any_of(nest.loops, [&](const Loop* loop) {
-      return absl::c_any_of(nest.loops, [&](const Loop* other) {
+    const bool bounds_move = absl::c_any_of(band, [&](const Loop* loop) {
+      return absl::c_any_of(band, [&](const Loop* other) {
         return BoundsMoveWith(program_.pool, *loop, other->var);
       });
     });
@@ -84,17 +65,17 @@ class ScatterOrder {
     return !bounds_move && !reads_target;
   }
 
-  void Reorder(const Nest& nest) {
-    std::vector<const Loop*> order(nest.loops.begin(), nest.loops.end());
+  void Reorder(Loop& outermost, const Statement& statement) {
+    LoopsAround order = BandOf(std::as_const(outermost));
     bool moves = false;
     for (size_t i = order.size(); i-- > 0;) {
-      const size_t last = LastJump(nest.statement->target.place, order, i);
+      const size_t last = LastJump(statement.target.place, order, i);
       moves |= last > i;
       std::rotate(order.begin() + i, order.begin() + i + 1, order.begin() + last + 1);
     }
     if (!moves) return;
-    Scope reordered = Around(order, std::move(nest.loops.back()->body));
-    *nest.loops.front() = Loop(std::move(*reordered[0].As<Loop>()));
+    Scope reordered = Around(order, std::move(CoreOf(outermost)));
+    outermost = Loop(std::move(*reordered[0].As<Loop>()));
     changed_ = true;
   }
 

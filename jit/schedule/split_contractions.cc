@@ -24,12 +24,12 @@
 #include "fusion/scopes.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/kept_sum.h"
-#include "jit/schedule/loop_maker.h"
 #include "jit/schedule/padded_sums.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/split_residues.h"
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
@@ -245,10 +245,8 @@ class Splitter {
 
   // The same where padding the sum makes a contraction of the nest (padded_sums.h).
   absl::optional<size_t> SharedOncePadded(const Loop& nest, const Loop& sum) {
-    bool moves = false;
-    for (const Loop* loop = &sum; loop != nullptr; loop = OnlyLoopIn(loop->body))
-      moves = moves || BoundsMove(pool_, *loop);
-    if (!moves) return absl::nullopt;
+    const auto moves = [&](const Loop* loop) { return BoundsMove(pool_, *loop); };
+    if (!absl::c_any_of(BandOf(sum), moves)) return absl::nullopt;
     const auto values = static_cast<int64_t>(program_.values.size());
     const absl::optional<Loop> padded = RunningOn(program_, ranges_, nest);
     const absl::optional<size_t> shared = padded ? SharedLoops(program_, *padded) : absl::nullopt;
@@ -260,7 +258,7 @@ class Splitter {
   // Unknown lengths count as many.
   bool HasManySteps(const Loop& outermost) {
     int64_t steps = 1;
-    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
+    for (const Loop* loop : BandOf(outermost)) {
       const auto length = KnownLength(program_, *loop);
       if (!length || *length >= kLeastSteps) return true;
       steps *= std::max<int64_t>(*length, 0);

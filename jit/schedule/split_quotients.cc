@@ -18,6 +18,7 @@
 #include "fusion/decided_copy.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
@@ -52,7 +53,7 @@ class QuotientSplitter {
 
   // The first loop, from the outside in, whose index is divided and which may be split.
   absl::optional<Split> SplitOf(const Loop& outermost) {
-    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
+    for (const Loop* loop : BandOf(outermost)) {
       const bool is_plain =
           loop->step == 1 && !loop->attributes.parallel && !pool_.HasVar(loop->end);
       if (!is_plain) return absl::nullopt;

@@ -15,9 +15,9 @@
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
 #include "fusion/simplify.h"
-#include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "uops/invariant.h"
@@ -56,14 +56,7 @@ bool SumsProducts(const Program& program, const Loop& sum) {
 
 // The divisor in a condition that decides whether the only sum of the nest has a step.
 absl::optional<int64_t> DivisorOfConditions(const Program& program, const Loop& loop) {
-  const Loop* innermost = &loop;
-  while (const Loop* inner = OnlyLoopIn(innermost->body)) innermost = inner;
-  const Loop* sum = nullptr;
-  for (const Item& item : innermost->body) {
-    if (item.As<Loop>() == nullptr) continue;
-    if (sum != nullptr) return absl::nullopt;
-    sum = item.As<Loop>();
-  }
+  const Loop* sum = OneLoopAmong(CoreOf(loop));
   const Statement* step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
   if (step == nullptr || !SumsProducts(program, *sum)) return absl::nullopt;
   absl::optional<int64_t> divisor;
@@ -84,7 +77,7 @@ class ResidueSplitter {
     Scope pieces = ScopeOf(outermost);
     bool changed = false;
     // Each loop of the nest splits all nests that the loops before it have made.
-    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
+    for (const Loop* loop : BandOf(outermost)) {
       const absl::optional<int64_t> divisor =
           loop->step == 1 ? DivisorOf(program_, *loop) : absl::nullopt;
       if (!divisor || !BeginsAtMultiple(*loop, *divisor) || !MayReorder(outermost, *loop)) continue;

@@ -10,9 +10,9 @@
 #include "fusion/scopes.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/loop_maker.h"
-#include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/elements.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::loop {

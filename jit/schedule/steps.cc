@@ -17,9 +17,11 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
+#include "fusion/scopes.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "loop_ir/steps.h"
@@ -179,7 +181,7 @@ class StepKeeper {
     first.Set(loop.var, loop.begin);
     IndexList start;
     for (IndexId e : earlier) start.push_back(first(e));
-    before.push_back(Item{Declaration{last}});
+    before.push_back(DeclarationOf(last));
     const ValueId zero = program_.AddConstant(Scalar::Zero(type));
     const IndexId runs = pool_.Condition(IndexKind::kLt, loop.begin, loop.end);
     Append(before,
@@ -191,13 +193,10 @@ class StepKeeper {
       if (statement != nullptr) RedirectReads(*statement, target.tensor, kept);
     }
     const ValueId value = program_.AddLoad({now, {}});
-    Scope compute;
-    compute.push_back(Item{Declaration{now}});
+    Scope compute = {DeclarationOf(now)};
     Append(compute, Assignment(now, {}, store.value));
     store.value = value;
-    loop.body.insert(loop.body.begin() + static_cast<int64_t>(i),
-                     std::make_move_iterator(compute.begin()),
-                     std::make_move_iterator(compute.end()));
+    Insert(loop.body, i, std::move(compute));
     if (!NESTOR_MUTANT("last_step_is_the_first")) Append(loop.body, Assignment(last, {}, value));
   }
 

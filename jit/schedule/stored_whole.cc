@@ -4,7 +4,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
-#include "jit/schedule/replace_loops.h"
+#include "loop_ir/perfect_nest.h"
 
 namespace nestor::loop {
 namespace {
@@ -33,9 +33,7 @@ class Search {
 
   // Adds those of the tensors that the perfect nest stores whole.
   void NoteStores(const Loop& outermost, const std::vector<TensorId>& declared) {
-    std::vector<const Loop*> band;
-    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body))
-      band.push_back(loop);
+    const LoopsAround band = BandOf(outermost);
     for (const Item& item : band.back()->body) {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) continue;

@@ -10,8 +10,8 @@
 #include "fusion/scopes.h"
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction.h"
-#include "jit/schedule/replace_loops.h"
 #include "loop_ir/affine.h"
+#include "loop_ir/perfect_nest.h"
 
 namespace nestor::loop {
 namespace {

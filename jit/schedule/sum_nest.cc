@@ -14,10 +14,9 @@
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/kept_sum.h"
-#include "jit/schedule/loop_maker.h"
-#include "jit/schedule/replace_loops.h"
 #include "jit/schedule/second_run.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/rewrite.h"
 #include "loop_ir/scans.h"
 
@@ -155,18 +154,12 @@ class SecondRuns {
 
 absl::optional<SumNest> SumNestOf(const Program& program, const Loop& outermost) {
   SumNest nest;
-  for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body))
-    nest.band.push_back(loop);
+  nest.band = BandOf(outermost);
   nest.core = &nest.band.back()->body;
-  const Loop* sum = nullptr;
-  for (const Item& item : *nest.core) {
-    if (item.As<Loop>() == nullptr) continue;
-    if (sum != nullptr) return absl::nullopt;
-    sum = item.As<Loop>();
-  }
-  for (; sum != nullptr; sum = OnlyLoopIn(sum->body)) nest.sums.push_back(sum);
-  if (nest.sums.empty() || nest.sums.back()->body.size() != 1) return absl::nullopt;
-  nest.step = nest.sums.back()->body[0].As<Statement>();
+  const Loop* sum = OneLoopAmong(*nest.core);
+  if (sum == nullptr) return absl::nullopt;
+  nest.sums = BandOf(*sum);
+  nest.step = OnlyStatementIn(*sum);
   const bool is_sum =
       nest.step != nullptr && nest.step->op == ReduceOp::kSum && !nest.step->target.masked;
   if (!is_sum || !SumsGoFirst(program, nest)) return absl::nullopt;

@@ -10,10 +10,10 @@
 
 #include "absl/algorithm/container.h"
 #include "jit/schedule/contraction.h"
-#include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/zero_factor.h"
 #include "loop_ir/affine.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 
 namespace nestor::loop {

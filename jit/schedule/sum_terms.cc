@@ -16,8 +16,8 @@
 #include "fusion/scopes.h"
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/loop_maker.h"
-#include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::loop {
@@ -58,16 +58,10 @@ class Separator {
     scope = std::move(result);
   }
 
-  static const Loop& Innermost(const Loop& loop) {
-    const Loop* inner = &loop;
-    while (const Loop* below = OnlyLoopIn(inner->body)) inner = below;
-    return *inner;
-  }
-
   // The sums, with scalars replaced by their values, if the loops do nothing else; nullopt where
   // there is nothing to separate, or this could not yield a contraction.
   absl::optional<std::vector<Statement>> SumsOf(const Loop& loop) {
-    const Scope& body = Innermost(loop).body;
+    const Scope& body = CoreOf(loop);
     if (body.size() < 2 || body.size() > static_cast<size_t>(kLargestTerm)) return absl::nullopt;
     const std::vector<TensorId> scalars = DeclaredIn(body);
     if (!HoldsOnlySums(body, scalars)) return absl::nullopt;
@@ -195,10 +189,7 @@ class Separator {
 
   // The loops with only the sum in them.
   Item Copy(const Loop& outermost, const Statement& sum) {
-    LoopsAround loops;
-    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body))
-      loops.push_back(loop);
-    return InOwnLoops(program_, loops, sum);
+    return InOwnLoops(program_, BandOf(outermost), sum);
   }
 
   struct Around {

@@ -25,6 +25,7 @@
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
@@ -88,7 +89,7 @@ class TransposeTiles {
   // Two loops or more, outermost first, none of whose bounds moves with another.
   absl::optional<LoopsAround> PerfectNest(const Loop& outermost) const {
     LoopsAround loops;
-    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
+    for (const Loop* loop : BandOf(outermost)) {
       const auto moves = [&](const Loop* around) {
         return BoundsMoveWith(pool_, *loop, around->var);
       };

@@ -18,13 +18,13 @@
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/contraction_orientation.h"
-#include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/second_run.h"
 #include "jit/schedule/zero_factor.h"
 #include "jit/target/products.h"
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
@@ -52,7 +52,7 @@ class SumTrimmer {
           absl::c_any_of(nest->sums, [&](const Loop* sum) { return BoundsMove(pool_, *sum); });
       if (moves || !MayRunTwice(*nest->core)) continue;
       Loop trimmed = Only(inside, nest->accumulator, outermost);
-      return WithSecondRun(*nest, zero, BandOf(outermost, *nest->core), std::move(trimmed));
+      return WithSecondRun(*nest, zero, BandOf(outermost), std::move(trimmed));
     }
     return absl::nullopt;
   }
@@ -80,12 +80,6 @@ class SumTrimmer {
                         !PaddingOf(statement->value).empty());
     });
     return holds;
-  }
-
-  static LoopsAround BandOf(const Loop& outermost, const Scope& core) {
-    LoopsAround band = {&outermost};
-    while (&band.back()->body != &core) band.push_back(OnlyLoopIn(band.back()->body));
-    return band;
   }
 
   // The steps that read a load within its tensor: sums that do not at all steps, without bodies,

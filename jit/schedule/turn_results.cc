@@ -25,10 +25,10 @@
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/contraction_orientation.h"
 #include "jit/schedule/kept_sum.h"
-#include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/target/lanes.h"
 #include "loop_ir/affine.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 
 namespace nestor::loop {

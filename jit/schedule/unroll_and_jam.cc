@@ -18,10 +18,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
-#include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/affine.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "uops/graph.h"
@@ -207,9 +207,11 @@ class Jammer {
   // shared among threads.
   void FindChains() {
     for (const Item& item : program_.body) {
-      const Loop* loop = item.As<Loop>();
-      while (loop != nullptr && (loop = OnlyLoopIn(loop->body)) != nullptr)
-        chained_.insert(loop->var);
+      const Loop* outermost = item.As<Loop>();
+      if (outermost == nullptr) continue;
+      for (const Loop* loop : BandOf(*outermost)) {
+        if (loop != outermost) chained_.insert(loop->var);
+      }
     }
   }
 

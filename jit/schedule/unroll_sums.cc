@@ -16,8 +16,8 @@
 #include "fusion/cost/work.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/attributes.h"
-#include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/perfect_nest.h"
 #include "loop_ir/rewrite.h"
 #include "uops/graph.h"
 
