@@ -28,6 +28,7 @@
 #include "autodiff/chain_rule.h"
 #include "autodiff/product_of_others.h"
 #include "autodiff/pull_back.h"
+#include "autodiff/repeatable.h"
 #include "uops/call.h"
 #include "uops/invariant.h"
 #include "uops/mutant.h"
@@ -76,7 +77,7 @@ class ReverseWalk {
   ReverseWalk(Op& op, absl::Span<const Seed> seeds, absl::Span<const NodeId> wrt)
       : op_(op), graph_(op.graph), pool_(op.graph.pool()), seeds_(seeds), wrt_(wrt),
         forward_size_(ForwardSize(seeds, op.graph)), algebra_(op.graph, forward_size_),
-        chain_rule_(op.graph, algebra_), adjoints_(forward_size_),
+        chain_rule_(op.graph, algebra_), repeatable_(op.graph), adjoints_(forward_size_),
         masks_(forward_size_, kUnmasked) {}
 
   // From the last node to the first: when a node is visited, all its users have contributed, so its
@@ -290,9 +291,14 @@ class ReverseWalk {
       }
       case ReduceOp::kMax:
       case ReduceOp::kMin: {
-        const NodeId tie = Ties(ValueOf(n.x), Spread(ValueOf(id), n));
         std::vector<int> axes(n.count);
         std::iota(axes.begin(), axes.end(), graph_.rank(n.x) - n.count);
+        NodeId x = ValueOf(n.x), extremum = ValueOf(id);
+        if (!repeatable_.Contains(x)) {
+          x = Apart(x);
+          extremum = graph_.AddReduce(n.op, x, axes);
+        }
+        const NodeId tie = Ties(x, Spread(extremum, n));
         const NodeId count = graph_.AddReduce(ReduceOp::kSum, AsCount(tie), axes);
         const NodeId share = NESTOR_MUTANT("ties_given_in_full")
                                  ? g
@@ -302,6 +308,14 @@ class ReverseWalk {
       }
       default: return absl::OkStatus();
     }
+  }
+
+  // x for an extremum that is computed anew, beside the ties with it, in the gradient. That of the
+  // forward program may be given, and then be no element of x, if rounded in another way: x / s may
+  // be x * (1 / s) there, where nothing is compared, and not here.
+  NodeId Apart(NodeId x) {
+    constexpr int64_t kNoCall = -1;  // the gradient op has the value itself
+    return NESTOR_MUTANT("ties_with_what_is_given") ? x : graph_.AddTaggedCopy(x, kNoCall);
   }
 
   // Where x attains the extremum, or both are NaN.
@@ -336,7 +350,12 @@ class ReverseWalk {
       return absl::InvalidArgumentError(
           absl::StrCat("op ", op_.name, ": a scatter by *= has no gradient"));
     }
-    const NodeId tie = Ties(ValueOf(n.x), graph_.AddReindex(ValueOf(id), shape, place));
+    NodeId x = ValueOf(n.x), extrema = ValueOf(id);
+    if (!repeatable_.Contains(x)) {
+      x = Apart(x);
+      extrema = graph_.AddScatter(n.op, x, graph_.shape(id), place);
+    }
+    const NodeId tie = Ties(x, graph_.AddReindex(extrema, shape, place));
     const NodeId count = graph_.AddScatter(ReduceOp::kSum, AsCount(tie), graph_.shape(id), place);
     const NodeId one = graph_.AddSplat(graph_.AddConstant(Scalar::I64(1)), graph_.shape(id));
     const NodeId never_zero = graph_.AddMap(ScalarOp::kMax, {count, one});
@@ -384,6 +403,7 @@ class ReverseWalk {
   const int forward_size_;
   Algebra algebra_;
   ChainRule chain_rule_;
+  RepeatableValues repeatable_;
   std::vector<NodeId> adjoints_;
   std::vector<uint8_t> masks_;  // by forward node, of its adjoint
   std::vector<bool> active_;    // by forward node

@@ -937,6 +937,8 @@ TEST_F(CliTest, Grad) {
       {"nestor grad matmul --wrt=b", 0, "-> (g_b)", "mask: a\n"},
       {"nestor grad matmul --wrt a,b --of=c --given=g_c,a,b", 0, "-> (g_a, g_b)", "mask: a, b\n"},
       {"nestor grad softmax 'x=f64[2,3,4]'", 0, "g_y: f64[N0, N1, C]", "mask: y"},
+      {"nestor grad 'op f(x: f32[N], g_y: f32[N]) -> (y) { y[i] = x[i] * g_y[i] }' --wrt=x", 0,
+       "g_y_2: f32[N]", "the adjoint of y is g_y_2\n"},
       {"nestor grad softmax --wrt=x | nestor run -",
        0,
        "g_x: f32[4, 5] =",

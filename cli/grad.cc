@@ -69,13 +69,28 @@ std::vector<std::string> FloatArguments(const Op& op) {
   return names;
 }
 
-// Says which gradients are not named g_<argument>, because that name is taken.
-void RemarkOtherNames(const std::vector<std::string>& wrt,
-                      const std::vector<std::string>& results) {
-  for (size_t i = 0; i < std::min(wrt.size(), results.size()); ++i) {
-    if (results[i] == absl::StrCat("g_", wrt[i])) continue;
-    Remark(absl::StrCat("the gradient of ", wrt[i], " is ", results[i]));
+std::vector<std::string> FloatResults(const Op& op) {
+  std::vector<std::string> names;
+  for (const Result& result : op.results) {
+    if (IsFloat(op.graph.type(result.node))) names.push_back(result.name);
   }
+  return names;
+}
+
+// Says which values of these names ("the gradient of x") are not named g_x, because that is taken.
+void RemarkOtherNames(absl::string_view what, const std::vector<std::string>& of,
+                      const std::vector<std::string>& names) {
+  for (size_t i = 0; i < std::min(of.size(), names.size()); ++i) {
+    if (names[i] == absl::StrCat("g_", of[i])) continue;
+    Remark(absl::StrCat("the ", what, " of ", of[i], " is ", names[i]));
+  }
+}
+
+// The gradient op takes the adjoints first.
+std::vector<std::string> NamesOfArguments(const Op& gradient) {
+  std::vector<std::string> names;
+  for (const Argument& arg : gradient.args) names.push_back(arg.name);
+  return names;
 }
 
 absl::Status Run(const Arguments& arguments) {
@@ -85,7 +100,10 @@ absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given));
   NESTOR_ASSIGN_OR_RETURN(const GradientResult gradient, Gradient(op, request));
   Remark(MaskText(gradient));
-  RemarkOtherNames(request.wrt.empty() ? FloatArguments(op) : request.wrt, gradient.results);
+  RemarkOtherNames("adjoint", request.of.empty() ? FloatResults(op) : request.of,
+                   NamesOfArguments(gradient.op));
+  RemarkOtherNames("gradient", request.wrt.empty() ? FloatArguments(op) : request.wrt,
+                   gradient.results);
   return WriteStdout(PrintOp(gradient.op));
 }
 

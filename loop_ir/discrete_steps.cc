@@ -9,6 +9,8 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
+#include "loop_ir/elements.h"
 #include "uops/operand_use.h"
 
 namespace nestor::loop {
@@ -24,8 +26,9 @@ std::vector<const Statement*> StatementsOf(const Program& program) {
 
 }  // namespace
 
-DiscreteSteps::DiscreteSteps(const Program& program)
-    : program_(program), values_(program.values.size()), tensors_(program.tensors.size()) {
+DiscreteSteps::DiscreteSteps(const Program& program, Kind kind)
+    : program_(program), kind_(kind), values_(program.values.size()),
+      tensors_(program.tensors.size()) {
   std::vector<const Statement*> statements = StatementsOf(program);
   // Mostly each tensor is written before it is read.
   std::reverse(statements.begin(), statements.end());
@@ -39,9 +42,17 @@ bool DiscreteSteps::Reach(ValueId value) const {
   return value.value < static_cast<int32_t>(values_.size()) && values_[value.value];
 }
 
+bool DiscreteSteps::ReachFrom(ValueId root) const {
+  bool reach = false;
+  VisitValues(program_, root, [&](ValueId id, const Value&) { reach = reach || Reach(id); });
+  return reach;
+}
+
 void DiscreteSteps::Visit(const Statement& statement) {
-  const bool compared = statement.op && IsArg(*statement.op);
-  Visit(statement.value, compared || tensors_[statement.target.tensor.value]);
+  const bool compared = kind_ == Kind::kAll && statement.op && IsArg(*statement.op);
+  const bool reaches = tensors_[statement.target.tensor.value] &&
+                       !(kind_ == Kind::kEqualities && Accumulates(statement));
+  Visit(statement.value, compared || reaches);
   if (statement.position.valid()) Visit(statement.position, false);
 }
 
@@ -61,8 +72,25 @@ void DiscreteSteps::Visit(ValueId id, bool reaches) {
   const DType operand = program_[apply->args.back()].type;
   for (size_t i = 0; i < apply->args.size(); ++i) {
     const OperandUse use = UseOf(apply->op, operand, value.type, static_cast<int>(i));
-    Visit(apply->args[i], use.steps || (use.passes && reaches));
+    Visit(apply->args[i], (use.steps && IsStep(*apply)) || (use.passes && reaches));
   }
+}
+
+bool DiscreteSteps::IsStep(const ApplyValue& apply) const {
+  if (kind_ == Kind::kAll) return true;
+  const auto is_constant = [&](ValueId id) {
+    return absl::holds_alternative<ConstantValue>(program_[id].node);
+  };
+  const bool asks = apply.op == ScalarOp::kEq || apply.op == ScalarOp::kNe;
+  return asks && apply.args[0] != apply.args[1] && absl::c_none_of(apply.args, is_constant);
+}
+
+// A maximum or minimum is one of what it takes, and so not meant.
+bool DiscreteSteps::Accumulates(const Statement& statement) const {
+  if (statement.op) return *statement.op == ReduceOp::kSum || *statement.op == ReduceOp::kProd;
+  const auto* apply = absl::get_if<ApplyValue>(&program_[statement.value].node);
+  const auto is_old = [&](ValueId arg) { return IsElement(program_, arg, statement.target); };
+  return apply != nullptr && absl::c_any_of(apply->args, is_old);
 }
 
 }  // namespace nestor::loop

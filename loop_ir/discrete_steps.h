@@ -18,24 +18,36 @@ namespace nestor::loop {
 // or output) that holds it, wherever that is read, and through sums and other reductions of it.
 // Storing a value to an output is no step.
 //
+// Of these steps, those that ask whether two values are equal may be asked for alone: two loops may
+// compute one value, and one of its kind is equal to their maximum only if both round it in the
+// same way. Then what a statement adds up or multiplies up reaches nothing: such a result is
+// computed in one place.
+//
 // Holds for the program as it was when this was made; a value that is added later is
 // said not to reach a step.
 class DiscreteSteps {
  public:
+  enum class Kind { kAll, kEqualities };
+
   // REQUIRES: Verify accepts the program.
-  explicit DiscreteSteps(const Program& program);
+  explicit DiscreteSteps(const Program& program, Kind kind = Kind::kAll);
 
   // Whether a float that the value gives may reach a step. A value that several
   // statements share reaches one if it does so in any.
   bool Reach(ValueId value) const;
+  // Whether one in it does. REQUIRES: no part of it is new.
+  bool ReachFrom(ValueId root) const;
   // Whether a float element of the tensor may.
   bool Reach(TensorId tensor) const { return tensors_[tensor.value]; }
 
  private:
   void Visit(const Statement& statement);
   void Visit(ValueId value, bool reaches);
+  bool IsStep(const ApplyValue& apply) const;
+  bool Accumulates(const Statement& statement) const;
 
   const Program& program_;
+  const Kind kind_;
   std::vector<bool> values_, tensors_;
   bool changed_ = false;  // a tensor was found, so that its stores need another look
 };

@@ -13,14 +13,24 @@ namespace nestor::loop {
 namespace {
 
 // The names of the tensors that reach a step, in order.
-std::string Reached(const Program& program) {
-  const DiscreteSteps steps(program);
+std::string Reached(const Program& program, DiscreteSteps::Kind kind = DiscreteSteps::Kind::kAll) {
+  const DiscreteSteps steps(program, kind);
   std::string names;
   for (size_t i = 0; i < program.tensors.size(); ++i) {
     if (steps.Reach(TensorId{static_cast<int32_t>(i)}))
       absl::StrAppend(&names, names.empty() ? "" : " ", program.tensors[i].name);
   }
   return names;
+}
+
+Program Of(absl::string_view body) {
+  const std::string text = absl::StrCat(
+      "program p(x: f32[N], v: f32, ids: i64[N]) -> (y: f32[N], z: f32[N], k: i64[N], q: f32) {\n"
+      "  temp t: f32  temp u: f32  temp w: f32\n  \n",
+      body, "\n }\n");
+  const auto program = ParseProgram(text);
+  EXPECT_TRUE(program.ok()) << program.status() << text;
+  return program.ok() ? *program : Program();
 }
 
 TEST(DiscreteSteps, Tensors) {
@@ -47,14 +57,29 @@ TEST(DiscreteSteps, Tensors) {
       {"y[0] = round(x[ids[0] | 0.0])", "x"},
   };
   for (const auto& c : kCases) {
-    const std::string text = absl::StrCat(
-        "program p(x: f32[N], v: f32, ids: i64[N]) -> (y: f32[N], z: f32[N], k: i64[N], q: f32) {\n"
-        "  temp t: f32  temp u: f32  temp w: f32\n  \n",
-        c.body, "\n }\n");
-    const auto program = ParseProgram(text);
-    ASSERT_TRUE(program.ok()) << program.status() << text;
-    EXPECT_EQ(Reached(*program), c.reached) << text;
+    EXPECT_EQ(Reached(Of(c.body)), c.reached) << c.body;
   }
+}
+
+// Through maxima, but not through what is added up, to an accumulator or to an element.
+TEST(DiscreteSteps, Equalities) {
+  const struct {
+    const char* body;
+    const char* reached;
+  } kCases[] = {
+      {"y[0] = floor(x[0])  z[0] = f32(x[0] < v)", ""},
+      {"acc a: i64 = argmax  a argmax= (x[0], ids[0])  k[0] = a", ""},
+      {"z[0] = f32(x[0] == v)", "x v"},
+      {"t = x[0] * v  z[0] = f32(t != u)", "x v t u"},
+      {"acc a: f32 = max  a max= x[0] * v  t = x[0]  z[0] = f32(t == a)", "x v t a"},
+      {"acc a: f32 = sum  a += x[0] * v  z[0] = f32(a == u)", "u a"},
+      {"acc a: f32 = prod  a *= x[0]  z[0] = f32(a == u)", "u a"},
+      {"t = 0.0  t = t + x[0]  z[0] = f32(t == u)", "t u"},
+      {"z[0] = f32(x[0] == 0.0)", ""},
+      {"k[0] = i64(ids[0] == 3)", ""},
+  };
+  for (const auto& c : kCases)
+    EXPECT_EQ(Reached(Of(c.body), DiscreteSteps::Kind::kEqualities), c.reached) << c.body;
 }
 
 }  // namespace

@@ -143,8 +143,10 @@ class Binder {
       if (narrow.FitsInt64() && narrow.ToInt() == given.ToInt())
         return absl::optional<Scalar>(narrow);
     }
-    return Error(absl::StrCat(param.name, " is ", Name(param.type), ", ", LiteralText(given),
-                              " does not fit"));
+    const bool is_beyond_indices = !fits && given.type == param.type;
+    return Error(absl::StrCat(
+        param.name, " is ", Name(param.type), ", ", LiteralText(given), " does not fit",
+        is_beyond_indices ? ": an integer $param is an index value, at most 2^63 - 1" : ""));
   }
 
   // Floats are compared so that NaN is outside of every range.

@@ -167,7 +167,8 @@ TEST(Bind, NamesTheMistake) {
       {"op f(; $k) -> (y) { y = $k }", "$k=u64:9223372036854775808",
        "$k is i64, 9223372036854775808 does not fit"},
       {"op f(; $k: u64) -> (y) { y = $k }", "$k=u64:9223372036854775808",
-       "$k is u64, 9223372036854775808 does not fit"},
+       "$k is u64, 9223372036854775808 does not fit: "
+       "an integer $param is an index value, at most 2^63 - 1"},
       {"op f(; $k: u64) -> (y) { y = $k }", "$k=i64:-1", "$k is u64, -1 does not fit"},
       {"op f(; $k: u8) -> (y) { y = $k }", "$k=i64:256", "$k is u8, 256 does not fit"},
       {"op f(; $k: u8) -> (y) { y = $k }", "$k=i64:-1", "$k is u8, -1 does not fit"},

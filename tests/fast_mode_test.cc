@@ -263,5 +263,61 @@ TEST(FastMode, OverflowsHalfWayOnlyWhereAnOrderDoes) {
   EXPECT_GT(overflows, 100);
 }
 
+// ---- Gradients of extrema
+
+// Of results in the order of the signature. `values` has tensors besides those that are needed.
+std::vector<Tensor> RunFast(const Op& op, const Drawn& values) {
+  jit::CompileOptions options;
+  options.executor = &jit::InlineExecutor();
+  const auto executable = jit::Compile(Lower(op), options);
+  NESTOR_CHECK(executable.ok(), executable.status().ToString());
+  RunInputs inputs;
+  for (const Argument& arg : op.args) inputs.tensors[arg.name] = values.inputs.tensors.at(arg.name);
+  auto results = (*executable)->RunByName(inputs, nullptr);
+  NESTOR_CHECK(results.ok(), results.status().ToString());
+  return *std::move(results);
+}
+
+// The gradient may round the values in another way than the op: its result, if it were given, would
+// be none of them, and the adjoint of its row would go nowhere.
+TEST(FastMode, EachExtremumHandsItsAdjointOn) {
+  constexpr const char* kBodies[] = {
+      "y[i] = max[j](x[i, j] / s[i])",
+      "y[i] = min[j](x[i, j] / 3.0)",
+      "y[i] = max[j](x[i, j + 1] * w[j] + b[j] * w[j])",
+      "y[i] = max[j](x[i, j] / sum[k](abs(x[i, k])))",
+      "y[i] = min[j]((x[i, j] - s[i]) / sqrt(abs(w[j]) + 1e-5))",
+      "t[i, j] = x[i, j] / s[i]; y[i]: T[N] max= t[i, j]",
+      "y[i] = max[j](exp(x[i, j]) * w[j])",
+  };
+  constexpr int64_t kRows = 33, kColumns = 70;
+  for (DType type : {DType::kF32, DType::kF64}) {
+    for (const char* body : kBodies) {
+      const Op op = ParseFor(
+          absl::StrCat("op f(x: T[N, M], s: T[N], w: T[M], b: T[M]) -> (y) { ", body, " }"), type);
+      const auto gradient = Gradient(op, {{}, {"x"}, {}});
+      ASSERT_TRUE(gradient.ok()) << gradient.status() << "\n" << body;
+      std::mt19937_64 random(3);
+      Drawn values;
+      values.Add("x", DrawTensor(type, {kRows, kColumns}, random, ValueKind::kModerate));
+      values.Add("s", DrawTensor(type, {kRows}, random, ValueKind::kModerate));
+      values.Add("g_y", Tensor::Of(type, {kRows}, std::vector<double>(kRows, 1.0)));
+      for (const char* name : {"w", "b"})
+        values.Add(name, DrawTensor(type, {kColumns}, random, ValueKind::kModerate));
+      values.Add("y", RunFast(op, values)[0]);
+      const Tensor g_x = std::move(RunFast(gradient->op, values)[0]);
+      for (int64_t row = 0; row < kRows; ++row) {
+        int attained = 0;
+        for (int64_t column = 0; column < kColumns; ++column) {
+          const char* element =
+              static_cast<const char*>(g_x.data()) + (row * kColumns + column) * ByteSize(type);
+          attained += Load(type, element).ToDouble() != 0;
+        }
+        EXPECT_GT(attained, 0) << body << " of " << Name(type) << ", row " << row;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace nestor

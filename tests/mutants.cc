@@ -122,6 +122,7 @@ constexpr Mutant kMutants[] = {
     // Gradients.
     {"div_gradient_without_minus"},
     {"ties_given_in_full"},
+    {"ties_with_what_is_given"},
     {"fan_out_assigned"},
     {"factors_before_left_out"},
     {"reflection_not_undone"},

@@ -30,8 +30,9 @@ NodeId Rebuild(const Graph& from, NodeId id, Graph& to, const Rebuilding& rebuil
     NodeId operator()(const Map& n) const {
       NodeList args;
       for (NodeId arg : n.args) args.push_back(r.image(arg));
-      if (n.tag != 0) return to.AddTaggedCopy(args[0], r.tag(n.tag));
-      return to.AddMap(n.op, args, node.type);
+      if (n.tag == 0) return to.AddMap(n.op, args, node.type);
+      const int64_t tag = r.tag(n.tag);
+      return tag == 0 ? args[0] : to.AddTaggedCopy(args[0], tag);  // 0: it is told apart no longer
     }
     NodeId operator()(const Reduce& n) const {
       const NodeId x = r.image(n.x);

@@ -22,6 +22,7 @@
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
+#include "uops/scalar_rounding.h"
 
 namespace nestor::loop {
 namespace {
@@ -106,22 +107,7 @@ class PlaceFinder {
       const auto* apply = absl::get_if<ApplyValue>(&part.node);
       if (apply != nullptr && IsFloat(part.type)) roundings += RoundingsOf(apply->op);
     });
-    return parts <= kMostParts && roundings <= 1 && IsComputedOutside(value, changed);
-  }
-
-  static int RoundingsOf(ScalarOp op) {
-    switch (op) {
-      case ScalarOp::kNeg:
-      case ScalarOp::kAbs:
-      case ScalarOp::kMax:
-      case ScalarOp::kMin:
-      case ScalarOp::kSelect: return 0;
-      case ScalarOp::kAdd:
-      case ScalarOp::kSub:
-      case ScalarOp::kMul:
-      case ScalarOp::kCast: return 1;
-      default: return 2;
-    }
+    return parts <= kMostParts && roundings < kManyRoundings && IsComputedOutside(value, changed);
   }
 
   bool IsComputedOutside(ValueId value, const Changed& changed) const {

@@ -16,6 +16,7 @@
 
 #include "absl/types/optional.h"
 #include "jit/target/products.h"
+#include "loop_ir/discrete_steps.h"
 #include "loop_ir/elements.h"
 #include "loop_ir/rewrite.h"
 
@@ -107,10 +108,14 @@ absl::optional<ValueId> WithWideProducts(Program& program, ValueId id) {
   return program.AddApply(op, {left.value_or(args[0]), right.value_or(args[1])}, type);
 }
 
+// Values that are compared for equality are left alone: another loop may compute them again, to
+// compare them with their maximum, and find another way to round them.
 template <class Replace>  // absl::optional<ValueId>(ValueId): what replaces it
 bool RewriteAll(Program& program, Replace replace) {
+  const DiscreteSteps equalities(program, DiscreteSteps::Kind::kEqualities);
   bool changed = false;
   VisitStatements(program, [&](Statement& statement) {
+    if (equalities.ReachFrom(statement.value)) return;
     const ValueId by = RewriteValues(program, statement.value, replace);
     changed |= by != statement.value;
     statement.value = by;

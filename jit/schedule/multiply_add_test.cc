@@ -45,6 +45,17 @@ TEST(MultiplyAdd, TextInTextOut) {
       {"acc s: f32 = sum  for i in [0, N) { s += x[i] * z[i] }  y[0] = s", ""},
       {"for i in [0, N) { q[i] = h[i] * h[i] + h[i] }",
        "for i in [0, N) { q[i] = fma(h[i], h[i], h[i]) }"},
+      // Not what two loops round alike, so that it can be equal to its maximum; but a sum of it.
+      {"acc m: f32 = max  for i in [0, N) { m max= x[i] * z[i] + 1.0 } "
+       "for i in [0, N) { y[i] = f32(x[i] * z[i] + 1.0 == m) }",
+       ""},
+      {"temp s: f32[N]  for i in [0, N) { s[i] = x[i] * z[i] + 1.0 } "
+       "for i in [0, N) { y[i] = f32(s[i] == $a) }",
+       ""},
+      {"acc s: f32 = sum  for i in [0, N) { s += x[i] * z[i] + 1.0 }  drop y[0] = f32(s == $a)",
+       "acc s: f32 = sum  for i in [0, N) { s += fma(x[i], z[i], 1.0) }  drop y[0] = f32(s == $a)"},
+      {"for i in [0, N) { y[i] = x[i] * where(z[i] == 0.0, x[i], z[i]) + 1.0 }",
+       "for i in [0, N) { y[i] = fma(x[i], where(z[i] == 0.0, x[i], z[i]), 1.0) }"},
       // Not for integers.
       {"for i in [0, N) { k[i] = c[i] * c[i] + c[i] }", ""},
       // Not for differences, squares, or products that another operation uses.
