@@ -108,17 +108,22 @@ absl::optional<ValueId> WithWideProducts(Program& program, ValueId id) {
   return program.AddApply(op, {left.value_or(args[0]), right.value_or(args[1])}, type);
 }
 
+template <class Replace>  // absl::optional<ValueId>(ValueId): what replaces it
+bool RewriteIn(Program& program, Statement& statement, Replace replace) {
+  const ValueId by = RewriteValues(program, statement.value, replace);
+  const bool changed = by != statement.value;
+  statement.value = by;
+  return changed;
+}
+
 // Values that are compared for equality are left alone: another loop may compute them again, to
 // compare them with their maximum, and find another way to round them.
-template <class Replace>  // absl::optional<ValueId>(ValueId): what replaces it
-bool RewriteAll(Program& program, Replace replace) {
+template <class Replace>
+bool RewriteRoundings(Program& program, Replace replace) {
   const DiscreteSteps equalities(program, DiscreteSteps::Kind::kEqualities);
   bool changed = false;
   VisitStatements(program, [&](Statement& statement) {
-    if (equalities.ReachFrom(statement.value)) return;
-    const ValueId by = RewriteValues(program, statement.value, replace);
-    changed |= by != statement.value;
-    statement.value = by;
+    if (!equalities.ReachFrom(statement.value)) changed |= RewriteIn(program, statement, replace);
   });
   return changed;
 }
@@ -127,7 +132,8 @@ bool RewriteAll(Program& program, Replace replace) {
 
 // Also the step of a sum, which adds its value without an addition being written.
 absl::StatusOr<bool> WidenProducts(Program& program) {
-  bool changed = RewriteAll(program, [&](ValueId id) { return WithWideProducts(program, id); });
+  bool changed =
+      RewriteRoundings(program, [&](ValueId id) { return WithWideProducts(program, id); });
   VisitStatements(program, [&](Statement& statement) {
     if (statement.op != ReduceOp::kSum) return;
     const auto by = WideProduct(program, statement.value);
@@ -139,7 +145,7 @@ absl::StatusOr<bool> WidenProducts(Program& program) {
 
 // dot_halves(a, b, 0) + c becomes dot_halves(a, b, c): the instruction adds for nothing.
 absl::StatusOr<bool> AddOntoDotProducts(Program& program) {
-  return RewriteAll(program, [&](ValueId id) -> absl::optional<ValueId> {
+  const auto joined = [&](ValueId id) -> absl::optional<ValueId> {
     const ApplyValue* sum = jit::AsApply(program, id, ScalarOp::kAdd);
     if (sum == nullptr) return absl::nullopt;
     for (int product : {1, 0}) {
@@ -149,7 +155,11 @@ absl::StatusOr<bool> AddOntoDotProducts(Program& program) {
       return program.AddApply(ScalarOp::kDotHalves, args, program[id].type);
     }
     return absl::nullopt;
-  });
+  };
+  bool changed = false;
+  VisitStatements(program,
+                  [&](Statement& statement) { changed |= RewriteIn(program, statement, joined); });
+  return changed;
 }
 
 absl::StatusOr<bool> FuseMultiplyAdd(Program& program) {
@@ -159,7 +169,7 @@ absl::StatusOr<bool> FuseMultiplyAdd(Program& program) {
     changed |= by.has_value();
     statement.value = by.value_or(statement.value);
   });
-  return RewriteAll(program, [&](ValueId id) { return Fused(program, id); }) || changed;
+  return RewriteRoundings(program, [&](ValueId id) { return Fused(program, id); }) || changed;
 }
 
 }  // namespace nestor::loop
