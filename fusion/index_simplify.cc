@@ -196,9 +196,23 @@ class Simplifier {
     const Division d = DivisionOf(e);
     const auto parts = Divided(d);
     if (!parts || parts->first.IsZero() || parts->second.IsZero()) return absl::nullopt;
+    if (!HasRoom(d.dividend, parts->second)) return absl::nullopt;
     const IndexId rest = parts->second.Build(pool_);
     if (d.kind == IndexKind::kMod) return pool_.Mod(rest, d.b);
     return pool_.Add(parts->first.Build(pool_), pool_.Div(rest, d.b));
+  }
+
+  // Whether the rest of a division overflows nowhere that the dividend does not. A division by a
+  // sum makes new terms, of the other sign (a*C = a*(C + 1) - a), which need room beside numbers
+  // near the ends of int64.
+  static bool HasRoom(const AtomSum& dividend, const AtomSum& rest) {
+    const AtomSum cancelled = dividend - rest;
+    if (cancelled.exact() && cancelled.size() + rest.size() == dividend.size()) return true;
+    constexpr int64_t kSmall = int64_t{1} << 32;
+    const auto terms = rest.terms();
+    return std::all_of(terms.begin(), terms.end(), [](const AtomSum::Term& term) {
+      return -kSmall < term.coefficient && term.coefficient < kSmall;
+    });
   }
 
   // (g*x)/(g*y) = x/y,  (g*x)%(g*y) = g*(x%y)  where g != 0.
