@@ -275,6 +275,46 @@ TEST(Check, DrawsIndicesInsideTheirAxis) {
   EXPECT_THAT(Check("embedding", lookup, Few()), IsRight());
 }
 
+// What the op itself does with places outside of the axis is exercised.
+TEST(Check, DrawsIndicesOutsideWhereTheOpTakesThem) {
+  const auto inside_only = [](const KernelCall& k) {
+    const int64_t* ids = k.input<int64_t>("k");
+    const int64_t n = k.dim("N");
+    for (int64_t i = 0; i < k.dim("M"); ++i) {
+      const bool is_inside = ids[i] >= 0 && ids[i] < n;
+      k.output<float>("y")[i] = is_inside ? k.input<float>("x")[ids[i]] : 12345;
+    }
+  };
+  const auto check = [&](const std::string& place) {
+    return Check(absl::StrCat("op f(x: f32[N], k: i64[M]) -> (y) { y[i] = x[", place, "] }"),
+                 inside_only, Few());
+  };
+  EXPECT_THAT(check("k[i]"), IsRight());
+  EXPECT_THAT(check("max(k[i], 0)"), IsRight());
+  EXPECT_THAT(check("k[i] % N"), Not(IsRight()));
+  EXPECT_THAT(check("min(max(k[i], 0), N - 1)"), Not(IsRight()));
+  EXPECT_THAT(check("k[i] | 5.0"), Not(IsRight()));
+}
+
+TEST(Check, DrawsNegativeParams) {
+  const auto positive_only = [](const KernelCall& k) {
+    const float factor =
+        std::max<float>(k.param<float>("s"), 0) + std::max<int64_t>(k.param("n"), 0);
+    for (int64_t i = 0; i < k.dim("N"); ++i)
+      k.output<float>("y")[i] = k.input<float>("x")[i] * factor;
+  };
+  const auto check = [&](const std::string& params) {
+    return Check(
+        absl::StrCat("op f(x: f32[N]; ", params, ") -> (y) { y[i] = x[i] * ($s + f32($n)) }"),
+        positive_only, Few());
+  };
+  EXPECT_THAT(check("$s: f32 in [0, 2], $n in [0, 9]"), IsRight());
+  EXPECT_THAT(check("$s: f32, $n in [0, 9]"), Not(IsRight()));
+  EXPECT_THAT(check("$s: f32 in [0, 2], $n"), Not(IsRight()));
+  EXPECT_THAT(check("$s: f32 in [0, 2], $n in [-inf, -1]"), Not(IsRight()));
+  EXPECT_THAT(check("$s: f32 in [-inf, -1], $n in [0, 9]"), Not(IsRight()));
+}
+
 TEST(Check, MayPromiseLess) {
   const auto inexact = [](const KernelCall& k) {
     for (int64_t i = 0; i < k.dim("N"); ++i) {
@@ -400,6 +440,28 @@ TEST(Check, FindsAWrongElement) {
   EXPECT_EQ(report.wrong_elements, 1);
   EXPECT_THAT(report.inputs, HasSubstr("[0.0, 0.0, 0.0, 0.0, 0.0]"));
   EXPECT_THAT(report.pattern, HasSubstr("have i = 4; "));
+}
+
+// An integer kernel that computes in another type is right for small numbers alone.
+template <class T, class Wrong>
+absl::StatusOr<CheckReport> SumInAnotherType(const std::string& type, const CheckOptions& options) {
+  const auto sum = [](const KernelCall& k) {
+    Wrong total = 0;
+    for (int64_t i = 0; i < k.dim("N"); ++i) total += static_cast<Wrong>(k.input<T>("x")[i]);
+    *k.output<T>("y") = static_cast<T>(static_cast<int64_t>(total));
+  };
+  return Check(absl::StrCat("op f(x: ", type, "[N]) -> (y) { y = sum[i](x[i]) }"), sum, options);
+}
+
+TEST(Check, FindsIntegersInAnotherType) {
+  EXPECT_THAT((SumInAnotherType<int64_t, uint64_t>("i64", Few())), IsRight());
+  EXPECT_THAT((SumInAnotherType<int32_t, uint64_t>("i32", Few())), IsRight());
+  EXPECT_THAT((SumInAnotherType<int64_t, uint32_t>("i64", Few())), Not(IsRight()));
+  EXPECT_THAT((SumInAnotherType<int64_t, double>("i64", Few())), Not(IsRight()));
+  EXPECT_THAT((SumInAnotherType<int32_t, float>("i32", Few())), Not(IsRight()));
+  CheckOptions small = Few();
+  small.Values({.low = -3, .high = 3});
+  EXPECT_THAT((SumInAnotherType<int64_t, double>("i64", small)), IsRight());
 }
 
 TEST(Check, FindsWhatTailsHaveInCommon) {

@@ -4,6 +4,7 @@
 #include "check/sizes.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,8 +18,16 @@ namespace {
 // Counts stop here, so that no product overflows; every limit is far below.
 constexpr int64_t kManyElements = int64_t{1} << 40;
 constexpr int kAttempts = 60;
-// A $param without an upper limit of its own.
-constexpr int64_t kLargestParam = 64;
+// A $param without limits of its own lies in [-kLargestParam, kLargestParam], and those that are
+// wished for in [-kLargestWish, kLargestWish].
+constexpr int64_t kLargestParam = 4096, kLargestWish = 64;
+
+// a + b, or the end of int64 that lies before it.
+int64_t Plus(int64_t a, int64_t b) {
+  int64_t sum;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return b < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
+}
 
 // Around vectors of 4 to 64 elements, tiles and pages of them; some primes.
 constexpr int64_t kEdges[] = {1,   2,    3,    4,    5,    6,    7,    8,   9,   11,  12,  13,
@@ -95,6 +104,23 @@ bool SizeSolver::IsExtentOfResult(const std::string& param) {
   });
 }
 
+// The range that the op gives, else numbers of the type around the default.
+void SizeSolver::LimitParam(const ParamInfo& param, Variable& variable) {
+  const int64_t middle = variable.preferred.value_or(0);
+  const Scalar least = Lowest(param.type), most = Highest(param.type);
+  variable.low = std::max(least.ToInt(), variable.is_dimension ? 0 : Plus(middle, -kLargestParam));
+  variable.high = variable.is_dimension ? kMaxExtent : Plus(middle, kLargestParam);
+  if (most.FitsInt64()) variable.high = std::min(variable.high, most.ToInt());
+  if (param.low) {
+    variable.low = param.low->ToInt();
+    variable.high = std::max(variable.high, Plus(variable.low, kLargestParam));
+  }
+  if (param.high) {
+    variable.high = param.high->ToInt();
+    if (!param.low) variable.low = std::min(variable.low, Plus(variable.high, -kLargestParam));
+  }
+}
+
 void SizeSolver::AddVariables() {
   names_ = UnboundDimensions(SignatureOf(op_), {});
   variables_.resize(names_.size());
@@ -103,13 +129,8 @@ void SizeSolver::AddVariables() {
     if (!IsInteger(param.type)) continue;
     Variable variable;
     variable.is_dimension = IsExtentOfResult(param.name);
-    variable.low = param.low ? param.low->ToInt() : 0;
-    variable.high =
-        param.high ? param.high->ToInt() : std::max(variable.low + kLargestParam, kLargestParam);
-    if (variable.is_dimension && !param.high) variable.high = kMaxExtent;
     if (param.value) variable.preferred = param.value->ToInt();
-    if (!param.low && variable.preferred)
-      variable.low = std::min(variable.low, *variable.preferred);
+    LimitParam(param, variable);
     names_.push_back(param.name);
     variables_.push_back(variable);
   }
@@ -235,6 +256,18 @@ int64_t SizeSolver::Work(const SymbolValues& sizes) const {
 
 // ---- Drawing
 
+// A stride, a padding, a shift or a group count: mostly small, from 0 or the end of the range that
+// is nearest to it; negative ones and large ones, too.
+int64_t SizeSolver::ParamWish(const Variable& variable, Random& random) {
+  const int64_t nearest = std::min(std::max<int64_t>(variable.low, 0), variable.high);
+  const int64_t low = std::max(variable.low, Plus(nearest, -kLargestWish)),
+                high = std::min(variable.high, Plus(nearest, kLargestWish));
+  if (random.Chance(10)) return random.Between(low, high);
+  const int64_t step = random.Pick({0, 0, 1, 1, 2, 3});
+  const bool down = low < nearest && (high == nearest || random.Chance(25));
+  return Plus(nearest, down ? -step : step);
+}
+
 std::vector<int64_t> SizeSolver::DrawWishes(Random& random, Style style, int64_t largest) const {
   const int64_t common = Edge(random, largest);
   std::vector<size_t> dimensions;
@@ -246,11 +279,8 @@ std::vector<int64_t> SizeSolver::DrawWishes(Random& random, Style style, int64_t
   for (size_t i = 0; i < variables_.size(); ++i) {
     const Variable& variable = variables_[i];
     if (!variable.is_dimension) {
-      // A stride, a padding or a group count: small values, and often the default.
       const bool usual = variable.preferred && random.Chance(50);
-      wishes.push_back(usual
-                           ? *variable.preferred
-                           : std::max<int64_t>(variable.low, 0) + random.Pick({0, 0, 1, 1, 2, 3}));
+      wishes.push_back(usual ? *variable.preferred : ParamWish(variable, random));
       continue;
     }
     switch (style) {

@@ -69,6 +69,8 @@ class SizeSolver {
   enum class Style { kTiny, kEdge, kOneLong, kEqual, kUniform };
 
   bool IsExtentOfResult(const std::string& param);
+  static void LimitParam(const ParamInfo& param, Variable& variable);
+  static int64_t ParamWish(const Variable& variable, Random& random);
   void AddVariables();
   void AddConstraint(IndexId expr, bool is_extent);
   void AddLaw();

@@ -17,13 +17,13 @@
 namespace nestor {
 
 struct ValueOptions {
-  // Infinities and NaN among the floats, and the ends of the wide integer types. A read out of
-  // range is 0 in the notation, and 0 * NaN is NaN: a kernel that skips a padded tap is right only
-  // where its weight is finite.
+  // Infinities and NaN among the floats. A read out of range is 0 in the notation, and 0 * NaN is
+  // NaN: a kernel that skips a padded tap is right only where its weight is finite.
   bool special = false;
-  // Indices into an axis may lie outside of it, which reads as a fill.
+  // Indices into an axis may lie outside of it, which reads as a fill. Without this only those do
+  // with which the op deals itself: x[k[i] % N], x[min(max(k[i], 0), N - 1)], x[k[i] | 5.0].
   bool indices_outside = false;
-  // Floats lie in [low, high].
+  // Floats, and integers that index nothing, lie in [low, high].
   double low = -1e300, high = 1e300;
 };
 
@@ -53,6 +53,7 @@ class ValueDrawer {
   struct Indexed {  // by an integer argument: an axis
     int argument;
     IndexId extent;
+    bool may_be_outside;  // a remainder, a minimum and a maximum, or a fill takes care of it
   };
   void FindIndexed();
   // Whether the axis that the tensor's elements index has elements.
@@ -60,7 +61,8 @@ class ValueDrawer {
   int64_t IndexBound(int number, const SymbolValues& sizes) const;
   int64_t BoundOf(int number, const SymbolValues& sizes) const;
   ValueOptions OptionsOf(int number, const SymbolValues& sizes) const;
-  IntegerDraw IntegersOf(DType type, int64_t bound, Random& random) const;
+  bool MayBeOutside(int number) const;
+  IntegerDraw IntegersOf(DType type, Random& random) const;
 
   Op op_;
   ValueOptions options_;

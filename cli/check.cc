@@ -47,11 +47,13 @@ With --library:
   --sample=N        judges at most N elements of each result; by default all, or 4096
                     where a dimension is given; 0: all
   --special         infinities and NaN among the values
+  --outside         indices outside of their axes, which read 0 and store nothing, though
+                    the op says nothing of them
   --signed-zeros    0 is wrong where -0 is right; by default both are right
   --ulps=N          the kernel promises so many units in the last place more than the
                     bound
   --bound=TIMES     the kernel promises so many times the bound
-  --range=LOW,HIGH  floats lie in there; by default all finite ones
+  --range=LOW,HIGH  numbers lie in there, but for indices; by default all finite ones
   --patience=10s    a kernel that takes longer for a case hangs
 
 Without:
@@ -84,6 +86,7 @@ constexpr Flag kFlags[] = {
     {"--sample"},
     {"--in-place", true, /*repeats=*/true},
     {"--special", false},
+    {"--outside", false},
     {"--signed-zeros", false},
     {"--patience"},
     {"--trials"},
@@ -100,9 +103,10 @@ constexpr Flag kFlags[] = {
     {"--findings"},
     {"--shrink"},
 };
-constexpr const char* kLibraryFlags[] = {
-    "--symbol",  "--strided",      "--type",     "--where", "--alignment", "--in-place", "--sample",
-    "--special", "--signed-zeros", "--patience", "--ulps",  "--bound",     "--range"};
+constexpr const char* kLibraryFlags[] = {"--symbol",    "--strided",      "--type",     "--where",
+                                         "--alignment", "--in-place",     "--sample",   "--special",
+                                         "--outside",   "--signed-zeros", "--patience", "--ulps",
+                                         "--bound",     "--range"};
 constexpr const char* kEngineFlags[] = {"--all", "--random", "--derivative", "--findings",
                                         "--shrink"};
 

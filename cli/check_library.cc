@@ -139,6 +139,7 @@ absl::Status AddDemands(const Arguments& arguments, CheckOptions& options) {
                           ReadNumber(arguments, "--alignment", 0, 0, 4096));
   options.Alignment(static_cast<int>(alignment));
   options.values.special = arguments.Has("--special");
+  options.values.indices_outside = arguments.Has("--outside");
   options.SignedZeros(arguments.Has("--signed-zeros"));
   if (arguments.Has("--strided")) options.Layouts(Layouts::kAny);
   return AddPromises(arguments, options);
@@ -155,7 +156,7 @@ std::string ReproduceText(const Arguments& arguments, absl::string_view program)
                            "--ulps", "--bound", "--range", "--patience"}) {
     if (const auto value = arguments.Find(flag)) add(flag, *value);
   }
-  for (const char* flag : {"--strided", "--special", "--signed-zeros"}) {
+  for (const char* flag : {"--strided", "--special", "--outside", "--signed-zeros"}) {
     if (arguments.Has(flag)) words.push_back(flag);
   }
   for (const char* flag : {"--where", "--in-place"}) {
