@@ -24,7 +24,8 @@ bool IsTakenInC(absl::string_view name) {
       "int int8_t int16_t int32_t int64_t linux long main mutable namespace new noexcept not not_eq nullptr operator or or_eq "
       "private protected public register reinterpret_cast requires restrict return short signed sizeof static "
       "static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename "
-      "typeof uint8_t uint16_t uint32_t uint64_t union unix unsigned using virtual void volatile wchar_t while xor xor_eq",
+      "typeof uint8_t uint16_t uint32_t uint64_t union unix unsigned using virtual void volatile wchar_t while xor xor_eq "
+      "_Alignas _Alignof _Atomic _Bool _Complex _Generic _Imaginary _Noreturn _Static_assert _Thread_local",
       ' '));
   return words->contains(name);
 }

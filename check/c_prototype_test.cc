@@ -14,7 +14,7 @@ namespace {
 
 TEST(CPrototype, NamesAreFree) {
   for (const char* name : {"int", "xor", "register", "int8_t", "int16_t", "int32_t", "int64_t",
-                           "uint8_t", "uint16_t", "uint32_t", "uint64_t"}) {
+                           "uint8_t", "uint16_t", "uint32_t", "uint64_t", "_Bool"}) {
     EXPECT_TRUE(IsTakenInC(name)) << name;
     const auto op =
         ParseOp(absl::StrCat("op f(", name, ": f32[N]) -> (y) { y[i] = ", name, "[i] }"));

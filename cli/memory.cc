@@ -8,13 +8,31 @@
 #include <fstream>
 #include <memory>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "loop_ir/intervals.h"
 #include "loop_ir/memory_plan.h"
 #include "loop_ir/sized_program.h"
+#include "uops/index/index_expr.h"
 #include "uops/invariant.h"
 
 namespace nestor::cli {
+namespace {
+
+// Then nothing runs.
+bool ResultsAreEmpty(const loop::Program& program, loop::SymbolValue symbol) {
+  const auto value_of = [&](const IndexNode& node, absl::Span<const int64_t>) {
+    return node.kind == IndexKind::kSymbol ? symbol(program.pool.SymbolNameAt(node.value))
+                                           : absl::nullopt;
+  };
+  return absl::c_all_of(program.outputs, [&](loop::TensorId id) {
+    return absl::c_any_of(program[id].shape, [&](IndexId extent) {
+      return EvaluateIndex(program.pool, extent, value_of) == int64_t{0};
+    });
+  });
+}
+
+}  // namespace
 
 int64_t MaxBytes() {
   int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
@@ -33,6 +51,7 @@ absl::Status CheckMemory(const jit::Executable& executable, const SymbolValues& 
     return known == sizes.end() ? absl::nullopt : absl::optional<int64_t>(known->second);
   };
   NESTOR_RETURN_IF_ERROR(loop::CheckDomains(executable.program(), symbol));
+  if (ResultsAreEmpty(executable.program(), symbol)) return absl::OkStatus();
   NESTOR_ASSIGN_OR_RETURN(const std::shared_ptr<const jit::Kernel> kernel,
                           executable.KernelAt(symbol));
   const loop::Program& program = kernel->program();

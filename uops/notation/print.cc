@@ -142,7 +142,27 @@ class Printer {
     });
   }
 
-  std::string ParamText(const ParamInfo& param) const {
+  // The $param with the ranges that ops which the op calls ask of it: the text has no calls. (A
+  // range of an expression, or one that the default lies outside of, is lost.)
+  ParamInfo Narrowed(const ParamInfo& param) const {
+    ParamInfo narrowed = param;
+    for (const RangeCheck& check : op_.range_checks) {
+      if (SymbolicText(pool_, check.value) != param.name) continue;
+      const auto at = [&](int64_t end) { return Scalar::Integer(param.type, end); };
+      if (check.low && (!narrowed.low || narrowed.low->ToInt() < *check.low))
+        narrowed.low = at(*check.low);
+      if (check.high && (!narrowed.high || narrowed.high->ToInt() > *check.high))
+        narrowed.high = at(*check.high);
+    }
+    const auto has_value = [](const ParamInfo& p) {
+      return (!p.low || p.low->ToInt() <= p.value->ToInt()) &&
+             (!p.high || p.value->ToInt() <= p.high->ToInt());
+    };
+    return !param.value || has_value(narrowed) ? narrowed : param;
+  }
+
+  std::string ParamText(const ParamInfo& given) const {
+    const ParamInfo param = IsInteger(given.type) ? Narrowed(given) : given;
     std::string text = param.name;
     if (param.type != DType::kI64) absl::StrAppend(&text, ": ", nestor::Name(param.type));
     if (param.value) absl::StrAppend(&text, " = ", LiteralText(*param.value));

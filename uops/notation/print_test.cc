@@ -317,6 +317,22 @@ TEST(Print, Signatures) {
     EXPECT_EQ(Printed(text), text);
 }
 
+// A text has no calls, so a $param has the ranges of all ops that it is passed to.
+TEST(Print, RangesOfCallees) {
+  const absl::StatusOr<Module> module =
+      Module::Parse("op g(x: f32[N]; $p in [1, 4]) -> (y) { y[i] = x[i] * f32($p) }\n"
+                    "op f(x: f32[N]; $k in [-inf, 3], $l = 9, $m) -> (y) {\n"
+                    "  u = g(x; p=$k)\n"
+                    "  v = g(u; p=$l)\n"  // the default is refused, in whatever text
+                    "  y = g(v; p=2*$m)\n"
+                    "}\n");
+  ASSERT_TRUE(module.ok()) << module.status();
+  const absl::StatusOr<Op> op = module->Instantiate("f", {});
+  ASSERT_TRUE(op.ok()) << op.status();
+  EXPECT_EQ(PrintOp(*op).find("op f(x: f32[N]; $k in [1, 3], $l = 9, $m) -> (y) {"), 0u)
+      << PrintOp(*op);
+}
+
 // Type variables and packs are what they were given as; calls are inlined.
 TEST(Print, KnownTypesAndRanks) {
   const absl::StatusOr<Module> module =
