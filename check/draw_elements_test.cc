@@ -5,6 +5,7 @@
 #include <cstring>
 #include <set>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -147,7 +148,7 @@ TEST(DrawElements, LieInTheRangeThatIsAskedFor) {
            {std::pair{2.0, 3.0}, std::pair{-1.0, 0.0}, std::pair{0.0, 8192.0}}) {
         const std::vector<double> numbers =
             Numbers(Floats(type, Character(c), 1000, false, low, high));
-        EXPECT_EQ(ShareOf(numbers, [&](double x) { return x >= low && x <= high; }), 1)
+        EXPECT_THAT(numbers, testing::Each(testing::AllOf(testing::Ge(low), testing::Le(high))))
             << Name(type) << " " << c;
       }
     }

@@ -44,10 +44,10 @@ absl::Span<const ScheduleChoice> ScheduleChoices() {
 // All values or none: a copy is changed first.
 absl::Status Choose(const ChosenValues& values, ScheduleOptions& options) {
   ScheduleOptions changed = options;
+  const absl::Span<const ScheduleChoice> choices = ScheduleChoices();
   for (const auto& [name, value] : values) {
-    const absl::Span<const ScheduleChoice> choices = ScheduleChoices();
-    const auto choice =
-        absl::c_find_if(choices, [&](const ScheduleChoice& c) { return c.name == name; });
+    const auto has_name = [&sought = name](const ScheduleChoice& c) { return c.name == sought; };
+    const auto choice = absl::c_find_if(choices, has_name);
     if (choice == choices.end()) {
       std::vector<std::string> known;
       for (const ScheduleChoice& other : choices) known.emplace_back(other.name);

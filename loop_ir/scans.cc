@@ -48,7 +48,7 @@ class Assignments {
  public:
   using Tensors = absl::flat_hash_set<TensorId>;
 
-  Assignments(const Program& program, const Loop& loop) : program_(program) {
+  Assignments(const Program& program, const Loop& loop) {
     const Footprint footprint = FootprintOf(program, loop.body);
     VisitItems(loop.body, [&](const Item& item) {
       const auto* statement = item.As<Statement>();
@@ -95,7 +95,6 @@ class Assignments {
     return reached;
   }
 
-  const Program& program_;
   absl::flat_hash_map<TensorId, const Statement*> statements_;  // one for each
   absl::flat_hash_map<TensorId, Tensors> reads_;
   Tensors others_;  // assigned more than once, or accumulated into

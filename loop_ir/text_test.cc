@@ -18,8 +18,9 @@ using ::testing::StartsWith;
 
 // Programs in the form that they print in.
 constexpr const char* kPrograms[] = {
-    "program nothing() -> () {\n"
-    "}\n",
+    R"(program nothing() -> () {
+}
+)",
 
     R"(program softmax(x: f32[N, C]) -> (y: f32[N, C]) {
   for n in [0, N) {

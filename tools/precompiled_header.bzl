@@ -2,10 +2,15 @@
 
     precompiled_header(name = "common_headers", src = "common_headers.inc", deps = [..])
 
-A target with it in `deps` and `copts = ["-include", "PACKAGE/common_headers.h"]` starts from what the
-compiler made of the text. Where a source has options of its own that change what headers mean, the
-compiler reads the text.
+A target with it in `deps` and `copts = ["-include", "$(BINDIR)/PACKAGE/common_headers.h"]` starts from
+what the compiler made of the text; with clang it also needs `-isysroot .`. Where a source has options
+of its own that change what headers mean, GCC reads the text, and clang refuses.
 """
+
+# clang writes the path of each header, and the absolute one unless it lies in -isysroot: of a sandbox,
+# which is gone when the next source is compiled. Sources say `-isysroot .`, which on Linux means
+# nothing else.
+_CLANG = " -isysroot \"$PWD\" -relocatable-pch -Xclang -fno-pch-timestamp -fpch-instantiate-templates"
 
 def _precompiled_header_impl(ctx):
     # A copy beside the result, as the compiler takes the first of this name, with what lies beside it.
@@ -35,10 +40,12 @@ def _precompiled_header_impl(ctx):
         preprocessor_defines = context.defines,
     )
     compile = "c++-compile"
-    ctx.actions.run(
+    ctx.actions.run_shell(
         mnemonic = "CppPrecompile",
-        executable = cc_common.get_tool_for_action(feature_configuration = features, action_name = compile),
-        arguments = cc_common.get_memory_inefficient_command_line(
+        command = "exec \"$@\"" + (_CLANG if toolchain.compiler == "clang" else ""),
+        arguments = [
+            cc_common.get_tool_for_action(feature_configuration = features, action_name = compile),
+        ] + cc_common.get_memory_inefficient_command_line(
             feature_configuration = features,
             action_name = compile,
             variables = variables,

@@ -72,9 +72,14 @@ GTEST = ["@com_google_googletest//:gtest_main"]
 # are then about Abseil and the C++ library, and mistaken.
 _NO_WARNINGS = ["-Wno-array-bounds", "-Wno-restrict", "-Wno-stringop-overflow", "-Wno-stringop-overread"]
 
-# Options and dependency of a target that starts from a header of tools/BUILD.
+# Options and dependency of a target that starts from a header of tools/BUILD. clang looks for what it
+# precompiled only beside the path as it is given.
 def _starts_from(header):
-    return ["-include", "tools/" + header + ".h"] + _NO_WARNINGS, ["//tools:" + header]
+    place = "/".join([part for part in ["$(BINDIR)", Label("//tools").workspace_root, "tools", header + ".h"] if part])
+    return ["-include", place] + select({
+        "//tools:clang": ["-isysroot", "."],
+        "//conditions:default": _NO_WARNINGS,
+    }), ["//tools:" + header]
 
 _COMMON_COPTS, _COMMON = _starts_from("common_headers")
 _TEST_COPTS, _TEST = _starts_from("test_headers")

@@ -63,11 +63,6 @@ const char kConv[] =
     "for n in [0, N) { for o in [0, O) { for h in [0, H) { for v in [0, W) { acc s: f32 = sum "
     "for c in [0, C) { for r in [0, 3) { for q in [0, 3) { s += x[n, c, h + r - 1, v + q - 1 | 0.0] * w[o, c, r, q] } } } "
     "y[n, o, h, v] = s } } } } }";
-const char kStridedConv[] =
-    "program p(x: f32[N, C, 2*H + 1, 2*W + 1], w: f32[O, C, 3, 3]; $d: i64 = 0, $H: i64, $W: i64) -> (y: f32[N, O, $H, $W]) { "
-    "for n in [0, N) { for o in [0, O) { for h in [0, $H) { for v in [0, $W) { acc s: f32 = sum "
-    "for c in [0, C) { for r in [0, 3) { for q in [0, 3) { s += x[n, c, h*2 + r, v*2 + q] * w[o, c, r, q] } } } "
-    "y[n, o, h, v] = s } } } } }";
 const char kAttention[] =
     "program p(q: f32[T, D], k: f32[S, D], v: f32[S, D]) -> (y: f32[T, D]) { for t in [0, T) { "
     "temp e: f32[S]  acc m: f32 = max  acc z: f32 = sum "

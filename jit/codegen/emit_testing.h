@@ -67,7 +67,7 @@ class Sealed {
     return function()(table.data(), p0, p1, p2);
   }
   Function function(size_t i = 0) const {
-    return reinterpret_cast<Function>(memory_.data() + begins_[i]);
+    return reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(memory_.data() + begins_[i]));
   }
 
  private:

@@ -112,8 +112,8 @@ class Function {
   }
   void operator()(const int64_t* table) const {
     if (memory_.size() == 0) return RunModel(list_, table);
-    reinterpret_cast<int64_t (*)(const int64_t*, int64_t, int64_t, int64_t)>(memory_.data())(
-        table, 0, 0, 0);
+    const auto begin = reinterpret_cast<uintptr_t>(memory_.data());
+    reinterpret_cast<int64_t (*)(const int64_t*, int64_t, int64_t, int64_t)>(begin)(table, 0, 0, 0);
   }
   const OperationList& list() const { return list_; }
 
@@ -182,8 +182,7 @@ void AddIntegers(DType type, std::vector<Bits>& values) {
       for (uint64_t v :
            {p + offset, p + (p >> 8) + offset, p + (p >> 11) + offset, p + (p >> 24) + offset,
             -p + offset, -p - (p >> 8) + offset, uint64_t(shift)}) {
-        values.push_back(
-            VisitType(type, [&](auto zero) { return ToBits(static_cast<decltype(zero)>(v)); }));
+        values.push_back(Scalar::Of(type, v).bits);
       }
     }
   }
@@ -372,8 +371,7 @@ TEST_P(ScalarRowsTest, ShiftsInNarrowLanes) {
     for (DType type : AllTypes()) {
       if (!IsInteger(type) || ByteSize(type) >= kLeastLaneBytes) continue;
       for (int64_t count : {-1, 0, 1, 3, 7, 8, 9, 15, 16, 100}) {
-        const Bits bits =
-            VisitType(type, [&](auto zero) { return ToBits(static_cast<decltype(zero)>(count)); });
+        const Bits bits = Scalar::Of(type, count).bits;
         const int lanes = VectorBytes(GetParam().isa) / ByteSize(type);
         CompareOnAll(GetParam(), Use{op, type, type, lanes, ByteSize(type), 1, bits},
                      {EdgeValues(type), {0}});

@@ -338,7 +338,8 @@ Scope RegisterTile::OverRows(const Patch& patch, AtPlace at) {
 // which they share columns.
 Scope RegisterTile::OverNeededRows(const Patch& patch, NeededRows& needed,
                                    const std::vector<IndexId>& sums, AtPlace at) {
-  const auto [count, vectors] = patch.extent;
+  const int64_t count = patch.extent.rows;
+  const int64_t vectors = patch.extent.vectors;
   Scope always, sometimes;
   for (int64_t r = 0, first = 0; r <= count; ++r) {
     const IndexId is_needed = r < count ? needed.At(patch.row, r, count, sums) : Const(0);
