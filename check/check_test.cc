@@ -315,6 +315,27 @@ TEST(Check, DrawsNegativeParams) {
   EXPECT_THAT(check("$s: f32 in [-inf, -1], $n in [0, 9]"), Not(IsRight()));
 }
 
+TEST(Check, DrawsParamsOfTheirType) {
+  const struct {
+    const char* param;
+    int64_t low, high;
+  } cases[] = {{"u8 in [250, inf]", 250, 255}, {"u32 in [-inf, 3]", 0, 3}, {"i8", -128, 127}};
+  for (const auto& c : cases) {
+    int64_t least = 1000, most = -1000;
+    const auto kernel = [&](const KernelCall& k) {
+      least = std::min(least, k.param("n")), most = std::max(most, k.param("n"));
+      for (int64_t i = 0; i < k.dim("N"); ++i)
+        k.output<float>("y")[i] = k.input<float>("x")[i] * static_cast<float>(k.param("n"));
+    };
+    const auto op =
+        absl::StrCat("op f(x: f32[N]; $n: ", c.param, ") -> (y) { y[i] = x[i] * f32($n) }");
+    EXPECT_THAT(Check(op, kernel, Few()), IsRight()) << c.param;
+    EXPECT_GE(least, c.low) << c.param;
+    EXPECT_LE(most, c.high) << c.param;
+    EXPECT_GE(most - least, 3) << c.param;
+  }
+}
+
 TEST(Check, MayPromiseLess) {
   const auto inexact = [](const KernelCall& k) {
     for (int64_t i = 0; i < k.dim("N"); ++i) {

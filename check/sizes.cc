@@ -107,10 +107,8 @@ bool SizeSolver::IsExtentOfResult(const std::string& param) {
 // The range that the op gives, else numbers of the type around the default.
 void SizeSolver::LimitParam(const ParamInfo& param, Variable& variable) {
   const int64_t middle = variable.preferred.value_or(0);
-  const Scalar least = Lowest(param.type), most = Highest(param.type);
-  variable.low = std::max(least.ToInt(), variable.is_dimension ? 0 : Plus(middle, -kLargestParam));
+  variable.low = variable.is_dimension ? 0 : Plus(middle, -kLargestParam);
   variable.high = variable.is_dimension ? kMaxExtent : Plus(middle, kLargestParam);
-  if (most.FitsInt64()) variable.high = std::min(variable.high, most.ToInt());
   if (param.low) {
     variable.low = param.low->ToInt();
     variable.high = std::max(variable.high, Plus(variable.low, kLargestParam));
@@ -119,6 +117,9 @@ void SizeSolver::LimitParam(const ParamInfo& param, Variable& variable) {
     variable.high = param.high->ToInt();
     if (!param.low) variable.low = std::min(variable.low, Plus(variable.high, -kLargestParam));
   }
+  const Scalar least = Lowest(param.type), most = Highest(param.type);
+  variable.low = std::max(variable.low, least.ToInt());
+  if (most.FitsInt64()) variable.high = std::min(variable.high, most.ToInt());
 }
 
 void SizeSolver::AddVariables() {

@@ -44,23 +44,6 @@ FloatDraw FloatsOf(const ValueOptions& options, bool overflows, Random& random) 
   return draw;
 }
 
-// Places in an axis of `bound`; some beyond its ends where `outside`.
-IntegerDraw PlacesIn(DType type, int64_t bound, bool outside) {
-  if (type == DType::kBool) return {0, 1};
-  const int64_t last = Scalar::Float(type, static_cast<double>(bound - 1)).ToInt();  // saturates
-  return {0, std::max<int64_t>(last, 0), outside ? 10 : 0, -bound - 2, 2 * bound + 2};
-}
-
-}  // namespace
-
-ValueDrawer::ValueDrawer(const Op& op, const ValueOptions& options,
-                         absl::flat_hash_map<std::string, int64_t> bounds)
-    : op_(op), options_(options), bounds_(std::move(bounds)) {
-  FindIndexed();
-}
-
-// ---- Indices
-
 // Whether the author says what a read outside of the tensor gives.
 bool HasFill(const Graph& graph, const Reindex& reindex) {
   const Constant* fill = graph.As<Constant>(reindex.fill);
@@ -81,6 +64,23 @@ void VisitLoads(const IndexPool& pool, IndexId e, Limited limited, const Visit& 
   limited.above |= node.kind == IndexKind::kMin || node.kind == IndexKind::kMod;
   for (IndexId arg : node.args) VisitLoads(pool, arg, limited, visit);
 }
+
+// Places in an axis of `bound`; some beyond its ends where `outside`.
+IntegerDraw PlacesIn(DType type, int64_t bound, bool outside) {
+  if (type == DType::kBool) return {0, 1};
+  const int64_t last = Scalar::Float(type, static_cast<double>(bound - 1)).ToInt();  // saturates
+  return {0, std::max<int64_t>(last, 0), outside ? 10 : 0, -bound - 2, 2 * bound + 2};
+}
+
+}  // namespace
+
+ValueDrawer::ValueDrawer(const Op& op, const ValueOptions& options,
+                         absl::flat_hash_map<std::string, int64_t> bounds)
+    : op_(op), options_(options), bounds_(std::move(bounds)) {
+  FindIndexed();
+}
+
+// ---- Indices
 
 // y[i, j] = x[ids[i], j]: values of ids index the first extent of x.
 void ValueDrawer::FindIndexed() {

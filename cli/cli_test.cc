@@ -805,8 +805,8 @@ TEST_F(CliTest, Bench) {
        0, "fast True True True\n"},
       // Nothing to compute, though loops over it would not end.
       {"nestor run 'op f(x: f32[N, C]) -> (y) { y[i, j] = x[i, j] * 2.0 }' N=70368744177664 C=0", 0,
-       "y: f32[70368744177664, 0] = []\n"},
-      {"nestor run matmul M=0 N=0 K=17592186044416", 0, "c: f32[0, 0] = []\n"},
+       "y: f32[70368744177664, 0] =\n[]\n"},
+      {"nestor run matmul M=0 N=0 K=17592186044416", 0, "c: f32[0, 0] =\n[]\n"},
       // A dimension that is no axis alone; nothing to compute.
       {"echo 'op f(x: f32[2*N]; $k: f32) -> (y) { y[i] = x[i] * $k where i < N }' | nestor bench - N=0 k=3",
        0,
