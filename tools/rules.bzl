@@ -73,12 +73,14 @@ GTEST = ["@com_google_googletest//:gtest_main"]
 _NO_WARNINGS = ["-Wno-array-bounds", "-Wno-restrict", "-Wno-stringop-overflow", "-Wno-stringop-overread"]
 
 # Options and dependency of a target that starts from a header of tools/BUILD. clang looks for what it
-# precompiled only beside the path as it is given.
+# precompiled only beside the path as it is given, and refuses it where options differ, as they may in a
+# workspace that Nestor is a part of: there it reads the text.
 def _starts_from(header):
-    place = "/".join([part for part in ["$(BINDIR)", Label("//tools").workspace_root, "tools", header + ".h"] if part])
-    return ["-include", place] + select({
-        "//tools:clang": ["-isysroot", "."],
-        "//conditions:default": _NO_WARNINGS,
+    text = ["-include", "tools/" + header + ".h"]
+    made = ["-include", "$(BINDIR)/tools/" + header + ".h", "-isysroot", "."]
+    return select({
+        "//tools:clang": text if Label("//tools").workspace_root else made,
+        "//conditions:default": text + _NO_WARNINGS,
     }), ["//tools:" + header]
 
 _COMMON_COPTS, _COMMON = _starts_from("common_headers")
