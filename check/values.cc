@@ -8,8 +8,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/algorithm/container.h"
-#include "absl/types/variant.h"
 #include "check/elements.h"
 #include "uops/invariant.h"
 
